@@ -1,0 +1,70 @@
+//! FIFO with drop-tail: the baseline, and the template for a new discipline.
+//!
+//! One queue. An arrival that does not fit is dropped, the head is served. No state per flow,
+//! no arithmetic. Every other discipline here reduces to it when its distinction is switched off.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use crate::packet::Packet;
+use crate::params::Params;
+use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
+use crate::registry::{self, Discipline, Info, Needs, shared};
+use crate::spec::SpecError;
+use crate::units::{Amount, Nanos};
+
+/// First in, first out, drop-tail.
+pub(crate) struct Fifo {
+    limit: Amount,
+    queue: VecDeque<Packet>,
+    backlog: Backlog,
+}
+
+impl Discipline for Fifo {
+    const INFO: Info = Info {
+        name: "fifo",
+        summary: "first in, first out, drop-tail: what most links run today",
+        source: "ALGORITHMS section 1",
+        parts: None,
+        params: &[shared::LIMIT],
+        needs: Needs::NOTHING,
+        keeps_order: registry::always,
+        work_conserving: registry::always,
+    };
+
+    fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
+        let limit = params.amount("limit");
+        Box::new(Self {
+            limit,
+            queue: VecDeque::with_capacity(shared::ring_capacity(limit)),
+            backlog: Backlog::default(),
+        })
+    }
+}
+
+impl<S: Sink> Qdisc<S> for Fifo {
+    fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
+        if !self.backlog.has_room(self.limit, &packet) {
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+        }
+        self.backlog.add(&packet);
+        self.queue.push_back(packet);
+        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+    }
+
+    fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
+        let Some(packet) = self.queue.pop_front() else { return Dequeue::Empty };
+        self.backlog.remove(&packet);
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        Dequeue::unmarked(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.limit = params.amount("limit");
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Queue disciplines that schedule packets by the size of their flow.
+//!
+//! The crate is pure: `no_std` + `alloc`, no `unsafe`, no clock, no I/O and no hidden
+//! randomness. Time is an argument ([`Nanos`]), every sampling discipline owns one generator
+//! seeded at construction, and dropped packets go back to the caller with their reason. So the
+//! same object runs in a simulator, on a live link and in a test, and a run is a function of
+//! (trace, parameters, seed).
+//!
+//! * [`Qdisc`] is what every discipline does: `enqueue`, `dequeue`, `backlog`.
+//! * [`Sink`] receives drops and, for who wants them, typed [`Event`]s. A sink that ignores
+//!   events costs nothing: disciplines are compiled per sink type.
+//! * [`Spec`] is a discipline by name with its parameters (`efd:threshold=20packets`);
+//!   [`registry`] lists all of them.
+//!
+//! ```
+//! use sched::{Dequeue, FlowId, Nanos, Packet, Spec};
+//!
+//! let spec: Spec = "efd:threshold=2packets,limit=10packets".parse().unwrap();
+//! let mut efd = spec.build(1);
+//! let mut dropped = Vec::new();
+//! for _ in 0..3 {
+//!     efd.enqueue(Packet::new(FlowId::new(7), 1500), Nanos::ZERO, &mut dropped);
+//! }
+//! efd.enqueue(Packet::new(FlowId::new(8), 100), Nanos::ZERO, &mut dropped);
+//! // Flow 8 overtakes the third packet of flow 7, and nobody else.
+//! let sizes: Vec<u32> = std::iter::from_fn(|| match efd.dequeue(Nanos::ZERO, &mut dropped) {
+//!     Dequeue::Packet { packet, .. } => Some(packet.size),
+//!     _ => None,
+//! })
+//! .collect();
+//! assert_eq!(sizes, [1500, 1500, 100, 1500]);
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod fifo;
+pub mod lanes;
+mod packet;
+pub mod params;
+mod qdisc;
+pub mod registry;
+mod spec;
+pub mod table;
+mod units;
+
+pub use packet::{Ecn, FlowId, HostId, Packet};
+pub use params::{ParamDef, Params};
+pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
+pub use registry::{Discipline, Info, Needs};
+pub use spec::{Spec, SpecError};
+pub use units::{Amount, Nanos, Share};

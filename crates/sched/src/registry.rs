@@ -1,0 +1,162 @@
+//! Every discipline there is: name, source, parts, parameters.
+//!
+//! A new discipline is one file that implements [`Discipline`], and its line in the list below.
+//! From that line it is in the command line, in scenario files, in the conformance suite, in the
+//! fuzzer and in the benchmarks.
+
+use alloc::boxed::Box;
+
+use crate::params::{ParamDef, Params};
+use crate::qdisc::{Qdisc, Sink};
+
+/// What a discipline is.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// The paper or standard that defines it.
+    pub source: &'static str,
+    /// Whose packet is long, how lanes share, who is dropped; for the lanes family.
+    pub parts: Option<Parts>,
+    /// Its parameters.
+    pub params: &'static [ParamDef],
+    /// What it must know about a packet that not every edge knows.
+    pub needs: Needs,
+    /// Whether packets of one flow leave in the order of their arrival (invariant G5).
+    pub keeps_order: fn(&Params) -> bool,
+    /// Whether a backlog means that a packet may leave now (invariant G4).
+    pub work_conserving: fn(&Params) -> bool,
+}
+
+/// For [`Info::keeps_order`] and [`Info::work_conserving`]: whatever the parameters are.
+pub const fn always(_: &Params) -> bool {
+    true
+}
+
+/// The three parts of a discipline with lanes, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Whose packet is "long"?
+    pub accounting: &'static str,
+    /// How do lanes share the link?
+    pub service: &'static str,
+    /// Who is dropped when the buffer is full?
+    pub buffer: &'static str,
+}
+
+/// Knowledge about packets that a discipline cannot do without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The size of the flow before it ends: simulators know it, a link never does.
+    pub flow_size: bool,
+    /// The packet's byte offset in its flow.
+    pub offset: bool,
+    /// Host fingerprints beside the flow's.
+    pub hosts: bool,
+}
+
+impl Needs {
+    /// Nothing but size and flow.
+    pub const NOTHING: Self = Self { flow_size: false, offset: false, hosts: false };
+}
+
+/// A discipline as its file presents it.
+pub trait Discipline {
+    /// What it is.
+    const INFO: Info;
+
+    /// A new, empty instance.
+    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;
+}
+
+macro_rules! disciplines {
+    ($($discipline:path),* $(,)?) => {
+        /// Every discipline, in the order of lists and tables.
+        pub static ALL: &[&Info] = &[$(&<$discipline as Discipline>::INFO),*];
+
+        /// A new instance of the discipline that `info` describes.
+        pub(crate) fn build<S: Sink + 'static>(
+            info: &Info,
+            params: &Params,
+            seed: u64,
+        ) -> Box<dyn Qdisc<S>> {
+            $(if info.name == <$discipline as Discipline>::INFO.name {
+                return <$discipline as Discipline>::build(params, seed);
+            })*
+            unreachable!("{} is not in the registry", info.name)
+        }
+    };
+}
+
+disciplines![
+    crate::fifo::Fifo,
+];
+
+/// The discipline of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Info> {
+    ALL.iter().copied().find(|info| info.name == name)
+}
+
+/// Parameters that several disciplines share, so that they mean the same in all of them.
+pub mod shared {
+    use crate::params::{Kind, ParamDef};
+    use crate::units::Amount;
+
+    /// How many packets a ring is made for at once, so that it need not grow under way: the
+    /// limit, or what a modest queue of small packets takes where the limit is in bytes.
+    pub(crate) fn ring_capacity(limit: Amount) -> usize {
+        let packets = match limit {
+            Amount::Packets(n) => n,
+            Amount::Bytes(n) => n / 256,
+        };
+        packets.clamp(16, 4096) as usize
+    }
+
+    /// `limit`: what the queue holds.
+    pub const LIMIT: ParamDef = ParamDef {
+        name: "limit",
+        kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: false },
+        default: "300packets",
+        effect: "what the queue holds before it drops; super-packets count as their segments",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn every_name_is_used_once_and_every_default_is_in_range() {
+        let mut names: Vec<_> = ALL.iter().map(|info| info.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+        for info in ALL {
+            let params = Params::defaults(info);
+            let mut names: Vec<_> = params.iter().map(|(def, _)| def.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), info.params.len(), "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn every_default_reads_back_as_it_is_shown() {
+        for info in ALL {
+            let defaults = Params::defaults(info);
+            let mut again = Params::defaults(info);
+            for (def, value) in defaults.iter() {
+                again.set(def.name, &value).unwrap_or_else(|e| panic!("{e}"));
+            }
+            assert_eq!(again, defaults, "{}", info.name);
+            let _: String = alloc::format!("{again:?}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A discipline by name, with its parameters: `efd:threshold=20packets,limit=300packets`.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::params::{ParamError, Params};
+use crate::qdisc::{Qdisc, Sink};
+use crate::registry::{self, Info};
+
+/// A discipline and a value for each of its parameters, ready to be built any number of times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    info: &'static Info,
+    params: Params,
+}
+
+impl PartialEq for Info {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Spec {
+    /// The named discipline with its defaults.
+    ///
+    /// # Errors
+    /// If no discipline has this name.
+    pub fn named(name: &str) -> Result<Self, SpecError> {
+        let info = registry::find(name).ok_or_else(|| SpecError::UnknownName {
+            found: name.to_string(),
+            accepted: registry::ALL.iter().map(|info| info.name).collect(),
+        })?;
+        Ok(Self { info, params: Params::defaults(info) })
+    }
+
+    /// The same discipline with one parameter set.
+    ///
+    /// # Errors
+    /// If the parameter or its value is not accepted.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self, SpecError> {
+        self.params.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Sets a parameter that the user has not set and that the discipline has; `limit` for all
+    /// disciplines of an experiment comes in this way.
+    ///
+    /// # Errors
+    /// If the value is not accepted.
+    pub fn with_default(self, name: &str, value: &str) -> Result<Self, SpecError> {
+        if self.params.has(name) && !self.params.is_given(name) {
+            self.with(name, value)
+        } else {
+            Ok(self)
+        }
+    }
+
+    /// What the discipline is.
+    #[must_use]
+    pub const fn info(&self) -> &'static Info {
+        self.info
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A new, empty instance for sinks of type `S`. The seed feeds its random generator, where
+    /// it has one.
+    #[must_use]
+    pub fn build<S: Sink + 'static>(&self, seed: u64) -> Box<dyn Qdisc<S>> {
+        registry::build(self.info, &self.params, seed)
+    }
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut spec = Self::named(name)?;
+        for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or_else(|| SpecError::NotAPair {
+                discipline: spec.info.name,
+                found: pair.to_string(),
+            })?;
+            spec = spec.with(key.trim(), value.trim())?;
+        }
+        Ok(spec)
+    }
+}
+
+/// The name and the parameters that were given.
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.info.name)?;
+        let mut separator = ':';
+        for (def, value) in self.params.iter() {
+            if self.params.is_given(def.name) {
+                write!(f, "{separator}{}={value}", def.name)?;
+                separator = ',';
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a spec was refused: what was found, and what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// No discipline has this name.
+    UnknownName {
+        /// The name that was given.
+        found: String,
+        /// The names there are.
+        accepted: Vec<&'static str>,
+    },
+    /// Parameters are written `name=value`.
+    NotAPair {
+        /// The discipline.
+        discipline: &'static str,
+        /// What stands instead.
+        found: String,
+    },
+    /// A parameter was refused.
+    Param(ParamError),
+    /// A parameter cannot change while packets are queued.
+    NotLive {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+    },
+}
+
+impl From<ParamError> for SpecError {
+    fn from(error: ParamError) -> Self {
+        Self::Param(error)
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName { found, accepted } => {
+                write!(f, "no discipline is named '{found}'; there are {}", accepted.join(", "))
+            }
+            Self::NotAPair { discipline, found } => {
+                write!(f, "{discipline}: '{found}' is not name=value")
+            }
+            Self::Param(error) => error.fmt(f),
+            Self::NotLive { discipline, param } => {
+                write!(f, "{discipline}: {param} cannot change while the discipline runs")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}
