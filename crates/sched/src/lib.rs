@@ -41,6 +41,7 @@ mod packet;
 pub mod params;
 mod qdisc;
 pub mod registry;
+pub mod ring;
 mod spec;
 pub mod table;
 mod units;
