@@ -1,0 +1,137 @@
+//! Random specs and operation sequences for proptest.
+
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use sched::{Ecn, Info, Nanos, Spec};
+
+use crate::operation::{Arrival, Offset, Operation};
+use crate::values;
+
+/// How a discipline is set up for a test.
+#[derive(Clone, Copy, Debug)]
+pub enum Setup {
+    /// As its authors would.
+    Defaults,
+    /// A limit and a threshold of a few packets.
+    Tiny,
+    /// A limit and a threshold in bytes.
+    Bytes,
+    /// Any valid value for any parameter.
+    Random,
+}
+
+impl Setup {
+    /// Every set-up.
+    pub const ALL: [Self; 4] = [Self::Defaults, Self::Tiny, Self::Bytes, Self::Random];
+}
+
+/// The discipline `info`, set up so.
+#[must_use]
+pub fn spec(info: &'static Info, setup: Setup) -> BoxedStrategy<Spec> {
+    let defaults = Spec::named(info.name).expect("a name from the registry");
+    let random = move |settings: Vec<u64>| {
+        let drawn = settings
+            .into_iter()
+            .filter_map(move |random| values::draw_setting(info, random));
+        drawn.fold(
+            Spec::named(info.name).expect("from the registry"),
+            |spec, (name, value)| spec.with(name, &value).unwrap_or_else(|e| panic!("{e}")),
+        )
+    };
+    match setup {
+        Setup::Defaults => Just(defaults).boxed(),
+        Setup::Tiny => (1..=6u32, 0..=4u32)
+            .prop_map(move |(limit, threshold)| {
+                sized(
+                    &defaults,
+                    &format!("{limit}packets"),
+                    &format!("{threshold}packets"),
+                )
+            })
+            .boxed(),
+        Setup::Bytes => (1_000..=20_000u32, 0..=9_000u32)
+            .prop_map(move |(limit, threshold)| {
+                sized(&defaults, &format!("{limit}b"), &format!("{threshold}b"))
+            })
+            .boxed(),
+        Setup::Random => prop::collection::vec(any::<u64>(), 0..=8)
+            .prop_map(random)
+            .boxed(),
+    }
+}
+
+/// `spec` with this limit and threshold, where it has them and takes these values.
+#[must_use]
+pub fn sized(spec: &Spec, limit: &str, threshold: &str) -> Spec {
+    let set = |spec: Spec, name, value| spec.clone().with(name, value).unwrap_or(spec);
+    set(set(spec.clone(), "limit", limit), "threshold", threshold)
+}
+
+/// Up to `length` operations for the discipline `info`, live parameter changes among them.
+pub fn operations(info: &'static Info, length: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let change = any::<u64>().prop_map(move |random| match values::draw_setting(info, random) {
+        Some((name, value)) => Operation::Change(name, value),
+        None => Operation::Dequeue,
+    });
+    let operation = Union::new_weighted(vec![
+        (60, arrival().prop_map(Operation::Enqueue).boxed()),
+        (40, Just(Operation::Dequeue).boxed()),
+        (12, span().prop_map(Operation::Advance).boxed()),
+        (3, change.boxed()),
+    ]);
+    prop::collection::vec(operation, 0..=length)
+}
+
+/// Up to `length` operations without changes: arrivals, departures, time.
+pub fn traffic(
+    arrival: impl Strategy<Value = Arrival> + 'static,
+    length: usize,
+) -> impl Strategy<Value = Vec<Operation>> {
+    let operation = Union::new_weighted(vec![
+        (6, arrival.prop_map(Operation::Enqueue).boxed()),
+        (4, Just(Operation::Dequeue).boxed()),
+        (1, span().prop_map(Operation::Advance).boxed()),
+    ]);
+    prop::collection::vec(operation, 0..=length)
+}
+
+/// Any packet: sizes as on real links, one in ten a GSO packet, mostly of a few flows.
+pub fn arrival() -> impl Strategy<Value = Arrival> {
+    let size = prop_oneof![
+        4 => Just(1500u32),
+        2 => Just(1000u32),
+        2 => Just(40u32),
+        2 => 1..=9000u32,
+    ];
+    let segments = prop_oneof![9 => Just(1u16), 1 => 2..=45u16];
+    let flow = prop_oneof![8 => 0..=4u8, 1 => 5..=40u8];
+    let ecn = prop_oneof![
+        6 => Just(Ecn::NotEct), 2 => Just(Ecn::Ect0), 1 => Just(Ecn::Ect1), 1 => Just(Ecn::Ce)
+    ];
+    let offset = prop_oneof![
+        8 => Just(Offset::Next), 1 => Just(Offset::First), 1 => Just(Offset::Unknown)
+    ];
+    (flow, size, segments, ecn, offset).prop_map(|(flow, size, segments, ecn, offset)| {
+        let size = if segments > 1 {
+            u32::from(segments) * 1448
+        } else {
+            size
+        };
+        Arrival {
+            flow,
+            size,
+            segments,
+            ecn,
+            offset,
+        }
+    })
+}
+
+/// Mostly packet times, now and then longer than any timeout.
+fn span() -> impl Strategy<Value = Nanos> {
+    prop_oneof![
+        6 => (0..2_000_000u64).prop_map(Nanos),
+        3 => (0..300u64).prop_map(Nanos::from_millis),
+        1 => (0..80u64).prop_map(Nanos::from_secs),
+    ]
+}
