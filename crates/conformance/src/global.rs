@@ -29,10 +29,7 @@ use crate::run::{Call, Step, run};
 /// The first violation, with the step at which it showed.
 pub fn check(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(), Violation> {
     let steps = run(spec, operations, seed);
-    hold!(
-        steps == run(spec, operations, seed),
-        "{spec}: two runs differ"
-    );
+    hold!(steps == run(spec, operations, seed), "{spec}: two runs differ");
     let context = |violation| format!("{spec} seed {seed}: {violation}");
     check_steps(spec, &steps).map_err(context)?;
     invariants::check(spec, &steps).map_err(context)?;
@@ -45,9 +42,7 @@ fn check_steps(spec: &Spec, steps: &[Step]) -> Result<(), Violation> {
     let mut before = Backlog::default();
     let mut params = spec.params();
     let mut last_departed = HashMap::new();
-    let keeps_order = steps
-        .iter()
-        .all(|step| (spec.info().keeps_order)(&step.params));
+    let keeps_order = steps.iter().all(|step| (spec.info().keeps_order)(&step.params));
     for (index, step) in steps.iter().enumerate() {
         let here = |violation| format!("step {index}, {:?}: {violation}", step.call);
         ledger.enter(step).map_err(here)?;
@@ -77,11 +72,7 @@ fn check_capacity(step: &Step, before: Backlog) -> Result<(), Violation> {
             _ => continue,
         };
         let (was, is) = (before.in_unit_of(limit), step.backlog.in_unit_of(limit));
-        hold!(
-            is <= limit.value().max(was),
-            "{}={limit}: {was} became {is}",
-            def.name
-        );
+        hold!(is <= limit.value().max(was), "{}={limit}: {was} became {is}", def.name);
     }
     Ok(())
 }
@@ -104,16 +95,10 @@ fn check_change(before: &Params, step: &Step) -> Result<(), Violation> {
     let Call::Change(name, answer) = &step.call else {
         return Ok(());
     };
-    let (def, value) = before
-        .iter()
-        .find(|(def, _)| def.name == *name)
-        .expect("a known parameter");
+    let (def, value) = before.iter().find(|(def, _)| def.name == *name).expect("a known parameter");
     match answer {
         Ok(()) => {
-            let unchanged = step
-                .params
-                .iter()
-                .any(|(d, v)| d.name == *name && v == value);
+            let unchanged = step.params.iter().any(|(d, v)| d.name == *name && v == value);
             hold!(def.live || unchanged, "{name} changed, and is not live");
         }
         Err(SpecError::NotLive { param, .. }) => {
@@ -135,16 +120,9 @@ fn check_bound(step: &Step) -> Result<(), Violation> {
         return Ok(());
     }
     let bound = step.params.number("flows");
-    hold!(
-        step.flows as u64 <= bound,
-        "{} flows, bound {bound}",
-        step.flows
-    );
+    hold!(step.flows as u64 <= bound, "{} flows, bound {bound}", step.flows);
     let most = step.flows + count(|event| matches!(event, Event::FlowRemoved { .. }));
-    hold!(
-        !untracked || most as u64 >= bound,
-        "untracked at {most} of {bound}"
-    );
+    hold!(!untracked || most as u64 >= bound, "untracked at {most} of {bound}");
     Ok(())
 }
 
@@ -156,11 +134,7 @@ fn check_reclaim(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(),
         return Ok(());
     };
     let time = |name| {
-        if last.params.has(name) {
-            last.params.time(name)
-        } else {
-            Nanos::ZERO
-        }
+        if last.params.has(name) { last.params.time(name) } else { Nanos::ZERO }
     };
     let (idle, sweep) = (time("idle"), time("sweep"));
     if idle == Nanos::MAX {
@@ -169,23 +143,18 @@ fn check_reclaim(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(),
     let probe = u8::MAX;
     let wait = Operation::Advance(Nanos(idle.0.max(sweep.0).saturating_add(1)));
     let mut operations = operations.to_vec();
-    operations.extend((0..last.backlog.packets + 3).map(|_| Operation::Dequeue));
+    // A shaped queue lets one packet go at a time; no rate makes one take longer than this.
+    let (packet_time, drain) =
+        (Operation::Advance(Nanos::from_secs(600)), last.backlog.packets + 3);
+    operations.extend((0..drain).flat_map(|_| [packet_time.clone(), Operation::Dequeue]));
     for _ in 0..4 {
-        operations.extend([
-            wait.clone(),
-            Operation::arrival(probe, 40),
-            Operation::Dequeue,
-        ]);
+        operations.extend([wait.clone(), Operation::arrival(probe, 40), Operation::Dequeue]);
         operations.push(Operation::Dequeue);
     }
     let steps = run(spec, &operations, seed);
     let mut ledger = Ledger::default();
     steps.iter().try_for_each(|step| ledger.enter(step))?;
     ledger.entries.remove(&flow_id(probe));
-    hold!(
-        ledger.entries.is_empty(),
-        "never forgotten: {:?}",
-        ledger.entries
-    );
+    hold!(ledger.entries.is_empty(), "never forgotten: {:?}", ledger.entries);
     Ok(())
 }

@@ -29,27 +29,15 @@ use crate::run::{Call, Step, run};
 /// # Panics
 /// If anything differs, or a token cannot be read.
 pub fn golden(spec: &str, sequence: &str) {
-    let built: Spec = spec
-        .parse()
-        .unwrap_or_else(|error| panic!("{spec}: {error}"));
+    let built: Spec = spec.parse().unwrap_or_else(|error| panic!("{spec}: {error}"));
     let tokens: Vec<_> = sequence.split_whitespace().collect();
     let mut now = Nanos::ZERO;
-    let operations: Vec<_> = tokens
-        .iter()
-        .map(|token| read(token, &built, &mut now))
-        .collect();
+    let operations: Vec<_> = tokens.iter().map(|token| read(token, &built, &mut now)).collect();
     let steps = run(&built, &operations, 1);
     let mut names = Names::default();
-    let happened: Vec<_> = steps
-        .iter()
-        .zip(&tokens)
-        .map(|(step, token)| names.write(step, token))
-        .collect();
-    assert_eq!(
-        happened.join(" "),
-        tokens.join(" "),
-        "\n{spec}: left happened, right is written"
-    );
+    let happened: Vec<_> =
+        steps.iter().zip(&tokens).map(|(step, token)| names.write(step, token)).collect();
+    assert_eq!(happened.join(" "), tokens.join(" "), "\n{spec}: left happened, right is written");
 }
 
 fn read(token: &str, spec: &Spec, now: &mut Nanos) -> Operation {
@@ -59,21 +47,11 @@ fn read(token: &str, spec: &Spec, now: &mut Nanos) -> Operation {
         let arrival = arrival.split(['!', '/', '^']).next().unwrap_or_default();
         let (flow, amount) = arrival.split_once('=').unwrap_or((arrival, "1000"));
         let (size, segments) = amount.split_once('x').unwrap_or((amount, "1"));
-        let Ok([letter @ b'A'..=b'Z']) = <&[u8; 1]>::try_from(flow.as_bytes()) else {
-            bad()
-        };
-        let (Ok(size), Ok(segments)) = (size.parse(), segments.parse()) else {
-            bad()
-        };
+        let Ok([letter @ b'A'..=b'Z']) = <&[u8; 1]>::try_from(flow.as_bytes()) else { bad() };
+        let (Ok(size), Ok(segments)) = (size.parse(), segments.parse()) else { bad() };
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let flow = letter - b'A';
-        return Operation::Enqueue(Arrival {
-            flow,
-            size,
-            segments,
-            ecn,
-            offset: Offset::Next,
-        });
+        return Operation::Enqueue(Arrival { flow, size, segments, ecn, offset: Offset::Next });
     }
     if token.starts_with('>') {
         return Operation::Dequeue;
@@ -84,12 +62,8 @@ fn read(token: &str, spec: &Spec, now: &mut Nanos) -> Operation {
         *now = then;
         return Operation::Advance(span);
     }
-    let Some((name, value)) = token.split_once('=') else {
-        bad()
-    };
-    let Some(def) = spec.info().params.iter().find(|def| def.name == name) else {
-        bad()
-    };
+    let Some((name, value)) = token.split_once('=') else { bad() };
+    let Some(def) = spec.info().params.iter().find(|def| def.name == name) else { bad() };
     Operation::Change(def.name, value.to_owned())
 }
 
@@ -111,19 +85,11 @@ impl Names {
                 let letter = (b'A'..=b'Z').find(of_flow).map_or('?', char::from);
                 self.by_id.insert(packet.id, format!("{letter}{count}"));
                 let given = token.split(['!', '/']).next().unwrap_or_default();
-                let lane = if token.contains('/') {
-                    lane_joined(step)
-                } else {
-                    ""
-                };
+                let lane = if token.contains('/') { lane_joined(step) } else { "" };
                 format!("{given}{lane}")
             }
             Call::Dequeue(Dequeue::Packet { packet, mark }) => {
-                format!(
-                    ">{}{}",
-                    self.by_id[&packet.id],
-                    if *mark { "*" } else { "" }
-                )
+                format!(">{}{}", self.by_id[&packet.id], if *mark { "*" } else { "" })
             }
             Call::Dequeue(_) => ">-".to_owned(),
             Call::Advance | Call::Change(_, Ok(())) => token.to_owned(),

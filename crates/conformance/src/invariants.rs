@@ -13,20 +13,14 @@ struct Invariant {
 }
 
 /// Every invariant, with the disciplines that promise it.
-const ALL: &[Invariant] = &[Invariant {
-    of: &["fifo"],
-    check: departs_oldest_first,
-}];
+const ALL: &[Invariant] = &[Invariant { of: &["fifo"], check: departs_oldest_first }];
 
 /// Checks the invariants of `spec` over the steps of one run.
 ///
 /// # Errors
 /// The first violation, with the step at which it showed.
 pub fn check(spec: &Spec, steps: &[Step]) -> Result<(), Violation> {
-    for invariant in ALL
-        .iter()
-        .filter(|invariant| invariant.of.contains(&spec.info().name))
-    {
+    for invariant in ALL.iter().filter(|invariant| invariant.of.contains(&spec.info().name)) {
         let mut ledger = Ledger::default();
         for (index, step) in steps.iter().enumerate() {
             let here = |violation| format!("step {index}, {:?}: {violation}", step.call);

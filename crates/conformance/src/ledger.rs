@@ -53,14 +53,8 @@ impl Ledger {
                 Record::Dropped(packet, drop) => {
                     match self.queued.remove(&packet.id) {
                         Some((_, lane)) => {
-                            hold!(
-                                drop.lane == lane,
-                                "{packet:?} was in {lane:?}, not in {drop:?}"
-                            );
-                            hold!(
-                                drop.reason != DropReason::Full,
-                                "{packet:?} had been accepted"
-                            );
+                            hold!(drop.lane == lane, "{packet:?} was in {lane:?}, not in {drop:?}");
+                            hold!(drop.reason != DropReason::Full, "{packet:?} had been accepted");
                         }
                         None => {
                             let arrival = self.expect_arrival(step, packet.id)?;
@@ -74,10 +68,7 @@ impl Ledger {
                     }
                     if let Call::Enqueue(arrival) = step.call {
                         if arrival.id == packet.id {
-                            hold!(
-                                same(&arrival, &packet),
-                                "came back as {packet:?}: {arrival:?}"
-                            );
+                            hold!(same(&arrival, &packet), "came back as {packet:?}: {arrival:?}");
                             lost = Some(packet.id);
                         }
                     }
@@ -85,10 +76,7 @@ impl Ledger {
                 Record::Event(Event::Enqueued { packet, flow, lane }) => {
                     let arrival = self.expect_arrival(step, packet)?;
                     hold!(arrival.flow == flow, "{arrival:?} joined as flow {flow:?}");
-                    hold!(
-                        lost.is_none() && enqueued.is_none(),
-                        "{arrival:?} joined twice"
-                    );
+                    hold!(lost.is_none() && enqueued.is_none(), "{arrival:?} joined twice");
                     enqueued = Some(packet);
                     self.queued.insert(packet, (arrival, lane));
                 }
@@ -126,26 +114,13 @@ impl Ledger {
                 self.on_wire = dequeued;
             }
             Call::Advance | Call::Change(..) => {
-                hold!(
-                    step.records.is_empty(),
-                    "{:?}: {:?}",
-                    step.call,
-                    step.records
-                );
+                hold!(step.records.is_empty(), "{:?}: {:?}", step.call, step.records);
             }
         }
         let sum = self.backlog();
-        hold!(
-            step.backlog == sum,
-            "backlog() is {:?}, queued is {sum:?}",
-            step.backlog
-        );
+        hold!(step.backlog == sum, "backlog() is {:?}, queued is {sum:?}", step.backlog);
         let entries = self.entries.len();
-        hold!(
-            step.flows == entries,
-            "flows() is {}, events leave {entries}",
-            step.flows
-        );
+        hold!(step.flows == entries, "flows() is {}, events leave {entries}", step.flows);
         Ok(())
     }
 
@@ -157,10 +132,7 @@ impl Ledger {
 
     /// Queued packets in this lane, in order of arrival.
     pub fn lane(&self, lane: Lane) -> impl Iterator<Item = &Packet> {
-        self.queued
-            .values()
-            .filter(move |(_, l)| *l == lane)
-            .map(|(packet, _)| packet)
+        self.queued.values().filter(move |(_, l)| *l == lane).map(|(packet, _)| packet)
     }
 
     /// What is queued.
@@ -174,10 +146,7 @@ impl Ledger {
     fn expect_arrival(&self, step: &Step, id: u64) -> Result<Packet, Violation> {
         match step.call {
             Call::Enqueue(packet) if packet.id == id => Ok(packet),
-            _ => Err(format!(
-                "packet {id} appears from nowhere in {:?}",
-                step.call
-            )),
+            _ => Err(format!("packet {id} appears from nowhere in {:?}", step.call)),
         }
     }
 
@@ -192,19 +161,10 @@ impl Ledger {
                 let Some((arrival, _)) = dequeued else {
                     return Err(format!("{packet:?} left without an event"));
                 };
-                hold!(
-                    same(&arrival, &packet),
-                    "arrived as {arrival:?}, left as {packet:?}"
-                );
-                hold!(
-                    !mark || packet.ecn().is_capable(),
-                    "{packet:?} must not be marked"
-                );
+                hold!(same(&arrival, &packet), "arrived as {arrival:?}, left as {packet:?}");
+                hold!(!mark || packet.ecn().is_capable(), "{packet:?} must not be marked");
                 let told = marked.is_some_and(|(id, flow)| (id, flow) == (packet.id, packet.flow));
-                hold!(
-                    mark == told && mark == marked.is_some(),
-                    "mark {mark}, event {marked:?}"
-                );
+                hold!(mark == told && mark == marked.is_some(), "mark {mark}, event {marked:?}");
             }
             Dequeue::Wait(_) | Dequeue::Empty => {
                 hold!(dequeued.is_none(), "an event says that {dequeued:?} left");
@@ -226,10 +186,7 @@ impl Ledger {
                 hold!(self.entries.insert(flow), "{flow:?} has an entry already");
             }
             Event::FlowRemoved { flow } => {
-                hold!(
-                    self.entries.remove(&flow),
-                    "{flow:?} has no entry to remove"
-                );
+                hold!(self.entries.remove(&flow), "{flow:?} has no entry to remove");
                 self.demoted.remove(&flow);
             }
             Event::FlowUntracked { flow } => {
@@ -249,18 +206,8 @@ impl Ledger {
 
 /// Whether a packet is the one that arrived, in all that its caller gave it.
 fn same(arrived: &Packet, returned: &Packet) -> bool {
-    let given = |p: &Packet| {
-        (
-            p.id,
-            p.flow,
-            p.size,
-            p.segments,
-            p.dscp,
-            p.ecn(),
-            p.offset(),
-            p.flow_size(),
-        )
-    };
+    let given =
+        |p: &Packet| (p.id, p.flow, p.size, p.segments, p.dscp, p.ecn(), p.offset(), p.flow_size());
     given(arrived) == given(returned)
         && (arrived.source, arrived.destination) == (returned.source, returned.destination)
 }

@@ -48,13 +48,7 @@ impl Operation {
     #[must_use]
     pub const fn arrival(flow: u8, size: u32) -> Self {
         let (ecn, offset) = (Ecn::NotEct, Offset::Next);
-        Self::Enqueue(Arrival {
-            flow,
-            size,
-            segments: 1,
-            ecn,
-            offset,
-        })
+        Self::Enqueue(Arrival { flow, size, segments: 1, ecn, offset })
     }
 }
 

@@ -25,28 +25,27 @@ impl Setup {
     pub const ALL: [Self; 4] = [Self::Defaults, Self::Tiny, Self::Bytes, Self::Random];
 }
 
-/// The discipline `info`, set up so.
+/// The discipline `info`, set up so; parameters in `except` stay at their defaults.
 #[must_use]
-pub fn spec(info: &'static Info, setup: Setup) -> BoxedStrategy<Spec> {
+pub fn spec(
+    info: &'static Info,
+    except: &'static [&'static str],
+    setup: Setup,
+) -> BoxedStrategy<Spec> {
     let defaults = Spec::named(info.name).expect("a name from the registry");
     let random = move |settings: Vec<u64>| {
         let drawn = settings
             .into_iter()
-            .filter_map(move |random| values::draw_setting(info, random));
-        drawn.fold(
-            Spec::named(info.name).expect("from the registry"),
-            |spec, (name, value)| spec.with(name, &value).unwrap_or_else(|e| panic!("{e}")),
-        )
+            .filter_map(move |random| values::draw_setting(info, except, random));
+        drawn.fold(Spec::named(info.name).expect("from the registry"), |spec, (name, value)| {
+            spec.with(name, &value).unwrap_or_else(|e| panic!("{e}"))
+        })
     };
     match setup {
         Setup::Defaults => Just(defaults).boxed(),
         Setup::Tiny => (1..=6u32, 0..=4u32)
             .prop_map(move |(limit, threshold)| {
-                sized(
-                    &defaults,
-                    &format!("{limit}packets"),
-                    &format!("{threshold}packets"),
-                )
+                sized(&defaults, &format!("{limit}packets"), &format!("{threshold}packets"))
             })
             .boxed(),
         Setup::Bytes => (1_000..=20_000u32, 0..=9_000u32)
@@ -54,9 +53,7 @@ pub fn spec(info: &'static Info, setup: Setup) -> BoxedStrategy<Spec> {
                 sized(&defaults, &format!("{limit}b"), &format!("{threshold}b"))
             })
             .boxed(),
-        Setup::Random => prop::collection::vec(any::<u64>(), 0..=8)
-            .prop_map(random)
-            .boxed(),
+        Setup::Random => prop::collection::vec(any::<u64>(), 0..=8).prop_map(random).boxed(),
     }
 }
 
@@ -67,9 +64,15 @@ pub fn sized(spec: &Spec, limit: &str, threshold: &str) -> Spec {
     set(set(spec.clone(), "limit", limit), "threshold", threshold)
 }
 
-/// Up to `length` operations for the discipline `info`, live parameter changes among them.
-pub fn operations(info: &'static Info, length: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let change = any::<u64>().prop_map(move |random| match values::draw_setting(info, random) {
+/// Up to `length` operations for the discipline `info`, live changes of parameters other than
+/// those in `except` among them.
+pub fn operations(
+    info: &'static Info,
+    except: &'static [&'static str],
+    length: usize,
+) -> impl Strategy<Value = Vec<Operation>> {
+    let setting = move |random| values::draw_setting(info, except, random);
+    let change = any::<u64>().prop_map(move |random| match setting(random) {
         Some((name, value)) => Operation::Change(name, value),
         None => Operation::Dequeue,
     });
@@ -112,18 +115,8 @@ pub fn arrival() -> impl Strategy<Value = Arrival> {
         8 => Just(Offset::Next), 1 => Just(Offset::First), 1 => Just(Offset::Unknown)
     ];
     (flow, size, segments, ecn, offset).prop_map(|(flow, size, segments, ecn, offset)| {
-        let size = if segments > 1 {
-            u32::from(segments) * 1448
-        } else {
-            size
-        };
-        Arrival {
-            flow,
-            size,
-            segments,
-            ecn,
-            offset,
-        }
+        let size = if segments > 1 { u32::from(segments) * 1448 } else { size };
+        Arrival { flow, size, segments, ecn, offset }
     })
 }
 

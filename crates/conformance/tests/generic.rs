@@ -13,16 +13,8 @@ fn for_every_discipline(test: impl Fn(&'static Info)) {
 
 fn random_sequences_hold(setup: Setup, cases: u32) {
     for_every_discipline(|info| {
-        let config = Config {
-            cases,
-            failure_persistence: None,
-            ..Config::default()
-        };
-        let inputs = (
-            strategy::spec(info, setup),
-            strategy::operations(info, 160),
-            any::<u64>(),
-        );
+        let config = Config { cases, failure_persistence: None, ..Config::default() };
+        let inputs = (strategy::spec(info, setup), strategy::operations(info, 160), any::<u64>());
         TestRunner::new(config)
             .run(&inputs, |(spec, operations, seed)| {
                 check(&spec, &operations, seed).map_err(TestCaseError::fail)
@@ -55,12 +47,7 @@ fn with_any_parameters() {
 #[test]
 fn at_both_ends_of_every_parameter() {
     let operations: Vec<_> = (0..40u8)
-        .flat_map(|n| {
-            [
-                Operation::arrival(n % 4, 100 + u32::from(n)),
-                Operation::arrival(1, 1500),
-            ]
-        })
+        .flat_map(|n| [Operation::arrival(n % 4, 100 + u32::from(n)), Operation::arrival(1, 1500)])
         .chain((0..90).map(|_| Operation::Dequeue))
         .collect();
     for_every_discipline(|info| {
@@ -81,9 +68,7 @@ fn with_many_packets_of_many_flows() {
     let operations: Vec<_> = arrivals
         .enumerate()
         .flat_map(|(n, arrival)| {
-            [Some(arrival), (n % 3 == 0).then_some(Operation::Dequeue)]
-                .into_iter()
-                .flatten()
+            [Some(arrival), (n % 3 == 0).then_some(Operation::Dequeue)].into_iter().flatten()
         })
         .chain((0..2_000).map(|_| Operation::Dequeue))
         .collect();

@@ -15,11 +15,7 @@ struct Held {
 
 impl Held {
     fn new(params: &Params, knockout: bool) -> Self {
-        Self {
-            limit: params.amount("limit"),
-            knockout,
-            packets: Vec::new(),
-        }
+        Self { limit: params.amount("limit"), knockout, packets: Vec::new() }
     }
 
     fn used(&self, which: impl Fn(bool) -> bool) -> u64 {
@@ -37,11 +33,7 @@ impl Held {
         }
         let mut lost = Vec::new();
         while self.used(|_| true) + needed > self.limit.value() {
-            let last_long = self
-                .packets
-                .iter()
-                .rposition(|(_, long)| *long)
-                .expect("some long");
+            let last_long = self.packets.iter().rposition(|(_, long)| *long).expect("some long");
             lost.push(self.packets.remove(last_long).0.id);
         }
         self.packets.push((packet, long));
@@ -50,10 +42,7 @@ impl Held {
 
     /// The oldest packet of a lane.
     fn head(&self, long: bool) -> Option<Packet> {
-        self.packets
-            .iter()
-            .find(|(_, l)| *l == long)
-            .map(|(packet, _)| *packet)
+        self.packets.iter().find(|(_, l)| *l == long).map(|(packet, _)| *packet)
     }
 
     /// Removes the oldest packet of a lane.
@@ -62,8 +51,8 @@ impl Held {
         Some(self.packets.remove(first).0)
     }
 
-    fn has(&self, flow: FlowId) -> bool {
-        self.packets.iter().any(|(packet, _)| packet.flow == flow)
+    fn has(&self, which: impl Fn(&Packet) -> bool) -> bool {
+        self.packets.iter().any(|(packet, _)| which(packet))
     }
 }
 
@@ -127,21 +116,14 @@ impl Efd {
 
     /// A flow is known while it has a packet here, or on the wire where that counts.
     fn forget_absent(&mut self) {
-        let Self {
-            held,
-            flows,
-            on_wire,
-            ..
-        } = self;
-        flows.retain(|flow, _| held.has(*flow) || *on_wire == Some(*flow));
+        let Self { held, flows, on_wire, .. } = self;
+        flows.retain(|flow, _| held.has(|packet| packet.flow == *flow) || *on_wire == Some(*flow));
     }
 
     /// Whether the low lane's head is served though the high lane waits: it has been paid for,
     /// and all that was in the high lane when its flow became long has left.
     fn is_owed(&self, low: &Packet) -> bool {
-        let since = self.flows[&low.flow]
-            .long_since
-            .expect("a flow in the low lane is long");
+        let since = self.flows[&low.flow].long_since.expect("a flow in the low lane is long");
         let may_wait = self.held.head(false).is_some_and(|high| high.id < since);
         self.low_share > 0 && !may_wait && self.credit >= i128::from(low.size) * BILLION
     }
@@ -203,11 +185,7 @@ struct Shares {
 
 impl Shares {
     fn stamp(&mut self, packet: &Packet, long: bool) {
-        let weight = if long {
-            self.weight
-        } else {
-            1_000_000_000 - self.weight
-        };
+        let weight = if long { self.weight } else { 1_000_000_000 - self.weight };
         let last = &mut self.last_stamp[usize::from(long)];
         *last = (*last).max(self.now) + u128::from(packet.size) * weight;
         self.stamps.insert(packet.id, *last);
@@ -240,22 +218,29 @@ impl Shares {
     /// Under a new weight all stamps are made anew.
     fn restart(&mut self, weight: u32, held: &Held) {
         (self.weight, self.now, self.last_stamp) = (u128::from(weight), 0, [0, 0]);
-        held.packets
-            .iter()
-            .for_each(|(packet, long)| self.stamp(packet, *long));
+        held.packets.iter().for_each(|(packet, long)| self.stamp(packet, *long));
     }
+}
+
+/// A flow since it became known.
+struct Flow {
+    count: Count,
+    /// The packet that made it known.
+    first: u64,
+    last_arrival: Nanos,
 }
 
 /// Flows that are forgotten when they have been idle.
 struct Known {
-    flows: HashMap<FlowId, (Count, Nanos)>,
+    flows: HashMap<FlowId, Flow>,
     idle: Nanos,
     sweep: Nanos,
     next_sweep: Nanos,
 }
 
 impl Known {
-    /// Forgets idle flows at the first arrival after each `sweep`; never one with a packet here.
+    /// Forgets idle flows at the first arrival after each `sweep`; never one that has a
+    /// packet here since it became known.
     fn upkeep(&mut self, now: Nanos, held: &Held) {
         if now < self.next_sweep {
             return;
@@ -265,8 +250,10 @@ impl Known {
         if idle < Nanos::MAX {
             // Time is kept in steps of 2^20 ns.
             let age = |seen| (tick(now) - tick(seen)) << 20;
-            self.flows
-                .retain(|flow, (_, seen)| held.has(*flow) || age(*seen) <= idle.0);
+            self.flows.retain(|id, flow| {
+                held.has(|packet| packet.flow == *id && packet.id >= flow.first)
+                    || age(flow.last_arrival) <= idle.0
+            });
         }
     }
 
@@ -291,25 +278,20 @@ pub struct Sb {
 impl Sb {
     /// An empty queue that counts every flow.
     #[must_use]
-    pub fn new(params: &Params, knockout: bool) -> Self {
-        Self::with_sampling(params, knockout, false)
+    pub fn every_flow(params: &Params, knockout: bool) -> Self {
+        Self::new(params, knockout, false)
     }
 
     /// An empty queue that holds a flow once it has been sampled.
     #[must_use]
     pub fn sample_and_hold(params: &Params) -> Self {
-        Self::with_sampling(params, true, true)
+        Self::new(params, params.word("buffer") == "knockout", true)
     }
 
-    fn with_sampling(params: &Params, knockout: bool, samples: bool) -> Self {
+    fn new(params: &Params, knockout: bool, samples: bool) -> Self {
         let mut sb = Self {
             held: Held::new(params, knockout),
-            shares: Shares {
-                weight: 0,
-                stamps: HashMap::new(),
-                last_stamp: [0, 0],
-                now: 0,
-            },
+            shares: Shares { weight: 0, stamps: HashMap::new(), last_stamp: [0, 0], now: 0 },
             known: Known {
                 flows: HashMap::new(),
                 idle: Nanos::MAX,
@@ -331,9 +313,13 @@ impl Model for Sb {
         let is_known = self.known.flows.contains_key(&packet.flow);
         let mut long = false;
         if is_known || sampled || !self.samples {
-            let (count, seen) = self.known.flows.entry(packet.flow).or_default();
-            long = count.add(&packet, self.threshold, self.boundary);
-            *seen = now;
+            let flow = self.known.flows.entry(packet.flow).or_insert_with(|| Flow {
+                count: Count::default(),
+                first: packet.id,
+                last_arrival: now,
+            });
+            flow.last_arrival = now;
+            long = flow.count.add(&packet, self.threshold, self.boundary);
         }
         let lost = self.held.admit(packet, long);
         if lost.contains(&packet.id) {
@@ -358,8 +344,7 @@ impl Model for Sb {
         self.threshold = params.amount("threshold");
         self.boundary = params.word("boundary");
         self.known.change(params);
-        self.shares
-            .restart(params.share("weight").ppb(), &self.held);
+        self.shares.restart(params.share("weight").ppb(), &self.held);
     }
 
     fn flows(&self) -> usize {

@@ -36,11 +36,7 @@ impl Las {
     }
 
     fn used(&self) -> u64 {
-        self.flows
-            .iter()
-            .flat_map(|flow| &flow.queue)
-            .map(|p| cost(self.limit, p))
-            .sum()
+        self.flows.iter().flat_map(|flow| &flow.queue).map(|p| cost(self.limit, p)).sum()
     }
 
     /// The packet with the largest key, the latest of those; its key is what its flow will have
@@ -66,12 +62,7 @@ impl Model for Las {
             Some(index) => index,
             None => {
                 let (id, queue) = (packet.flow, Vec::new());
-                self.flows.push(Flow {
-                    id,
-                    served: 0,
-                    queue,
-                    last_arrival: now,
-                });
+                self.flows.push(Flow { id, served: 0, queue, last_arrival: now });
                 self.flows.len() - 1
             }
         };

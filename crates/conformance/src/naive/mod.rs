@@ -32,6 +32,16 @@ pub trait Model {
     fn flows(&self) -> usize;
 }
 
+/// The disciplines that have a model, with the parameters that the model leaves at their
+/// defaults: the table's bound, and what takes dice or a clock of its own.
+pub const MODELS: &[(&str, &[&str])] = &[
+    ("efd", &["flows"]),
+    ("las", &["flows", "charge-drops", "victim"]),
+    ("sb", &["flows", "sharing", "cap-high"]),
+    ("sb-ko", &["flows", "sharing", "cap-high"]),
+    ("sb-sh", &["flows", "sharing", "cap-high", "interval"]),
+];
+
 /// The model of a discipline with these parameters; `None` where there is no model of it.
 #[must_use]
 pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
@@ -39,8 +49,8 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
     match spec.info().name {
         "efd" => Some(Box::new(Efd::new(params))),
         "las" => Some(Box::new(Las::new(params))),
-        "sb" => Some(Box::new(Sb::new(params, false))),
-        "sb-ko" => Some(Box::new(Sb::new(params, true))),
+        "sb" => Some(Box::new(Sb::every_flow(params, false))),
+        "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         _ => None,
     }
@@ -83,11 +93,7 @@ fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
         Call::Change(_, Err(_)) | Call::Advance => {}
     }
     let expected = model.flows();
-    hold!(
-        step.flows == expected,
-        "{} flows, in the model {expected}",
-        step.flows
-    );
+    hold!(step.flows == expected, "{} flows, in the model {expected}", step.flows);
     Ok(())
 }
 
