@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 use proptest::strategy::Union;
+use proptest::test_runner::{Config, TestError, TestRunner};
 use sched::{Ecn, Info, Nanos, Spec};
 
+use crate::ledger::Violation;
 use crate::operation::{Arrival, Offset, Operation};
 use crate::values;
 
@@ -25,13 +27,37 @@ impl Setup {
     pub const ALL: [Self; 4] = [Self::Defaults, Self::Tiny, Self::Bytes, Self::Random];
 }
 
-/// The discipline `info`, set up so; parameters in `except` stay at their defaults.
-#[must_use]
-pub fn spec(
+/// What is expected of a discipline over a sequence of operations, with a seed.
+pub type Property<'a> = &'a dyn Fn(&Spec, &[Operation], u64) -> Result<(), Violation>;
+
+/// Checks `property` on `cases` random set-ups and sequences for `info`; parameters in `except`
+/// stay at their defaults throughout.
+///
+/// # Panics
+/// If it does not hold, with the smallest sequence found for which it does not.
+pub fn for_all(
     info: &'static Info,
     except: &'static [&'static str],
     setup: Setup,
-) -> BoxedStrategy<Spec> {
+    cases: u32,
+    property: Property<'_>,
+) {
+    let inputs = (spec(info, except, setup), operations(info, except, 160), any::<u64>());
+    let test = |(spec, operations, seed): (Spec, Vec<_>, _)| {
+        property(&spec, &operations, seed).map_err(TestCaseError::fail)
+    };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    match TestRunner::new(config).run(&inputs, test) {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (spec, operations, seed))) => {
+            panic!("{spec} ({setup:?}, seed {seed}): {reason}\nafter {operations:#?}")
+        }
+        Err(abort) => panic!("{}, {setup:?}: {abort}", info.name),
+    }
+}
+
+/// The discipline `info`, set up so; parameters in `except` stay at their defaults.
+fn spec(info: &'static Info, except: &'static [&'static str], setup: Setup) -> BoxedStrategy<Spec> {
     let defaults = Spec::named(info.name).expect("a name from the registry");
     let random = move |settings: Vec<u64>| {
         let drawn = settings
@@ -66,7 +92,7 @@ pub fn sized(spec: &Spec, limit: &str, threshold: &str) -> Spec {
 
 /// Up to `length` operations for the discipline `info`, live changes of parameters other than
 /// those in `except` among them.
-pub fn operations(
+fn operations(
     info: &'static Info,
     except: &'static [&'static str],
     length: usize,

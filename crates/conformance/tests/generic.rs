@@ -2,8 +2,6 @@
 
 use conformance::strategy::{self, Setup};
 use conformance::{Operation, check, values};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use sched::{Info, Spec, registry};
 
 fn for_every_discipline(test: impl Fn(&'static Info)) {
@@ -12,15 +10,7 @@ fn for_every_discipline(test: impl Fn(&'static Info)) {
 }
 
 fn random_sequences_hold(setup: Setup, cases: u32) {
-    for_every_discipline(|info| {
-        let config = Config { cases, failure_persistence: None, ..Config::default() };
-        let inputs = (strategy::spec(info, setup), strategy::operations(info, 160), any::<u64>());
-        TestRunner::new(config)
-            .run(&inputs, |(spec, operations, seed)| {
-                check(&spec, &operations, seed).map_err(TestCaseError::fail)
-            })
-            .unwrap_or_else(|failure| panic!("{}, {setup:?}: {failure}", info.name));
-    });
+    for_every_discipline(|info| strategy::for_all(info, &[], setup, cases, &check));
 }
 
 #[test]
