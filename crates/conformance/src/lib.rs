@@ -13,6 +13,7 @@ pub mod invariants;
 pub mod ledger;
 pub mod naive;
 pub mod operation;
+pub mod reduction;
 pub mod run;
 pub mod strategy;
 pub mod values;

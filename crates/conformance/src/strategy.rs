@@ -83,11 +83,14 @@ fn spec(info: &'static Info, except: &'static [&'static str], setup: Setup) -> B
     }
 }
 
-/// `spec` with this limit and threshold, where it has them and takes these values.
+/// `spec` with this limit and threshold, and flows sampled often enough to be met, where it has
+/// such parameters and takes these values.
 #[must_use]
 pub fn sized(spec: &Spec, limit: &str, threshold: &str) -> Spec {
-    let set = |spec: Spec, name, value| spec.clone().with(name, value).unwrap_or(spec);
-    set(set(spec.clone(), "limit", limit), "threshold", threshold)
+    let settings = [("limit", limit), ("threshold", threshold), ("probability", "0.3")];
+    settings
+        .into_iter()
+        .fold(spec.clone(), |spec, (name, value)| spec.clone().with(name, value).unwrap_or(spec))
 }
 
 /// Up to `length` operations for the discipline `info`, live changes of parameters other than
@@ -111,21 +114,28 @@ fn operations(
     prop::collection::vec(operation, 0..=length)
 }
 
-/// Up to `length` operations without changes: arrivals, departures, time.
-pub fn traffic(
-    arrival: impl Strategy<Value = Arrival> + 'static,
-    length: usize,
-) -> impl Strategy<Value = Vec<Operation>> {
+/// Up to `length` arrivals, departures, and changes of the limit alone.
+pub fn traffic(length: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let limit = limit().prop_map(|limit| Operation::Change("limit", limit));
     let operation = Union::new_weighted(vec![
-        (6, arrival.prop_map(Operation::Enqueue).boxed()),
-        (4, Just(Operation::Dequeue).boxed()),
-        (1, span().prop_map(Operation::Advance).boxed()),
+        (60, arrival().prop_map(Operation::Enqueue).boxed()),
+        (40, Just(Operation::Dequeue).boxed()),
+        (8, span().prop_map(Operation::Advance).boxed()),
+        (2, limit.boxed()),
     ]);
     prop::collection::vec(operation, 0..=length)
 }
 
+/// A limit that short sequences reach.
+pub fn limit() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1..=12u32).prop_map(|n| format!("{n}packets")),
+        (500..=20_000u32).prop_map(|n| format!("{n}b")),
+    ]
+}
+
 /// Any packet: sizes as on real links, one in ten a GSO packet, mostly of a few flows.
-pub fn arrival() -> impl Strategy<Value = Arrival> {
+fn arrival() -> impl Strategy<Value = Arrival> {
     let size = prop_oneof![
         4 => Just(1500u32),
         2 => Just(1000u32),
