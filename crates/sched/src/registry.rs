@@ -92,6 +92,11 @@ macro_rules! disciplines {
 
 disciplines![
     crate::fifo::Fifo,
+    crate::las::Las,
+    crate::srpt::Srpt,
+    crate::drr::Drr,
+    crate::codel::Codel,
+    crate::fq_codel::FqCodel,
 ];
 
 /// The discipline of this name.
