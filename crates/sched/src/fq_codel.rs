@@ -321,9 +321,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), SpecError> {
-        if let Some(param) = self.params.first_fixed_difference(params) {
-            return Err(SpecError::NotLive { discipline: Self::INFO.name, param });
-        }
+        self.params.check_live(params)?;
         self.set(params);
         self.params = params.clone();
         Ok(())

@@ -381,9 +381,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), SpecError> {
-        if let Some(param) = self.params.first_fixed_difference(params) {
-            return Err(SpecError::NotLive { discipline: self.name, param });
-        }
+        self.params.check_live(params)?;
         let last_sweep = self.next_sweep.since(self.sweep);
         self.limit = params.amount("limit");
         self.sweep = params.time("sweep");
