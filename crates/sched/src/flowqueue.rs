@@ -228,10 +228,11 @@ impl<T: Copy + Default> Flows<T> {
         newcomer: FlowId,
         rank: impl Fn(&T) -> Option<u64>,
     ) -> Option<FlowId> {
-        const LOOK_AT: usize = 16;
+        // A table at its bound is a quarter to half full, a very small one emptier.
+        let look_at = if self.len() < 32 { 64 } else { 32 };
         let from = newcomer.get() as u32 as usize;
         let states = &self.states;
-        let evicted = self.table.least_of(from, LOOK_AT, |slot| rank(&states[*slot as usize]))?;
+        let evicted = self.table.least_of(from, look_at, |slot| rank(&states[*slot as usize]))?;
         self.remove(evicted);
         Some(evicted)
     }
