@@ -58,6 +58,14 @@ pub const ALL: &[Reduction] = &[
         "run2c:threshold=$th,idle=30s",
         Any,
     ),
+    Reduction("las", "fifo", OnePacketFlows),
+    Reduction("las", "fifo", OneFlow),
+    Reduction("las:victim=most-served", "fifo", OneFlow),
+    Reduction("las:charge-drops=yes", "fifo", OneFlow),
+    Reduction("srpt", "fifo", OneFlow),
+    Reduction("drr", "fifo", OneFlow),
+    Reduction("drr:quantum=64b", "fifo", OneFlow),
+    Reduction("codel:target=inf", "fifo", Any),
     // Free composition of the parts is the named discipline.
     Reduction(
         "lanes:accounting=while-queued,service=guaranteed,buffer=knockout,threshold=$th,low-share=0.3",

@@ -72,6 +72,13 @@ fn sb() {
     equals_its_model("sb-sh:weight=1,probability=1", 2, 9);
 }
 
+#[test]
+fn las() {
+    equals_its_model("las", 3, 9);
+    equals_its_model("las:victim=most-served", 2, 9);
+    equals_its_model("las:charge-drops=yes", 2, 9);
+}
+
 /// What must hold for every discipline, over all short sequences.
 #[test]
 fn every_discipline_in_the_registry() {

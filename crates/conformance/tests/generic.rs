@@ -1,12 +1,17 @@
 //! Every discipline in the registry, in every set-up, against all that must hold for it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use conformance::strategy::{self, Setup};
 use conformance::{Operation, check, values};
 use sched::{Info, Spec, registry};
 
+/// Runs a test on every discipline, and then says which of them failed.
 fn for_every_discipline(test: impl Fn(&'static Info)) {
-    assert!(!registry::ALL.is_empty());
-    registry::ALL.iter().copied().for_each(test);
+    let fails = |info: &&'static Info| catch_unwind(AssertUnwindSafe(|| test(info))).is_err();
+    let failed: Vec<_> = registry::ALL.iter().copied().filter(fails).collect();
+    let names: Vec<_> = failed.iter().map(|info| info.name).collect();
+    assert!(names.is_empty(), "failed: {}", names.join(", "));
 }
 
 fn random_sequences_hold(setup: Setup, cases: u32) {

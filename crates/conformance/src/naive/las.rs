@@ -1,91 +1,113 @@
-//! LAS as its equivalent per-flow form: the backlogged flow that was served least is next.
+//! LAS as its first paper has it: packets stamped with what their flow has sent, in one list.
+
+use std::collections::HashMap;
 
 use sched::{Amount, FlowId, Nanos, Packet, Params};
 
 use super::{Model, cost};
 
-struct Flow {
-    id: FlowId,
-    served: u64,
-    queue: Vec<Packet>,
-    last_arrival: Nanos,
-}
-
-/// The model of `las` with roll-back and the packet at the end of the queue as victim.
+/// The model of `las`.
 pub struct Las {
     limit: Amount,
+    charge_drops: bool,
+    most_served: bool,
     idle: Nanos,
     sweep: Nanos,
-    swept: Nanos,
-    flows: Vec<Flow>,
+    next_sweep: Nanos,
+    /// Bytes attained and last arrival of each flow.
+    flows: HashMap<FlowId, (u64, Nanos)>,
+    /// Packets with their stamps: what their flow had attained before.
+    queue: Vec<(u64, Packet)>,
 }
 
 impl Las {
     /// An empty queue.
     #[must_use]
     pub fn new(params: &Params) -> Self {
-        let mut las = Self {
-            limit: Amount::UNLIMITED,
-            idle: Nanos::MAX,
-            sweep: Nanos::MAX,
-            swept: Nanos::ZERO,
-            flows: Vec::new(),
-        };
-        las.change(params);
-        las
+        Self {
+            limit: params.amount("limit"),
+            charge_drops: params.flag("charge-drops"),
+            most_served: params.word("victim") == "most-served",
+            idle: params.time("idle"),
+            sweep: params.time("sweep"),
+            next_sweep: params.time("sweep"),
+            flows: HashMap::new(),
+            queue: Vec::new(),
+        }
     }
 
     fn used(&self) -> u64 {
-        self.flows.iter().flat_map(|flow| &flow.queue).map(|p| cost(self.limit, p)).sum()
+        self.queue.iter().map(|(_, packet)| cost(self.limit, packet)).sum()
     }
 
-    /// The packet with the largest key, the latest of those; its key is what its flow will have
-    /// been served when its turn comes.
-    fn remove_last(&mut self) -> u64 {
-        let mut last = None;
-        for (index, flow) in self.flows.iter().enumerate() {
-            let mut key = flow.served;
-            for (place, packet) in flow.queue.iter().enumerate() {
-                last = last.max(Some((key, packet.id, index, place)));
-                key += u64::from(packet.size);
+    /// The place of the packet that is pushed out: the largest stamp, or the newest packet of
+    /// the flow whose head has the largest stamp. The later arrival, of equals.
+    fn victim(&self) -> usize {
+        let of_flow = |flow| self.queue.iter().filter(move |(_, packet)| packet.flow == flow);
+        let key = |&(stamp, packet): &(u64, Packet)| {
+            if !self.most_served {
+                return Some((stamp, packet.id));
             }
+            let newest = of_flow(packet.flow).map(|(_, p)| p.id).max();
+            let served = of_flow(packet.flow).map(|(stamp, _)| *stamp).min()?;
+            (newest == Some(packet.id)).then_some((served, packet.id))
+        };
+        let places = (0..self.queue.len()).filter(|place| key(&self.queue[*place]).is_some());
+        places.max_by_key(|place| key(&self.queue[*place])).expect("something is queued")
+    }
+
+    fn upkeep(&mut self, now: Nanos) {
+        if now < self.next_sweep {
+            return;
         }
-        let (_, id, index, place) = last.expect("something is queued");
-        self.flows[index].queue.remove(place);
-        id
+        self.next_sweep = now + self.sweep;
+        let Self { flows, queue, idle, .. } = self;
+        flows.retain(|flow, (_, last_arrival)| {
+            queue.iter().any(|(_, packet)| packet.flow == *flow) || now - *last_arrival <= *idle
+        });
     }
 }
 
 impl Model for Las {
     fn enqueue(&mut self, packet: Packet, now: Nanos, _sampled: bool) -> Vec<u64> {
-        let index = match self.flows.iter().position(|flow| flow.id == packet.flow) {
-            Some(index) => index,
-            None => {
-                let (id, queue) = (packet.flow, Vec::new());
-                self.flows.push(Flow { id, served: 0, queue, last_arrival: now });
-                self.flows.len() - 1
-            }
-        };
-        self.flows[index].last_arrival = now;
-        self.flows[index].queue.push(packet);
+        self.upkeep(now);
+        let limit = self.limit.value();
+        // Nobody is pushed out for a packet that never fits, nor because the limit was lowered.
+        let is_refused = cost(self.limit, &packet) > limit || self.used() > limit;
+        let (attained, last_arrival) = self.flows.entry(packet.flow).or_default();
+        *last_arrival = now;
+        let stamp = *attained;
+        if !is_refused || self.charge_drops {
+            *attained += u64::from(packet.size);
+        }
+        if is_refused {
+            return vec![packet.id];
+        }
+        self.queue.push((stamp, packet));
         let mut lost = Vec::new();
-        while self.used() > self.limit.value() {
-            lost.push(self.remove_last());
+        while self.used() > limit {
+            let (_, victim) = self.queue.remove(self.victim());
+            if !self.charge_drops {
+                let (attained, _) = self.flows.get_mut(&victim.flow).expect("it has a packet");
+                *attained -= u64::from(victim.size);
+            }
+            lost.push(victim.id);
         }
         lost
     }
 
-    fn dequeue(&mut self, _now: Nanos) -> Option<u64> {
-        let backlogged = self.flows.iter_mut().filter(|flow| !flow.queue.is_empty());
-        let next = backlogged.min_by_key(|flow| (flow.served, flow.queue[0].id))?;
-        let packet = next.queue.remove(0);
-        next.served += u64::from(packet.size);
-        Some(packet.id)
+    fn dequeue(&mut self, now: Nanos) -> Option<u64> {
+        self.upkeep(now);
+        let places = 0..self.queue.len();
+        let next = places.min_by_key(|place| (self.queue[*place].0, self.queue[*place].1.id))?;
+        Some(self.queue.remove(next).1.id)
     }
 
     fn change(&mut self, params: &Params) {
         self.limit = params.amount("limit");
+        self.most_served = params.word("victim") == "most-served";
         self.idle = params.time("idle");
+        self.next_sweep = (self.next_sweep - self.sweep) + params.time("sweep");
         self.sweep = params.time("sweep");
     }
 

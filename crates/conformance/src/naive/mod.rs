@@ -36,7 +36,7 @@ pub trait Model {
 /// defaults: the table's bound, and what takes dice or a clock of its own.
 pub const MODELS: &[(&str, &[&str])] = &[
     ("efd", &["flows"]),
-    ("las", &["flows", "charge-drops", "victim"]),
+    ("las", &["flows"]),
     ("sb", &["flows", "sharing", "cap-high"]),
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high", "interval"]),
