@@ -35,14 +35,22 @@
 
 extern crate alloc;
 
+mod codel;
+mod drr;
 mod fifo;
+mod flowqueue;
+mod fq_codel;
+mod heap;
 pub mod lanes;
+mod las;
 mod packet;
 pub mod params;
 mod qdisc;
 pub mod registry;
 pub mod ring;
+mod sorted;
 mod spec;
+mod srpt;
 pub mod table;
 mod units;
 
