@@ -90,17 +90,10 @@ impl Engine {
             check_config(config, to)?;
         }
         if left == right {
-            return Err(EngineError::SameInterface {
-                interface: left.to_owned(),
-            });
+            return Err(EngineError::SameInterface { interface: left.to_owned() });
         }
         let (left, right) = (Port::open(left)?, Port::open(right)?);
-        Ok(Self {
-            left,
-            right,
-            left_to_right,
-            right_to_left,
-        })
+        Ok(Self { left, right, left_to_right, right_to_left })
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
@@ -124,23 +117,12 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self {
-            left,
-            right,
-            left_to_right,
-            right_to_left,
-        } = self;
+        let Self { left, right, left_to_right, right_to_left } = self;
         let (left_input, left_output, left) = left.split();
         let (right_input, right_output, right) = right.split();
         let forth = (left_input, right_output);
         let back = (right_input, left_output);
-        let forth = direction(
-            &left_to_right,
-            forth,
-            right.link.mtu,
-            observer(),
-            &right.name,
-        )?;
+        let forth = direction(&left_to_right, forth, right.link.mtu, observer(), &right.name)?;
         let back = direction(&right_to_left, back, left.link.mtu, observer(), &left.name)?;
 
         let halt = AtomicBool::new(false);
@@ -149,15 +131,8 @@ impl Engine {
             let back = scope.spawn(|| back.run(stop, &halt));
             (join(forth), join(back))
         });
-        let fault = forth
-            .1
-            .as_ref()
-            .map(|fault| describe(fault, &left.name, &right.name));
-        let fault = fault.or_else(|| {
-            back.1
-                .as_ref()
-                .map(|f| describe(f, &right.name, &left.name))
-        });
+        let fault = forth.1.as_ref().map(|fault| describe(fault, &left.name, &right.name));
+        let fault = fault.or_else(|| back.1.as_ref().map(|f| describe(f, &right.name, &left.name)));
         Ok(Report {
             left_to_right: label(forth.0, &left.name, &right.name, &left_to_right.spec),
             right_to_left: label(back.0, &right.name, &left.name, &right_to_left.spec),
@@ -176,64 +151,41 @@ struct Held {
 impl Port {
     fn open(name: &str) -> Result<Self, EngineError> {
         let interface = || name.to_owned();
-        let system = |doing| {
-            move |source| EngineError::System {
-                interface: name.to_owned(),
-                doing,
-                source,
-            }
-        };
+        let system =
+            |doing| move |source| EngineError::System { interface: name.to_owned(), doing, source };
         let not_found = |error: io::Error| match error.raw_os_error() {
-            Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => EngineError::NoSuchInterface {
-                interface: name.to_owned(),
-            },
+            Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
+                EngineError::NoSuchInterface { interface: name.to_owned() }
+            }
             _ => system("looking it up")(error),
         };
         let mut links = Links::open().map_err(|error| system("netlink")(error.into_system()))?;
-        let link = links
-            .get(name)
-            .map_err(|error| not_found(error.into_system()))?;
+        let link = links.get(name).map_err(|error| not_found(error.into_system()))?;
         if !link.ethernet {
-            return Err(EngineError::NotEthernet {
-                interface: interface(),
-            });
+            return Err(EngineError::NotEthernet { interface: interface() });
         }
         if !link.up {
-            return Err(EngineError::Down {
-                interface: interface(),
-            });
+            return Err(EngineError::Down { interface: interface() });
         }
         let lock = lock(link.index).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => EngineError::Taken {
-                interface: interface(),
-            },
+            io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
             _ => system("taking hold of it")(error),
         })?;
         let socket = |result: io::Result<_>| {
             result.map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => EngineError::NoPermission {
-                    interface: interface(),
-                },
+                io::ErrorKind::PermissionDenied => {
+                    EngineError::NoPermission { interface: interface() }
+                }
                 _ => system("opening a packet socket")(error),
             })
         };
         let input = socket(PacketSocket::receiver(link.index))?;
         let output = socket(PacketSocket::sender(link.index))?;
-        Ok(Self {
-            name: interface(),
-            link,
-            input,
-            output,
-            lock,
-        })
+        Ok(Self { name: interface(), link, input, output, lock })
     }
 
     fn split(self) -> (PacketSocket, PacketSocket, Held) {
-        let held = Held {
-            name: self.name,
-            link: self.link,
-            _lock: self.lock,
-        };
+        let held = Held { name: self.name, link: self.link, _lock: self.lock };
         (self.input, self.output, held)
     }
 }
@@ -247,15 +199,9 @@ fn lock(ifindex: u32) -> io::Result<UnixDatagram> {
 
 fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
     if config.rate == Rate(0) {
-        return Err(EngineError::RateZero {
-            interface: to.to_owned(),
-        });
+        return Err(EngineError::RateZero { interface: to.to_owned() });
     }
-    let Info {
-        name: discipline,
-        needs,
-        ..
-    } = config.spec.info();
+    let Info { name: discipline, needs, .. } = config.spec.info();
     let needed = match (needs.flow_size, needs.offset) {
         (true, _) => "the size of a flow before it ends",
         (false, true) => "a packet's byte offset in its flow",
@@ -295,9 +241,7 @@ fn direction<O: Observer>(
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn describe(fault: &Fault, from: &str, to: &str) -> String {
@@ -315,10 +259,5 @@ fn describe(fault: &Fault, from: &str, to: &str) -> String {
 
 fn label(report: DirectionReport, from: &str, to: &str, spec: &Spec) -> DirectionReport {
     let (from, to) = (from.to_owned(), to.to_owned());
-    DirectionReport {
-        from,
-        to,
-        scheduler: spec.to_string(),
-        ..report
-    }
+    DirectionReport { from, to, scheduler: spec.to_string(), ..report }
 }

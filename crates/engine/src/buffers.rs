@@ -57,13 +57,7 @@ impl Buffers {
     /// At most `bound` buffers for frames of up to `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize, bound: usize) -> Self {
-        Self {
-            capacity,
-            bound,
-            chunks: Vec::new(),
-            meta: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { capacity, bound, chunks: Vec::new(), meta: Vec::new(), free: Vec::new() }
     }
 
     /// An unused buffer; `None` if `bound` of them are in use.
@@ -112,12 +106,7 @@ impl Buffers {
     /// A frame of `wire_len` bytes has been written to the buffer's space, as far as it fits.
     pub fn received(&mut self, id: u32, wire_len: u32, offload: Offload) {
         let len = wire_len.min(self.capacity as u32);
-        self.meta[id as usize] = Meta {
-            start: HEADROOM as u16,
-            len,
-            wire_len,
-            offload,
-        };
+        self.meta[id as usize] = Meta { start: HEADROOM as u16, len, wire_len, offload };
     }
 
     /// Puts a VLAN tag back between the MAC addresses and the rest.
@@ -160,11 +149,9 @@ impl Buffers {
         if more == 0 {
             return;
         }
-        self.chunks
-            .push(vec![0; self.stride() * CHUNK].into_boxed_slice());
+        self.chunks.push(vec![0; self.stride() * CHUNK].into_boxed_slice());
         self.meta.resize(old + more, Meta::default());
-        self.free
-            .extend((old..old + more).rev().map(|id| id as u32));
+        self.free.extend((old..old + more).rev().map(|id| id as u32));
     }
 }
 

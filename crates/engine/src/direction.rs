@@ -141,14 +141,9 @@ impl<O: Observer> Direction<O> {
     }
 
     fn receive(&mut self) -> Result<usize, Fault> {
-        let at_input = |error| Fault {
-            side: Side::Input,
-            error,
-        };
+        let at_input = |error| Fault { side: Side::Input, error };
         let input = &mut self.parts.input;
-        let received = input
-            .receive(&mut self.buffers, &self.slots)
-            .map_err(at_input)?;
+        let received = input.receive(&mut self.buffers, &self.slots).map_err(at_input)?;
         let before = self.counts.received.packets / COUNTER_PERIOD;
         if before != (self.counts.received.packets + received as u64) / COUNTER_PERIOD {
             self.counts.arrived += input.arrived().map_err(at_input)?;
@@ -185,13 +180,7 @@ impl<O: Observer> Direction<O> {
     }
 
     fn enqueue(&mut self, buffer: u32, now: Nanos) {
-        let Parts {
-            qdisc,
-            observer,
-            fingerprinter,
-            needs,
-            ..
-        } = &mut self.parts;
+        let Parts { qdisc, observer, fingerprinter, needs, .. } = &mut self.parts;
         let size = self.buffers.wire_len(buffer);
         let frame = self.buffers.frame(buffer);
         let parsed = fingerprinter.packet(LinkType::Ethernet, frame, size, *needs);
@@ -227,25 +216,15 @@ impl<O: Observer> Direction<O> {
             self.counts.marked += 1;
         }
         let start = self.shaper.start(packet.size, now);
-        self.link.push_back(InFlight {
-            release: start + self.parts.delay,
-            buffer,
-        });
+        self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
     }
 
     /// Releases every frame that has arrived at the far end of the link.
     fn send(&mut self, now: Nanos) -> Result<(), Fault> {
         let mut batch = [0; BATCH];
         while !self.blocked {
-            let due = self
-                .link
-                .iter()
-                .take(BATCH)
-                .take_while(|frame| frame.release <= now);
-            let count = due
-                .zip(&mut batch)
-                .map(|(frame, slot)| *slot = frame.buffer)
-                .count();
+            let due = self.link.iter().take(BATCH).take_while(|frame| frame.release <= now);
+            let count = due.zip(&mut batch).map(|(frame, slot)| *slot = frame.buffer).count();
             if count == 0 {
                 break;
             }
@@ -267,10 +246,7 @@ impl<O: Observer> Direction<O> {
     fn refused(&mut self, error: io::Error) -> Result<(), Fault> {
         let loss = match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV) => {
-                return Err(Fault {
-                    side: Side::Output,
-                    error,
-                });
+                return Err(Fault { side: Side::Output, error });
             }
             Some(Errno::EMSGSIZE) => Loss::Oversize,
             _ => Loss::SendError,
@@ -290,11 +266,7 @@ impl<O: Observer> Direction<O> {
             return;
         }
         let timeout = TimeSpec::new(0, timeout.0 as i64);
-        let output = if self.blocked {
-            PollFlags::POLLOUT
-        } else {
-            PollFlags::empty()
-        };
+        let output = if self.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
         let mut fds = [
             PollFd::new(self.parts.input.fd(), PollFlags::POLLIN),
             PollFd::new(self.parts.output.fd(), output),
@@ -312,11 +284,7 @@ impl<O: Observer> Direction<O> {
         if self.blocked {
             return sample;
         }
-        let due = if self.waiting {
-            self.shaper.due()
-        } else {
-            Nanos::MAX
-        };
+        let due = if self.waiting { self.shaper.due() } else { Nanos::MAX };
         let release = self.link.front().map_or(Nanos::MAX, |frame| frame.release);
         due.min(release).min(sample)
     }
@@ -343,13 +311,11 @@ impl<O: Observer> Direction<O> {
         let mut drops = self.parts.observer.drops().report();
         let losses = Loss::ALL.iter().zip(self.counts.losses);
         drops.extend(
-            losses
-                .filter(|(_, count)| count.packets > 0)
-                .map(|(loss, count)| DropCount {
-                    reason: loss.name().to_owned(),
-                    lane: None,
-                    count,
-                }),
+            losses.filter(|(_, count)| count.packets > 0).map(|(loss, count)| DropCount {
+                reason: loss.name().to_owned(),
+                lane: None,
+                count,
+            }),
         );
         DirectionReport {
             from: String::new(),
@@ -358,16 +324,10 @@ impl<O: Observer> Direction<O> {
             duration_ns: duration.0,
             received: self.counts.received,
             sent: self.counts.sent,
-            queued: Tally {
-                packets: backlog.packets,
-                bytes: backlog.bytes,
-            },
+            queued: Tally { packets: backlog.packets, bytes: backlog.bytes },
             in_flight,
             drops,
-            lost_in_kernel: self
-                .counts
-                .arrived
-                .saturating_sub(self.counts.received.packets),
+            lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
             marked: self.counts.marked,
             punctuality: self.shaper.punctuality(),
             peak_flows: self.counts.peak_flows,

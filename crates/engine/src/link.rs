@@ -96,14 +96,9 @@ impl Links {
             socket.connect(&SocketAddr::new(0, 0))?;
             Ok(socket)
         };
-        let socket = connect().map_err(|source| LinkError {
-            doing: "open a netlink socket".to_owned(),
-            source,
-        })?;
-        Ok(Self {
-            socket,
-            sequence: 0,
-        })
+        let socket = connect()
+            .map_err(|source| LinkError { doing: "open a netlink socket".to_owned(), source })?;
+        Ok(Self { socket, sequence: 0 })
     }
 
     /// Makes a veth pair, `name` here and `peer` (of which `name` may be a namesake) in `home`.
@@ -117,8 +112,7 @@ impl Links {
             Home::Here => {}
             Home::Process(pid) => far.attributes.push(LinkAttribute::NetNsPid(pid)),
             Home::Namespace(namespace) => {
-                far.attributes
-                    .push(LinkAttribute::NetNsFd(namespace.fd().as_raw_fd()));
+                far.attributes.push(LinkAttribute::NetNsFd(namespace.fd().as_raw_fd()));
             }
         }
         let mut near = LinkMessage::default();
@@ -127,11 +121,9 @@ impl Links {
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
         ]));
-        self.change(
-            RouteNetlinkMessage::NewLink(near),
-            NLM_F_CREATE | NLM_F_EXCL,
-            || format!("make the veth pair {name}, {peer}"),
-        )
+        self.change(RouteNetlinkMessage::NewLink(near), NLM_F_CREATE | NLM_F_EXCL, || {
+            format!("make the veth pair {name}, {peer}")
+        })
     }
 
     /// What an interface is.
@@ -140,17 +132,12 @@ impl Links {
     /// If there is none of this name.
     pub fn get(&mut self, name: &str) -> Result<Link, LinkError> {
         let mut message = LinkMessage::default();
-        message
-            .attributes
-            .push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
         let doing = || format!("look up interface {name}");
         let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, doing)?;
         let Some(RouteNetlinkMessage::NewLink(link)) = reply else {
             let source = io::Error::from(io::ErrorKind::InvalidData);
-            return Err(LinkError {
-                doing: doing(),
-                source,
-            });
+            return Err(LinkError { doing: doing(), source });
         };
         Ok(describe(&link))
     }
@@ -178,9 +165,7 @@ impl Links {
     pub fn remove(&mut self, name: &str) -> Result<(), LinkError> {
         let mut message = LinkMessage::default();
         message.header.index = self.get(name)?.index;
-        self.change(RouteNetlinkMessage::DelLink(message), 0, || {
-            format!("remove {name}")
-        })
+        self.change(RouteNetlinkMessage::DelLink(message), 0, || format!("remove {name}"))
     }
 
     /// Sets the largest IP packet of an interface.
@@ -251,13 +236,9 @@ impl Links {
         message.header.kind = RouteType::Unicast;
         message.header.destination_prefix_length = prefix;
         if prefix > 0 {
-            message
-                .attributes
-                .push(RouteAttribute::Destination(destination.into()));
+            message.attributes.push(RouteAttribute::Destination(destination.into()));
         }
-        message
-            .attributes
-            .push(RouteAttribute::Gateway(gateway.into()));
+        message.attributes.push(RouteAttribute::Gateway(gateway.into()));
         let flags = NLM_F_CREATE | NLM_F_EXCL;
         self.change(RouteNetlinkMessage::NewRoute(message), flags, || {
             format!("route {destination}/{prefix} by way of {gateway}")
@@ -282,9 +263,7 @@ impl Links {
         message.header.index = self.get(name)?.index;
         message.header.flags = flag;
         message.header.change_mask = LinkFlags::Up;
-        self.change(RouteNetlinkMessage::SetLink(message), 0, || {
-            format!("set {name} {state}")
-        })
+        self.change(RouteNetlinkMessage::SetLink(message), 0, || format!("set {name} {state}"))
     }
 
     fn change(
@@ -303,10 +282,7 @@ impl Links {
         flags: u16,
         doing: impl Fn() -> String,
     ) -> Result<Option<RouteNetlinkMessage>, LinkError> {
-        let failed = |source| LinkError {
-            doing: doing(),
-            source,
-        };
+        let failed = |source| LinkError { doing: doing(), source };
         self.sequence += 1;
         let mut request = NetlinkMessage::from(message);
         request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;

@@ -22,11 +22,7 @@ pub struct NetnsError {
 
 impl fmt::Display for NetnsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot make a private network namespace: {}",
-            self.source
-        )?;
+        write!(f, "cannot make a private network namespace: {}", self.source)?;
         match &self.remedy {
             Some(remedy) => write!(f, "; {remedy}"),
             None => Ok(()),
@@ -47,10 +43,7 @@ pub fn isolate() -> Result<(), NetnsError> {
         return Ok(());
     };
     if refused != Errno::EPERM {
-        return Err(NetnsError {
-            source: refused.into(),
-            remedy: None,
-        });
+        return Err(NetnsError { source: refused.into(), remedy: None });
     }
     let (user, group) = (geteuid(), getegid());
     let map = || {
@@ -60,19 +53,12 @@ pub fn isolate() -> Result<(), NetnsError> {
         fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("0 {group} 1"))
     };
-    map().map_err(|source| NetnsError {
-        source,
-        remedy: Some(remedy()),
-    })
+    map().map_err(|source| NetnsError { source, remedy: Some(remedy()) })
 }
 
 /// What keeps an ordinary user from making user namespaces here.
 fn remedy() -> String {
-    let setting = |path: &str| {
-        fs::read_to_string(path)
-            .ok()
-            .map(|text| text.trim().to_owned())
-    };
+    let setting = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let knobs = [
         ("kernel.unprivileged_userns_clone", "0", "1"),
         ("user.max_user_namespaces", "0", "10000"),
@@ -108,9 +94,7 @@ impl Namespace {
             unshare(CloneFlags::CLONE_NEWNET)?;
             Self::current()
         });
-        let made = made
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let made = made.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         made.map_err(|source: io::Error| {
             let remedy = (source.raw_os_error() == Some(libc::EPERM)).then(remedy);
             NetnsError { source, remedy }
@@ -122,9 +106,7 @@ impl Namespace {
     /// # Errors
     /// If `/proc` does not show it.
     pub fn current() -> io::Result<Self> {
-        Ok(Self {
-            fd: File::open("/proc/thread-self/ns/net")?.into(),
-        })
+        Ok(Self { fd: File::open("/proc/thread-self/ns/net")?.into() })
     }
 
     /// The namespace that a process is in.
@@ -132,9 +114,7 @@ impl Namespace {
     /// # Errors
     /// If there is no such process, or it belongs to somebody else.
     pub fn of_process(pid: u32) -> io::Result<Self> {
-        Ok(Self {
-            fd: File::open(format!("/proc/{pid}/ns/net"))?.into(),
-        })
+        Ok(Self { fd: File::open(format!("/proc/{pid}/ns/net"))?.into() })
     }
 
     /// Moves the calling thread into the namespace. Sockets that it has keep theirs; threads
@@ -153,9 +133,7 @@ impl Namespace {
     pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let thread = scope.spawn(|| self.enter().map(|()| job()));
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 

@@ -87,14 +87,11 @@ impl DropCounts {
     fn report(&self) -> Vec<DropCount> {
         let lanes = self.0.iter().enumerate();
         let each = lanes.flat_map(|(lane, reasons)| {
-            DropReason::ALL
-                .iter()
-                .zip(reasons)
-                .map(move |(reason, count)| DropCount {
-                    reason: reason.name().to_owned(),
-                    lane: Some(lane as u8),
-                    count: *count,
-                })
+            DropReason::ALL.iter().zip(reasons).map(move |(reason, count)| DropCount {
+                reason: reason.name().to_owned(),
+                lane: Some(lane as u8),
+                count: *count,
+            })
         });
         each.filter(|drop| drop.count.packets > 0).collect()
     }
@@ -131,10 +128,7 @@ impl Observe {
     /// Samples every 10 ms, in times since `epoch`.
     #[must_use]
     pub const fn since(epoch: Nanos) -> Self {
-        Self {
-            epoch,
-            sample_every: Nanos::from_millis(10),
-        }
+        Self { epoch, sample_every: Nanos::from_millis(10) }
     }
 }
 
@@ -236,9 +230,7 @@ impl Ledger {
 impl Sink for Ledger {
     fn dropped(&mut self, packet: Packet, drop: Drop) {
         self.drops.note(&packet, drop);
-        self.account(packet.flow, |account| {
-            account.dropped.count(packet.size, drop)
-        });
+        self.account(packet.flow, |account| account.dropped.count(packet.size, drop));
     }
 
     fn event(&mut self, event: Event) {
@@ -270,10 +262,7 @@ impl Observer for Ledger {
             self.arrivals.resize(buffer + 1, Nanos::ZERO);
         }
         self.arrivals[buffer] = now;
-        let account = self
-            .flows
-            .entry(packet.flow)
-            .or_insert_with(|| Account::new(*key, now));
+        let account = self.flows.entry(packet.flow).or_insert_with(|| Account::new(*key, now));
         account.arrived.count(packet.size);
         account.last_arrival = now;
     }
@@ -292,12 +281,7 @@ impl Observer for Ledger {
 
     fn sample(&mut self, packets: u64, bytes: u64, flows: usize, now: Nanos) {
         let t_ns = now.since(self.observe.epoch).0;
-        self.samples.push(Sample {
-            t_ns,
-            packets,
-            bytes,
-            flows: flows as u64,
-        });
+        self.samples.push(Sample { t_ns, packets, bytes, flows: flows as u64 });
         // Keeps to the grid; a sample that came a whole period late is not made up for.
         let every = self.observe.sample_every.0.max(1);
         self.next_sample = self.observe.epoch + Nanos((t_ns / every + 1).saturating_mul(every));
@@ -305,16 +289,10 @@ impl Observer for Ledger {
 
     fn finish(self) -> Option<Observed> {
         let epoch = self.observe.epoch;
-        let mut flows: Vec<_> = self
-            .flows
-            .into_values()
-            .map(|account| account.record(epoch))
-            .collect();
+        let mut flows: Vec<_> =
+            self.flows.into_values().map(|account| account.record(epoch)).collect();
         flows.sort_by(|a, b| (a.first_arrival_ns, &a.flow).cmp(&(b.first_arrival_ns, &b.flow)));
-        Some(Observed {
-            samples: self.samples,
-            flows,
-        })
+        Some(Observed { samples: self.samples, flows })
     }
 }
 

@@ -32,12 +32,7 @@ struct EthtoolValue {
 }
 
 pub(crate) fn all_off(interface: &str) -> io::Result<()> {
-    let socket = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     for command in SWITCHES {
         tolerate_unsupported(ioctl(&socket, interface, command, 0))?;
     }
@@ -75,9 +70,5 @@ fn ioctl(socket: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Resu
     // SAFETY: the request is a C struct whose data points to an `ethtool_value`, as these
     // commands take it; both outlive the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(value.data)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data) }
 }

@@ -33,19 +33,11 @@ impl PacketSocket {
         set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-        set(
-            &socket,
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            RECEIVE_MEMORY,
-        )
-        .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_MEMORY))?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_MEMORY)
+            .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_MEMORY))?;
         bind(&socket, ifindex, libc::ETH_P_ALL as u16)?;
         be_promiscuous(&socket, ifindex)?;
-        Ok(Self {
-            socket,
-            batch: Batch::new(),
-        })
+        Ok(Self { socket, batch: Batch::new() })
     }
 
     /// A socket that sends through the interface and receives nothing.
@@ -59,10 +51,7 @@ impl PacketSocket {
             .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_MEMORY))?;
         // Protocol 0: bound to the interface, but handed no frame.
         bind(&socket, ifindex, 0)?;
-        Ok(Self {
-            socket,
-            batch: Batch::new(),
-        })
+        Ok(Self { socket, batch: Batch::new() })
     }
 }
 
@@ -180,14 +169,8 @@ impl Batch {
     fn point(&mut self, index: usize, base: *mut c_void, length: usize) {
         let offload = self.offloads[index].0.as_mut_ptr().cast();
         self.vectors[index] = [
-            iovec {
-                iov_base: offload,
-                iov_len: Offload::LEN,
-            },
-            iovec {
-                iov_base: base,
-                iov_len: length,
-            },
+            iovec { iov_base: offload, iov_len: Offload::LEN },
+            iovec { iov_base: base, iov_len: length },
         ];
         let header = &mut self.headers[index].msg_hdr;
         header.msg_iov = self.vectors[index].as_mut_ptr();
@@ -196,9 +179,7 @@ impl Batch {
 
     /// Notes in the buffers what message `index` has brought.
     fn take_in(&self, index: usize, buffers: &mut Buffers, slot: u32) {
-        let length = self.headers[index]
-            .msg_len
-            .saturating_sub(Offload::LEN as u32);
+        let length = self.headers[index].msg_len.saturating_sub(Offload::LEN as u32);
         buffers.received(slot, length, self.offloads[index]);
         if let Some((tag_type, tag)) = self.stripped_tag(index) {
             buffers.insert_tag(slot, tag_type, tag);
@@ -218,19 +199,13 @@ impl Batch {
             if !is_auxdata {
                 return None;
             }
-            libc::CMSG_DATA(message)
-                .cast::<libc::tpacket_auxdata>()
-                .read_unaligned()
+            libc::CMSG_DATA(message).cast::<libc::tpacket_auxdata>().read_unaligned()
         };
         if auxdata.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
             return None;
         }
         let has_type = auxdata.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tag_type = if has_type {
-            auxdata.tp_vlan_tpid
-        } else {
-            libc::ETH_P_8021Q as u16
-        };
+        let tag_type = if has_type { auxdata.tp_vlan_tpid } else { libc::ETH_P_8021Q as u16 };
         Some((tag_type, auxdata.tp_vlan_tci))
     }
 }
@@ -288,20 +263,11 @@ fn be_promiscuous(socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
         mr_alen: 0,
         mr_address: [0; 8],
     };
-    set_value(
-        socket,
-        libc::SOL_PACKET,
-        libc::PACKET_ADD_MEMBERSHIP,
-        &membership,
-    )
+    set_value(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
 fn check(result: c_int) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn none_if_would_block(error: io::Error) -> io::Result<usize> {

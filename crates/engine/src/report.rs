@@ -57,9 +57,7 @@ impl DirectionReport {
     /// All frames dropped by discipline or engine.
     #[must_use]
     pub fn dropped(&self) -> Tally {
-        self.drops
-            .iter()
-            .fold(Tally::default(), |sum, drop| sum + drop.count)
+        self.drops.iter().fold(Tally::default(), |sum, drop| sum + drop.count)
     }
 }
 
@@ -84,10 +82,7 @@ impl Tally {
 impl std::ops::Add for Tally {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets + other.packets,
-            bytes: self.bytes + other.bytes,
-        }
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 }
 
@@ -120,12 +115,7 @@ pub enum Loss {
 
 impl Loss {
     /// Every reason, in a fixed order for counters.
-    pub const ALL: [Self; 4] = [
-        Self::Oversize,
-        Self::SuperPacket,
-        Self::NoBuffer,
-        Self::SendError,
-    ];
+    pub const ALL: [Self; 4] = [Self::Oversize, Self::SuperPacket, Self::NoBuffer, Self::SendError];
 
     /// Its name in reports.
     #[must_use]

@@ -101,11 +101,7 @@ impl Shaper {
     pub fn start(&mut self, size: u32, now: Nanos) -> Nanos {
         let due = self.due();
         debug_assert!(due <= now, "a transmission starts before it is due");
-        let start = if self.is_unlimited() {
-            now
-        } else {
-            due.max(now - self.pacing.burst_time)
-        };
+        let start = if self.is_unlimited() { now } else { due.max(now - self.pacing.burst_time) };
         self.note_lateness(due, start, now);
         if start > self.free {
             self.fraction = 0;
@@ -160,11 +156,7 @@ impl Shaper {
 
     fn note_burst(&mut self, size_on_link: u32, now: Nanos) {
         if self.burst.at != now {
-            self.burst = Burst {
-                at: now,
-                packets: 0,
-                bytes: 0,
-            };
+            self.burst = Burst { at: now, packets: 0, bytes: 0 };
         }
         self.burst.packets += 1;
         self.burst.bytes += u64::from(size_on_link);
@@ -180,12 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn shaper(rate: u64, overhead: i32, burst_time: Nanos) -> Shaper {
-        Shaper::new(Pacing {
-            rate: Rate(rate),
-            overhead,
-            least_size: 0,
-            burst_time,
-        })
+        Shaper::new(Pacing { rate: Rate(rate), overhead, least_size: 0, burst_time })
     }
 
     /// A saturated link, served whenever the engine wakes up; `(when, start, bytes)` of each
@@ -221,23 +208,12 @@ mod tests {
         let ms = 1_000_000;
         let mut shaper = shaper(10_000_000, 0, Nanos::from_millis(2));
         let starts = |shaper: &mut Shaper, now: u64| -> Vec<u64> {
-            serve(shaper, &[now], &[1250])
-                .iter()
-                .map(|(_, start, _)| start / ms)
-                .collect()
+            serve(shaper, &[now], &[1250]).iter().map(|(_, start, _)| start / ms).collect()
         };
         assert_eq!(starts(&mut shaper, 0), [0]);
-        assert_eq!(
-            starts(&mut shaper, 3 * ms),
-            [1, 2, 3],
-            "2 ms late: all of it"
-        );
+        assert_eq!(starts(&mut shaper, 3 * ms), [1, 2, 3], "2 ms late: all of it");
         assert_eq!(shaper.punctuality().lost_ns, 0);
-        assert_eq!(
-            starts(&mut shaper, 9 * ms),
-            [7, 8, 9],
-            "5 ms late: 3 ms are lost"
-        );
+        assert_eq!(starts(&mut shaper, 9 * ms), [7, 8, 9], "5 ms late: 3 ms are lost");
         let seen = shaper.punctuality();
         assert_eq!((seen.lost_ns, seen.late_beyond_burst), (3 * ms, 1));
         assert_eq!((seen.max_late_ns, seen.largest_burst_packets), (5 * ms, 3));
@@ -270,12 +246,7 @@ mod tests {
         assert_eq!(shaper.due(), Nanos(84));
         let floor = |overhead, least_size| {
             let rate = Rate(8_000_000_000);
-            let pacing = Pacing {
-                rate,
-                overhead,
-                least_size,
-                burst_time: Nanos::ZERO,
-            };
+            let pacing = Pacing { rate, overhead, least_size, burst_time: Nanos::ZERO };
             Shaper::new(pacing).size_on_link(60)
         };
         assert_eq!(floor(-14, 0), 46);

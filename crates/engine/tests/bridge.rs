@@ -31,9 +31,9 @@ fn transfer(lab: &Lab, server: SocketAddr, bytes: usize) -> (u64, u64) {
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(bytes.len() as u64, |sum, byte| {
-        sum.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte)
-    })
+    bytes
+        .iter()
+        .fold(bytes.len() as u64, |sum, byte| sum.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte))
 }
 
 fn adds_up(report: &DirectionReport) {
@@ -62,11 +62,7 @@ fn tcp_passes_over_ipv4_and_ipv6() {
             std::net::IpAddr::V4(_) => format!("{from}:"),
             std::net::IpAddr::V6(_) => format!("[{from}]:"),
         };
-        let flow = observed
-            .flows
-            .iter()
-            .find(|flow| flow.flow.starts_with(&prefix))
-            .unwrap();
+        let flow = observed.flows.iter().find(|flow| flow.flow.starts_with(&prefix)).unwrap();
         assert!(flow.flow.ends_with(" tcp"), "{}", flow.flow);
         assert!(flow.departed.bytes > 300_000, "{flow:?}");
     }

@@ -52,14 +52,8 @@ mod tests {
     use etherparse::{IpEcn, Ipv4Header, Ipv6Header, PacketBuilder};
 
     fn ipv4(ecn: u8, id: u16, vlan: bool) -> Vec<u8> {
-        let mut header = Ipv4Header::new(
-            8,
-            64,
-            etherparse::IpNumber(17),
-            [10, 0, 0, 1],
-            [10, 0, 0, 2],
-        )
-        .unwrap();
+        let mut header =
+            Ipv4Header::new(8, 64, etherparse::IpNumber(17), [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
         header.ecn = IpEcn::try_new(ecn).unwrap();
         header.identification = id;
         header.header_checksum = header.calc_header_checksum();

@@ -49,10 +49,7 @@ impl Fingerprinter {
         let flows = SipHasher13::new_with_key(&key);
         // A key of its own: a flow's fingerprint must tell nothing about its hosts'.
         let (a, b) = (flows.hash(b"host key 0"), flows.hash(b"host key 1"));
-        Self {
-            flows,
-            hosts: SipHasher13::new_with_keys(a, b),
-        }
+        Self { flows, hosts: SipHasher13::new_with_keys(a, b) }
     }
 
     /// Reads a frame, of which the link carried `wire_len` bytes, though a capture may hold
@@ -67,10 +64,7 @@ impl Fingerprinter {
             let (source, destination) = self.hosts(&read.key);
             packet = packet.with_hosts(source, destination);
         }
-        Parsed {
-            packet,
-            key: read.key,
-        }
+        Parsed { packet, key: read.key }
     }
 
     /// The fingerprint of a flow.

@@ -99,10 +99,7 @@ pub(crate) fn read(link: LinkType, frame: &[u8]) -> Read {
         ethertype::IPV6 => ipv6(packet, located.vlans),
         _ => None,
     };
-    ip.unwrap_or_else(|| Read {
-        key: unreadable(link, frame, located),
-        traffic_class: 0,
-    })
+    ip.unwrap_or_else(|| Read { key: unreadable(link, frame, located), traffic_class: 0 })
 }
 
 fn ipv4(packet: &[u8], vlans: u32) -> Option<Read> {
@@ -116,16 +113,8 @@ fn ipv4(packet: &[u8], vlans: u32) -> Option<Read> {
         (protocol, select(protocol, payload.payload))
     };
     let endpoints = Endpoints::V4(header.source(), header.destination());
-    let key = FlowKey {
-        endpoints,
-        selector,
-        protocol,
-        vlans,
-    };
-    Some(Read {
-        key,
-        traffic_class: packet[1],
-    })
+    let key = FlowKey { endpoints, selector, protocol, vlans };
+    Some(Read { key, traffic_class: packet[1] })
 }
 
 fn ipv6(packet: &[u8], vlans: u32) -> Option<Read> {
@@ -139,16 +128,8 @@ fn ipv6(packet: &[u8], vlans: u32) -> Option<Read> {
         (protocol, select(protocol, payload.payload))
     };
     let endpoints = Endpoints::V6(header.source(), header.destination());
-    let key = FlowKey {
-        endpoints,
-        selector,
-        protocol,
-        vlans,
-    };
-    Some(Read {
-        key,
-        traffic_class: packet[0] << 4 | packet[1] >> 4,
-    })
+    let key = FlowKey { endpoints, selector, protocol, vlans };
+    Some(Read { key, traffic_class: packet[0] << 4 | packet[1] >> 4 })
 }
 
 /// What the fragment header announces: the same in every fragment of a datagram, whatever
@@ -201,21 +182,15 @@ fn gre_key(payload: &[u8]) -> Option<Selector> {
     }
     let at = if flags & CHECKSUM != 0 { 8 } else { 4 };
     let key = read_u32(payload, at)?;
-    Some(Selector::Id(if flags & VERSION == 1 {
-        key & 0xffff
-    } else {
-        key
-    }))
+    Some(Selector::Id(if flags & VERSION == 1 { key & 0xffff } else { key }))
 }
 
 /// The key of a frame without a readable IP packet.
 fn unreadable(link: LinkType, frame: &[u8], located: Located) -> FlowKey {
     let mac = |at: usize| match link {
-        LinkType::Ethernet => frame
-            .get(at..)
-            .and_then(|rest| rest.first_chunk())
-            .copied()
-            .unwrap_or_default(),
+        LinkType::Ethernet => {
+            frame.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
+        }
         _ => [0; 6],
     };
     FlowKey {

@@ -45,14 +45,7 @@ impl LinkType {
             Self::Loopback => raw_ip(frame, 4),
             Self::LinuxSll => read_u16(frame, 14).map(|ethertype| (ethertype, 16)),
             Self::LinuxSll2 => read_u16(frame, 0).map(|ethertype| (ethertype, 20)),
-            Self::Ppp => ppp(
-                frame,
-                if frame.starts_with(&[0xff, 0x03]) {
-                    2
-                } else {
-                    0
-                },
-            ),
+            Self::Ppp => ppp(frame, if frame.starts_with(&[0xff, 0x03]) { 2 } else { 0 }),
             Self::CiscoHdlc => read_u16(frame, 2).map(|ethertype| (ethertype, 4)),
         };
         let (ethertype, offset) = found.unwrap_or((0, 0));
@@ -85,11 +78,7 @@ const TAG_TYPES: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 fn ethernet(frame: &[u8]) -> Located {
     match read_u16(frame, 12) {
         Some(ethertype) => behind_tags(frame, ethertype, 14),
-        None => Located {
-            ethertype: 0,
-            offset: frame.len(),
-            vlans: 0,
-        },
+        None => Located { ethertype: 0, offset: frame.len(), vlans: 0 },
     }
 }
 
@@ -115,11 +104,7 @@ fn behind_tags(frame: &[u8], mut ethertype: u16, mut offset: usize) -> Located {
     if ethertype < ethertype::FIRST {
         ethertype = 0;
     }
-    Located {
-        ethertype,
-        offset: offset.min(frame.len()),
-        vlans,
-    }
+    Located { ethertype, offset: offset.min(frame.len()), vlans }
 }
 
 /// A PPP protocol field (one byte if compressed) that announces IP.
@@ -146,17 +131,11 @@ fn raw_ip(frame: &[u8], offset: usize) -> Option<(u16, usize)> {
 }
 
 pub(crate) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|chunk| u16::from_be_bytes(*chunk))
+    bytes.get(at..)?.first_chunk().map(|chunk| u16::from_be_bytes(*chunk))
 }
 
 pub(crate) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .map(|chunk| u32::from_be_bytes(*chunk))
+    bytes.get(at..)?.first_chunk().map(|chunk| u32::from_be_bytes(*chunk))
 }
 
 #[cfg(test)]
@@ -177,9 +156,7 @@ mod tests {
     #[test]
     fn vlan_tags_of_any_depth_are_passed_over() {
         for depth in 0..8 {
-            let tags: Vec<_> = (0..depth)
-                .map(|i| (TAG_TYPES[i % 4], 0x2000 | i as u16))
-                .collect();
+            let tags: Vec<_> = (0..depth).map(|i| (TAG_TYPES[i % 4], 0x2000 | i as u16)).collect();
             let located = LinkType::Ethernet.locate(&ethernet_with(&tags, ethertype::IPV4));
             assert_eq!(located.ethertype, ethertype::IPV4);
             assert_eq!(located.offset, 14 + 4 * depth);
@@ -188,11 +165,8 @@ mod tests {
 
     #[test]
     fn vlan_ids_are_kept_and_priorities_are_not() {
-        let located = |tags: &[_]| {
-            LinkType::Ethernet
-                .locate(&ethernet_with(tags, ethertype::IPV6))
-                .vlans
-        };
+        let located =
+            |tags: &[_]| LinkType::Ethernet.locate(&ethernet_with(tags, ethertype::IPV6)).vlans;
         assert_eq!(located(&[(0x8100, 0xe00a)]), 10);
         assert_eq!(located(&[(0x88a8, 20), (0x8100, 10)]), 20 << 16 | 10);
         assert_eq!(located(&[(0x8100, 0xe000)]), 0, "a priority tag is no VLAN");
@@ -220,21 +194,12 @@ mod tests {
             (9, &[0x21]),
             (104, &[0x0f, 0, 0x08, 0]),
             (113, &[0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 0x08, 0]),
-            (
-                276,
-                &[
-                    0x08, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0,
-                ],
-            ),
+            (276, &[0x08, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0]),
         ];
         for (linktype, prefix) in prefixes {
             let frame = [prefix, &ipv4].concat();
             let link = LinkType::from_linktype(linktype).unwrap();
-            let expected = Located {
-                ethertype: ethertype::IPV4,
-                offset: prefix.len(),
-                vlans: 0,
-            };
+            let expected = Located { ethertype: ethertype::IPV4, offset: prefix.len(), vlans: 0 };
             assert_eq!(link.locate(&frame), expected, "{link:?}");
         }
         assert_eq!(LinkType::from_linktype(147), None);

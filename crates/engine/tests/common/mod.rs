@@ -63,11 +63,8 @@ impl Lab {
         back: LinkConfig,
         job: impl FnOnce() -> T + Send,
     ) -> (T, Report) {
-        let engine = self
-            .middle
-            .run(|| Engine::bridge("left", "right", forth, back))
-            .unwrap()
-            .unwrap();
+        let engine =
+            self.middle.run(|| Engine::bridge("left", "right", forth, back)).unwrap().unwrap();
         let stop = AtomicBool::new(false);
         let observe = Observe::since(engine::clock::now());
         thread::scope(|scope| {
