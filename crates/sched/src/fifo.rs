@@ -24,7 +24,7 @@ impl Discipline for Fifo {
     const INFO: Info = Info {
         name: "fifo",
         summary: "first in, first out, drop-tail: what most links run today",
-        source: "ALGORITHMS section 1",
+        source: "textbook; limit as in the EFD paper",
         parts: None,
         params: &[shared::LIMIT],
         needs: Needs::NOTHING,

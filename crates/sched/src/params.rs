@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::registry::Info;
+use crate::spec::SpecError;
 use crate::units::{Amount, Nanos, Share};
 
 /// The definition of a parameter.
@@ -297,17 +298,22 @@ impl Params {
         }
     }
 
-    /// The first parameter that differs between two settings of one discipline and cannot
-    /// change while packets are queued.
-    #[must_use]
-    pub fn first_fixed_difference(&self, other: &Self) -> Option<&'static str> {
+    /// Checks that only live parameters differ from `other`.
+    ///
+    /// # Errors
+    /// Names the first one that differs and cannot change while packets are queued.
+    pub fn check_live(&self, other: &Self) -> Result<(), SpecError> {
         let pairs = self.values.iter().zip(&other.values);
+        match self.info.params.iter().zip(pairs).find(|(def, (a, b))| !def.live && a != b) {
+            Some((def, _)) => Err(SpecError::not_live(self, def.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The discipline that these parameters are for.
+    #[must_use]
+    pub const fn info(&self) -> &'static Info {
         self.info
-            .params
-            .iter()
-            .zip(pairs)
-            .find(|(def, (a, b))| !def.live && a != b)
-            .map(|(def, _)| def.name)
     }
 
     /// Parameter names with their values as text, in the order of definition.
@@ -487,7 +493,9 @@ pub mod text {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty())
+        if whole.is_empty()
+            || fraction.contains('.')
+            || (number.contains('.') && fraction.is_empty())
         {
             return None;
         }

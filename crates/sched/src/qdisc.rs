@@ -111,8 +111,7 @@ impl Backlog {
     #[inline]
     #[must_use]
     pub const fn has_room(&self, limit: crate::Amount, packet: &Packet) -> bool {
-        self.in_unit_of(limit)
-            .saturating_add(limit.cost(packet.segments, packet.size) as u64)
+        self.in_unit_of(limit).saturating_add(limit.cost(packet.segments, packet.size) as u64)
             <= limit.value()
     }
 }

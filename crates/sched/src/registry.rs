@@ -92,6 +92,15 @@ macro_rules! disciplines {
 
 disciplines![
     crate::fifo::Fifo,
+    crate::lanes::Efd,
+    crate::lanes::Run2c,
+    crate::lanes::Run2cSeq,
+    crate::lanes::XProtect,
+    crate::lanes::Sift,
+    crate::lanes::Sb,
+    crate::lanes::SbKo,
+    crate::lanes::SbSh,
+    crate::lanes::Composed,
 ];
 
 /// The discipline of this name.
@@ -103,7 +112,7 @@ pub fn find(name: &str) -> Option<&'static Info> {
 /// Parameters that several disciplines share, so that they mean the same in all of them.
 pub mod shared {
     use crate::params::{Kind, ParamDef};
-    use crate::units::Amount;
+    use crate::units::{Amount, Nanos};
 
     /// How many packets a ring is made for at once, so that it need not grow under way: the
     /// limit, or what a modest queue of small packets takes where the limit is in bytes.
@@ -121,6 +130,44 @@ pub mod shared {
         kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: false },
         default: "300packets",
         effect: "what the queue holds before it drops; super-packets count as their segments",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+
+    /// `flows`: the flow table's hard bound.
+    pub const FLOWS: ParamDef = ParamDef {
+        name: "flows",
+        kind: Kind::Count { min: 1, max: 1 << 26 },
+        default: "65536",
+        effect: "most flows in the table; at the bound a long-idle flow makes room for a new one",
+        source: "ours",
+        live: false,
+    };
+
+    /// `idle`: how long a flow is remembered.
+    pub const IDLE: ParamDef = ParamDef {
+        name: "idle",
+        kind: Kind::Time {
+            min: Nanos::from_millis(10),
+            max: Nanos::from_secs(2_592_000),
+            unlimited: true,
+        },
+        default: "30s",
+        effect: "forget a flow after this time without a packet",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+
+    /// `sweep`: how often idle flows are looked for.
+    pub const SWEEP: ParamDef = ParamDef {
+        name: "sweep",
+        kind: Kind::Time {
+            min: Nanos::from_millis(10),
+            max: Nanos::from_secs(3600),
+            unlimited: false,
+        },
+        default: "5s",
+        effect: "look for idle flows this often",
         source: "EFD paper, section 4",
         live: true,
     };

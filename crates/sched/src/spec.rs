@@ -138,6 +138,13 @@ pub enum SpecError {
     },
 }
 
+impl SpecError {
+    /// The refusal of a change to `param`.
+    pub(crate) const fn not_live(params: &Params, param: &'static str) -> Self {
+        Self::NotLive { discipline: params.info().name, param }
+    }
+}
+
 impl From<ParamError> for SpecError {
     fn from(error: ParamError) -> Self {
         Self::Param(error)

@@ -131,7 +131,11 @@ impl<V: Copy + Default> FlowTable<V> {
     }
 
     /// Forgets every flow for which `keep` returns false, and tells `forgotten` of each.
-    pub fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool, mut forgotten: impl FnMut(FlowId)) {
+    pub fn retain(
+        &mut self,
+        mut keep: impl FnMut(&mut V) -> bool,
+        mut forgotten: impl FnMut(FlowId),
+    ) {
         // A backward shift may carry an entry across the end of the slots: it is then seen
         // twice, which is harmless, and none is missed.
         let mut index = 0;
@@ -170,6 +174,14 @@ impl<V: Copy + Default> FlowTable<V> {
             .iter()
             .filter(|slot| slot.flow != 0)
             .map(|slot| (FlowId::new(slot.flow), &slot.value))
+    }
+
+    /// The flows and their states, to change, in no order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (FlowId, &mut V)> {
+        self.slots
+            .iter_mut()
+            .filter(|slot| slot.flow != 0)
+            .map(|slot| (FlowId::new(slot.flow), &mut slot.value))
     }
 
     /// The slot of a flow, or the empty slot where it would be taken up.

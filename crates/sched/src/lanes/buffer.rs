@@ -1,0 +1,55 @@
+//! Who is dropped when the buffer is full?
+
+use crate::packet::Packet;
+use crate::qdisc::Lane;
+use crate::units::Amount;
+
+use super::queues::Queues;
+
+/// What a full buffer does with an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// The arrival fits.
+    Enough,
+    /// The arrival fits once packets at the tail of the low lane are gone.
+    PushOut,
+    /// The arrival is dropped.
+    None,
+}
+
+/// The buffer policy of a discipline with lanes.
+pub trait Buffer: Send + 'static {
+    /// Whether there is room for `packet`, which is to join `lane`.
+    fn room(queues: &Queues, limit: Amount, packet: &Packet, lane: Lane) -> Room;
+}
+
+/// One shared limit; an arrival that does not fit is dropped.
+pub struct DropTail;
+
+impl Buffer for DropTail {
+    #[inline]
+    fn room(queues: &Queues, limit: Amount, packet: &Packet, _lane: Lane) -> Room {
+        if queues.fits(limit, packet) { Room::Enough } else { Room::None }
+    }
+}
+
+/// Knockout (flow scheduler paper): at a full buffer a packet of a short flow pushes out the
+/// tail of the low lane; one of a long flow is dropped. Counted in packets this is the rule of
+/// EFD: insert, then drop the physical end.
+///
+/// With super-packets or bytes the low lane gives as many packets as it takes. Where even an
+/// empty low lane would not make room, the arrival is dropped and nothing is removed.
+pub struct Knockout;
+
+impl Buffer for Knockout {
+    #[inline]
+    fn room(queues: &Queues, limit: Amount, packet: &Packet, lane: Lane) -> Room {
+        if queues.fits(limit, packet) {
+            Room::Enough
+        } else if lane == Lane::HIGH && queues.high().has_room(limit, packet) {
+            Room::PushOut
+        } else {
+            Room::None
+        }
+    }
+}
