@@ -1,8 +1,7 @@
 //! Files that appear whole or not at all.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -31,9 +30,9 @@ impl NewFile {
         let temporary = tempfile::Builder::new()
             .prefix(&format!(".{name}."))
             .suffix(".tmp")
-            .permissions(Permissions::from_mode(0o666)) // less the umask
-            .tempfile_in(directory(path))
-            .map_err(|source| WriteError { path: path.into(), source: plain(source) })?;
+            // Unlike the default, leaves permissions to the umask and names of errors to us.
+            .make_in(directory(path), |path| File::create_new(path))
+            .map_err(|source| WriteError { path: path.into(), source })?;
         Ok(Self { path: path.into(), temporary })
     }
 
@@ -77,14 +76,6 @@ fn directory(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
-}
-
-/// The system's error alone: `tempfile` adds the temporary name, which says nothing to a user.
-fn plain(error: io::Error) -> io::Error {
-    let os_error = std::error::Error::source(&error)
-        .and_then(|source| source.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error);
-    os_error.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// Writes `document` as indented JSON.

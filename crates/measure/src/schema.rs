@@ -21,7 +21,8 @@ pub struct Key {
 
 impl Key {
     pub(crate) fn columns() -> Vec<Column> {
-        let column = |name, kind, unit, meaning| Column { name, kind, nullable: false, unit, meaning };
+        let column =
+            |name, kind, unit, meaning| Column { name, kind, nullable: false, unit, meaning };
         vec![
             column("run", Kind::Text, "", &["The run's name: one call of one command."]),
             column("scheduler", Kind::Text, "", &["The scheduler with the parameters given."]),

@@ -70,7 +70,7 @@ impl<R: Row> TableWriter<R> {
             Format::Csv => {
                 let mut csv = csv::Writer::from_writer(file);
                 let header = csv.write_record(R::columns().iter().map(|column| column.name));
-                header.map_err(|e| csv.get_ref().error(e.into()))?;
+                header.map_err(|e| csv.get_ref().error(csv_error(e)))?;
                 Sink::Csv(csv)
             }
         };
@@ -88,7 +88,7 @@ impl<R: Row> TableWriter<R> {
             Sink::Csv(csv) => {
                 let mut record = csv::StringRecord::new();
                 row.cells(&mut |value| record.push_field(&text(&value)));
-                csv.write_record(&record).map_err(|e| csv.get_ref().error(e.into()))
+                csv.write_record(&record).map_err(|e| csv.get_ref().error(csv_error(e)))
             }
         }
     }
@@ -114,8 +114,7 @@ impl<R: Row> TableWriter<R> {
             Sink::Csv(mut csv) => {
                 csv.flush().map_err(|source| csv.get_ref().error(source))?;
                 let path = csv.get_ref().path().to_path_buf();
-                csv.into_inner()
-                    .map_err(|error| WriteError { path, source: error.into_error() })?
+                csv.into_inner().map_err(|error| WriteError { path, source: error.into_error() })?
             }
         };
         file.sync()?;
@@ -264,8 +263,7 @@ fn parquet_schema(columns: &[Column], table: &str) -> Result<Type, ParquetError>
             Kind::Float => (Physical::DOUBLE, None),
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let repetition =
-            if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(column.name, physical)
             .with_logical_type(logical)
             .with_repetition(repetition)
@@ -274,6 +272,13 @@ fn parquet_schema(columns: &[Column], table: &str) -> Result<Type, ParquetError>
     };
     let fields = columns.iter().map(field).collect::<Result<_, _>>()?;
     Type::group_type_builder(table).with_fields(fields).build()
+}
+
+fn csv_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
 /// The system's error where one is at the bottom of it.

@@ -18,12 +18,26 @@ pub struct SizeLaw(pub(crate) Shape);
 /// have a mean, shares add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
-    Fixed { size: u64 },
-    Exponential { mean: f64 },
-    Pareto { shape: f64, mean: f64 },
+    Fixed {
+        size: u64,
+    },
+    Exponential {
+        mean: f64,
+    },
+    Pareto {
+        shape: f64,
+        mean: f64,
+    },
     /// Pareto of the second kind: the tail of Pareto, but from 0 on.
-    Lomax { shape: f64, mean: f64 },
-    BoundedPareto { shape: f64, min: f64, max: f64 },
+    Lomax {
+        shape: f64,
+        mean: f64,
+    },
+    BoundedPareto {
+        shape: f64,
+        min: f64,
+        max: f64,
+    },
     Zipf(Zipf),
     Mixture(Vec<(f64, Shape)>),
 }

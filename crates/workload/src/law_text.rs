@@ -131,8 +131,7 @@ fn tail(law: &'static str, params: &str) -> Result<(f64, f64), LawError> {
 }
 
 fn bounded_pareto(params: &str) -> Result<Shape, LawError> {
-    let args =
-        Args::new("bounded-pareto", params, &["shape", "min", "max"], "shape, min, max")?;
+    let args = Args::new("bounded-pareto", params, &["shape", "min", "max"], "shape, min, max")?;
     let needed = || args.missing("shape=N, min=SIZE and max=SIZE");
     let shape = args.number("shape", 0.0, 100.0, "a number above 0, at most 100")?;
     let shape = shape.ok_or_else(needed)?;

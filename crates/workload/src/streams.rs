@@ -56,8 +56,7 @@ pub struct Requests {
 
 impl Requests {
     /// A keystroke and its echo: 64 bytes each way, ten times a second.
-    pub const PING: Self =
-        Self { interval_ns: 100_000_000, request_bytes: 64, response_bytes: 64 };
+    pub const PING: Self = Self { interval_ns: 100_000_000, request_bytes: 64, response_bytes: 64 };
     /// A call to a web service on a connection that stays open: 300 bytes there, 4000 back,
     /// four times a second.
     pub const CALL: Self =

@@ -71,7 +71,8 @@ fn samples_follow_the_law() {
             observed[edges.partition_point(|edge| *edge < size)] += 1;
         }
         let below = |i: usize| edges.get(i).map_or(1.0, |edge| law.cdf(*edge));
-        let expected = |i: usize| (below(i) - if i == 0 { 0.0 } else { below(i - 1) }) * f64::from(n);
+        let expected =
+            |i: usize| (below(i) - if i == 0 { 0.0 } else { below(i - 1) }) * f64::from(n);
         let chi_square: f64 = observed
             .iter()
             .enumerate()
@@ -107,10 +108,7 @@ fn errors_say_what_was_found_and_what_is_accepted() {
             "fixed:size=3packets",
             format!("size law fixed: size=3packets is not accepted; size takes {sizes}"),
         ),
-        (
-            "fixed:mean=3kb",
-            "size law fixed: 'mean' is unknown or given twice; it has size".into(),
-        ),
+        ("fixed:mean=3kb", "size law fixed: 'mean' is unknown or given twice; it has size".into()),
         (
             "fixed:size=3kb,size=4kb",
             "size law fixed: 'size' is unknown or given twice; it has size".into(),

@@ -135,8 +135,7 @@ fn standard_error(sample: &[f64], mean: f64) -> Option<f64> {
 
 /// How many standard errors a 95 % interval reaches to either side.
 fn t_quantile(degrees: u64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees as f64)
-        .map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - TAIL))
+    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - TAIL))
 }
 
 /// The first of `low..high` for which a predicate that turns true once is true; else `high`.
@@ -162,7 +161,14 @@ mod tests {
 
     #[test]
     fn t_quantiles_are_those_of_the_tables() {
-        let known = [(1, 12.70620), (2, 4.302653), (9, 2.262157), (30, 2.042272), (100, 1.983972), (1000, 1.962339)];
+        let known = [
+            (1, 12.70620),
+            (2, 4.302653),
+            (9, 2.262157),
+            (30, 2.042272),
+            (100, 1.983972),
+            (1000, 1.962339),
+        ];
         for (degrees, t) in known {
             assert!(close(t_quantile(degrees), t), "{degrees}: {}", t_quantile(degrees));
         }
