@@ -183,10 +183,10 @@ table! {
         sent_packets: u64 ["packets"],
         /// Bytes sent.
         sent_bytes: u64 ["bytes"],
-        /// Packets dropped by the scheduler; by reason in table `drops`.
+        /// Packets dropped by scheduler and engine; by reason in table `drops`.
         dropped_packets: u64 ["packets"],
-        /// Packets lost outside the scheduler: malformed, oversized, refused by the interface.
-        lost_packets: Option<u64> ["packets"],
+        /// Packets that the kernel lost before the engine could receive them.
+        lost_in_kernel: Option<u64> ["packets"],
         /// Packets marked "congestion experienced".
         marked_packets: Option<u64> ["packets"],
         /// Fraction of the block during which the link was sending.
@@ -201,11 +201,15 @@ table! {
         flow_entries_peak: Option<u64> ["number"],
         /// How often the flow table was at its bound and could not take up a flow.
         flows_untracked: Option<u64> ["number"],
-        /// The latest wake-up of the pacer after a packet was due.
+        /// The longest that a transmission started after it was due.
         late_max_ns: Option<u64> ["ns"],
-        /// Sending time given up because the pacer woke later than it may catch up.
+        /// Transmissions later than may be caught up (`burst-time`).
+        late_beyond_burst: Option<u64> ["number"],
+        /// Transmission time lost by them.
         late_lost_ns: Option<u64> ["ns"],
-        /// Most bytes sent in one go to catch up.
+        /// Most packets started at one instant, to catch up.
+        burst_max_packets: Option<u64> ["packets"],
+        /// Most bytes started at one instant, to catch up.
         burst_max_bytes: Option<u64> ["bytes"],
     }
 }
@@ -253,8 +257,20 @@ table! {
         dropped_short_lane: Option<u64> ["packets"],
         /// Of these, packets in or bound for the long lane.
         dropped_long_lane: Option<u64> ["packets"],
+        /// Its packets that left by the short lane.
+        sent_short_lane: Option<u64> ["packets"],
+        /// Its packets that left by the long lane.
+        sent_long_lane: Option<u64> ["packets"],
+        /// Its packets that were marked "congestion experienced".
+        marked_packets: Option<u64> ["packets"],
+        /// Mean time of its packets in the queue.
+        queueing_mean_ns: Option<u64> ["ns"],
+        /// Longest time of one of its packets in the queue.
+        queueing_max_ns: Option<u64> ["ns"],
         /// Entries it had in the flow table one after another: under EFD, its fragments.
         fragments: Option<u64> ["number"],
+        /// How often it came to count as long.
+        demotions: Option<u64> ["number"],
         /// Segments that TCP sent again (TCP_INFO, `tcpi_total_retrans`).
         retransmissions: Option<u64> ["packets"],
         /// Retransmission timeouts.
@@ -299,9 +315,11 @@ table! {
     "drops" DropCount {
         /// The link, as in table `links`.
         link: Text [""],
-        /// The lane: 0 is the short lane, and the only one of schedulers without lanes.
-        lane: u64 ["number"],
-        /// The reason: `full`, `pushed-out`, `congested`.
+        /// The lane: 0 is the short lane, and the only one of schedulers without lanes; empty if
+        /// the packet never reached the scheduler, or had left it.
+        lane: Option<u64> ["number"],
+        /// The reason: `full`, `pushed-out`, `congested` by the scheduler; `oversize`,
+        /// `super-packet`, `no-buffer`, `send-error` by the engine.
         reason: Text [""],
         /// The size class of the transfers concerned; empty for all other traffic.
         size_class: Option<SizeClass> ["packets"],
