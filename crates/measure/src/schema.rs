@@ -2,52 +2,21 @@
 
 use serde::Serialize;
 
-use crate::table::{Cell, Column, Kind, Text, Value, table};
+use crate::table::{Cell, Kind, Text, Value, table};
 
-/// The columns that every table begins with: which run of what a row belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Key {
-    /// The run's name: one call of one command.
-    pub run: Text,
-    /// The scheduler with the parameters that were given.
-    pub scheduler: Text,
-    /// The seed of the workload.
-    pub seed: u64,
-    /// The round: within it, every scheduler gets the same workload. Comparisons pair by it.
-    pub round: u64,
-    /// The block: one scheduler in one round; numbers blocks in the order they ran.
-    pub block: u64,
-}
-
-impl Key {
-    pub(crate) fn columns() -> Vec<Column> {
-        let column =
-            |name, kind, unit, meaning| Column { name, kind, nullable: false, unit, meaning };
-        vec![
-            column("run", Kind::Text, "", &["The run's name: one call of one command."]),
-            column("scheduler", Kind::Text, "", &["The scheduler with the parameters given."]),
-            column("seed", Kind::Integer, "", &["The seed of the workload."]),
-            column(
-                "round",
-                Kind::Integer,
-                "number",
-                &["Within a round every scheduler gets the same workload; comparisons pair by it."],
-            ),
-            column(
-                "block",
-                Kind::Integer,
-                "number",
-                &["One scheduler in one round; numbers blocks in the order they ran."],
-            ),
-        ]
-    }
-
-    pub(crate) fn cells(&self, put: &mut dyn FnMut(Value)) {
-        put(self.run.value());
-        put(self.scheduler.value());
-        put(self.seed.value());
-        put(self.round.value());
-        put(self.block.value());
+table! {
+    /// The columns that every table begins with: which run of what a row belongs to.
+    Key {
+        /// The run's name: one call of one command.
+        run: Text [""],
+        /// The scheduler with the parameters that were given.
+        scheduler: Text [""],
+        /// The seed of the workload.
+        seed: u64 [""],
+        /// Within a round every scheduler gets the same workload; comparisons pair by it.
+        round: u64 ["number"],
+        /// One scheduler in one round; numbers blocks in the order they ran.
+        block: u64 ["number"],
     }
 }
 
