@@ -298,3 +298,31 @@ table! {
         bytes: u64 ["bytes"],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_include_their_upper_bounds() {
+        let class = |packets| SizeClass::of_packets(packets).name();
+        assert_eq!([0, 1, 20].map(class), ["<=20"; 3]);
+        assert_eq!([21, 100].map(class), ["20-100"; 2]);
+        assert_eq!([101, 1000].map(class), ["100-1000"; 2]);
+        assert_eq!([1001, u64::MAX].map(class), [">1000"; 2]);
+        assert_eq!(SizeClass::of_bytes(20 * 1460, 1460), SizeClass::UpTo20);
+        assert_eq!(SizeClass::of_bytes(20 * 1460 + 1, 1460), SizeClass::UpTo100);
+        assert_eq!(SizeClass::of_bytes(2000, 0), SizeClass::Over1000);
+    }
+
+    #[test]
+    fn names_in_json_are_those_in_tables() {
+        for class in SizeClass::ALL {
+            assert_eq!(serde_json::json!(class), class.name());
+        }
+        let kinds = [FlowKind::Transfer, FlowKind::Download, FlowKind::Upload, FlowKind::Request];
+        for kind in kinds.into_iter().chain([FlowKind::Stream]) {
+            assert_eq!(serde_json::json!(kind), kind.name());
+        }
+    }
+}

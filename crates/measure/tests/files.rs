@@ -98,7 +98,22 @@ fn what_is_written_as_parquet_is_what_is_read() {
     for (row, values) in rows.iter().zip(values) {
         assert_eq!(cells(row), values);
     }
+    let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    assert_eq!(groups.map(|group| group.num_rows()).collect::<Vec<_>>(), [65_536, 4464]);
     assert_eq!(entries(directory.path()), ["flows.parquet"]);
+}
+
+#[test]
+fn tables_of_one_row_and_of_none_are_tables() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("flows.parquet");
+    for rows in [vec![], vec![flow(0)]] {
+        write(&path, Format::Parquet, &rows);
+        let (columns, values) = read_parquet(&path);
+        assert_eq!(columns, names::<Flow>());
+        assert_eq!(values, rows.iter().map(cells).collect::<Vec<_>>());
+    }
 }
 
 #[test]
