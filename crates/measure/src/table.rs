@@ -183,3 +183,15 @@ macro_rules! record {
     };
 }
 pub(crate) use record;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_is_the_largest_number() {
+        assert_eq!(5u64.value(), Value::Integer(5));
+        assert_eq!(u64::MAX.value(), Value::Integer(i64::MAX));
+        assert_eq!(None::<u64>.value(), Value::Null);
+    }
+}

@@ -184,11 +184,14 @@ mod tests {
             flow(1, 0, LONG, None),
             flow(1, 7, LONG, Some(1)),
         ];
+        let mut of_another_seed = flow(0, 0, SHORT, Some(77));
+        of_another_seed.key.seed = 1;
         let b = [
             flow(1, 0, LONG, None),
             flow(0, 2, SHORT, None),
             flow(0, 1, SHORT, Some(2)),
             flow(0, 0, SHORT, Some(5)),
+            of_another_seed,
         ];
         let matches = Matches::new(&a, &b);
         assert_eq!(matches.counts(), [1, 1, 1, 1]);
