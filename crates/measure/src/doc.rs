@@ -9,7 +9,7 @@ use crate::table::{Column, Kind, Row};
 #[must_use]
 pub fn schema_markdown() -> String {
     let mut out = String::from("## Columns of every table\n\n");
-    describe(&mut out, &Key::columns());
+    describe(&mut out, Key::OWN_COLUMNS);
     section::<Block>(&mut out);
     section::<LinkUse>(&mut out);
     section::<Flow>(&mut out);
@@ -21,7 +21,7 @@ pub fn schema_markdown() -> String {
 
 fn section<R: Row>(out: &mut String) {
     let _ = write!(out, "\n## `{}`\n\n{}\n\n", R::TABLE, joined(R::ABOUT));
-    describe(out, &R::columns()[Key::columns().len()..]);
+    describe(out, &R::columns()[Key::OWN_COLUMNS.len()..]);
 }
 
 fn describe(out: &mut String, columns: &[Column]) {

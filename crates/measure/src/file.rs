@@ -48,11 +48,10 @@ impl NewFile {
     /// Gives the file its name.
     pub(crate) fn publish(self) -> Result<(), WriteError> {
         let Self { path, temporary } = self;
-        temporary
-            .persist(&path)
-            .map_err(|error| error.error)
-            .and_then(|_| File::open(directory(&path))?.sync_all())
-            .map_err(|source| WriteError { path, source })
+        match temporary.persist(&path) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(WriteError { path, source: error.error }),
+        }
     }
 
     pub(crate) fn error(&self, source: io::Error) -> WriteError {

@@ -2,52 +2,21 @@
 
 use serde::Serialize;
 
-use crate::table::{Cell, Column, Kind, Text, Value, table};
+use crate::table::{Cell, Kind, Text, Value, table};
 
-/// The columns that every table begins with: which run of what a row belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Key {
-    /// The run's name: one call of one command.
-    pub run: Text,
-    /// The scheduler with the parameters that were given.
-    pub scheduler: Text,
-    /// The seed of the workload.
-    pub seed: u64,
-    /// The round: within it, every scheduler gets the same workload. Comparisons pair by it.
-    pub round: u64,
-    /// The block: one scheduler in one round; numbers blocks in the order they ran.
-    pub block: u64,
-}
-
-impl Key {
-    pub(crate) fn columns() -> Vec<Column> {
-        let column =
-            |name, kind, unit, meaning| Column { name, kind, nullable: false, unit, meaning };
-        vec![
-            column("run", Kind::Text, "", &["The run's name: one call of one command."]),
-            column("scheduler", Kind::Text, "", &["The scheduler with the parameters given."]),
-            column("seed", Kind::Integer, "", &["The seed of the workload."]),
-            column(
-                "round",
-                Kind::Integer,
-                "number",
-                &["Within a round every scheduler gets the same workload; comparisons pair by it."],
-            ),
-            column(
-                "block",
-                Kind::Integer,
-                "number",
-                &["One scheduler in one round; numbers blocks in the order they ran."],
-            ),
-        ]
-    }
-
-    pub(crate) fn cells(&self, put: &mut dyn FnMut(Value)) {
-        put(self.run.value());
-        put(self.scheduler.value());
-        put(self.seed.value());
-        put(self.round.value());
-        put(self.block.value());
+table! {
+    /// The columns that every table begins with: which run of what a row belongs to.
+    Key {
+        /// The run's name: one call of one command.
+        run: Text [""],
+        /// The scheduler with the parameters that were given.
+        scheduler: Text [""],
+        /// The seed of the workload.
+        seed: u64 [""],
+        /// Within a round every scheduler gets the same workload; comparisons pair by it.
+        round: u64 ["number"],
+        /// One scheduler in one round; numbers blocks in the order they ran.
+        block: u64 ["number"],
     }
 }
 
@@ -183,10 +152,10 @@ table! {
         sent_packets: u64 ["packets"],
         /// Bytes sent.
         sent_bytes: u64 ["bytes"],
-        /// Packets dropped by the scheduler; by reason in table `drops`.
+        /// Packets dropped by scheduler and engine; by reason in table `drops`.
         dropped_packets: u64 ["packets"],
-        /// Packets lost outside the scheduler: malformed, oversized, refused by the interface.
-        lost_packets: Option<u64> ["packets"],
+        /// Packets that the kernel lost before the engine could receive them.
+        lost_in_kernel: Option<u64> ["packets"],
         /// Packets marked "congestion experienced".
         marked_packets: Option<u64> ["packets"],
         /// Fraction of the block during which the link was sending.
@@ -201,11 +170,15 @@ table! {
         flow_entries_peak: Option<u64> ["number"],
         /// How often the flow table was at its bound and could not take up a flow.
         flows_untracked: Option<u64> ["number"],
-        /// The latest wake-up of the pacer after a packet was due.
+        /// The longest that a transmission started after it was due.
         late_max_ns: Option<u64> ["ns"],
-        /// Sending time given up because the pacer woke later than it may catch up.
+        /// Transmissions later than may be caught up (`burst-time`).
+        late_beyond_burst: Option<u64> ["number"],
+        /// Transmission time lost by them.
         late_lost_ns: Option<u64> ["ns"],
-        /// Most bytes sent in one go to catch up.
+        /// Most packets started at one instant, to catch up.
+        burst_max_packets: Option<u64> ["packets"],
+        /// Most bytes started at one instant, to catch up.
         burst_max_bytes: Option<u64> ["bytes"],
     }
 }
@@ -253,8 +226,20 @@ table! {
         dropped_short_lane: Option<u64> ["packets"],
         /// Of these, packets in or bound for the long lane.
         dropped_long_lane: Option<u64> ["packets"],
+        /// Its packets that left by the short lane.
+        sent_short_lane: Option<u64> ["packets"],
+        /// Its packets that left by the long lane.
+        sent_long_lane: Option<u64> ["packets"],
+        /// Its packets that were marked "congestion experienced".
+        marked_packets: Option<u64> ["packets"],
+        /// Mean time of its packets in the queue.
+        queueing_mean_ns: Option<u64> ["ns"],
+        /// Longest time of one of its packets in the queue.
+        queueing_max_ns: Option<u64> ["ns"],
         /// Entries it had in the flow table one after another: under EFD, its fragments.
         fragments: Option<u64> ["number"],
+        /// How often it came to count as long.
+        demotions: Option<u64> ["number"],
         /// Segments that TCP sent again (TCP_INFO, `tcpi_total_retrans`).
         retransmissions: Option<u64> ["packets"],
         /// Retransmission timeouts.
@@ -299,9 +284,11 @@ table! {
     "drops" DropCount {
         /// The link, as in table `links`.
         link: Text [""],
-        /// The lane: 0 is the short lane, and the only one of schedulers without lanes.
-        lane: u64 ["number"],
-        /// The reason: `full`, `pushed-out`, `congested`.
+        /// The lane: 0 is the short lane, and the only one of schedulers without lanes; empty if
+        /// the packet never reached the scheduler, or had left it.
+        lane: Option<u64> ["number"],
+        /// The reason: `full`, `pushed-out`, `congested` by the scheduler; `oversize`,
+        /// `super-packet`, `no-buffer`, `send-error` by the engine.
         reason: Text [""],
         /// The size class of the transfers concerned; empty for all other traffic.
         size_class: Option<SizeClass> ["packets"],
@@ -309,5 +296,33 @@ table! {
         packets: u64 ["packets"],
         /// Bytes dropped.
         bytes: u64 ["bytes"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_include_their_upper_bounds() {
+        let class = |packets| SizeClass::of_packets(packets).name();
+        assert_eq!([0, 1, 20].map(class), ["<=20"; 3]);
+        assert_eq!([21, 100].map(class), ["20-100"; 2]);
+        assert_eq!([101, 1000].map(class), ["100-1000"; 2]);
+        assert_eq!([1001, u64::MAX].map(class), [">1000"; 2]);
+        assert_eq!(SizeClass::of_bytes(20 * 1460, 1460), SizeClass::UpTo20);
+        assert_eq!(SizeClass::of_bytes(20 * 1460 + 1, 1460), SizeClass::UpTo100);
+        assert_eq!(SizeClass::of_bytes(2000, 0), SizeClass::Over1000);
+    }
+
+    #[test]
+    fn names_in_json_are_those_in_tables() {
+        for class in SizeClass::ALL {
+            assert_eq!(serde_json::json!(class), class.name());
+        }
+        let kinds = [FlowKind::Transfer, FlowKind::Download, FlowKind::Upload, FlowKind::Request];
+        for kind in kinds.into_iter().chain([FlowKind::Stream]) {
+            assert_eq!(serde_json::json!(kind), kind.name());
+        }
     }
 }

@@ -111,9 +111,23 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
-/// Defines a row type and its table: each field is a column, its doc comment the meaning.
-/// Every row begins with the columns of [`crate::Key`].
+/// Defines a record: each field is a column, its doc comment the meaning. With the name of a
+/// table, the record is a row of it, and begins with the columns of [`crate::Key`].
 macro_rules! table {
+    (
+        $(#[doc = $about:literal])+
+        $name:ident {
+            $($(#[doc = $meaning:literal])+ $column:ident: $type:ty [$unit:literal],)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+        pub struct $name {
+            $($(#[doc = $meaning])+ pub $column: $type,)+
+        }
+
+        $crate::table::record! { $name { $($(#[doc = $meaning])+ $column: $type [$unit],)+ } }
+    };
     (
         $(#[doc = $about:literal])+
         $table:literal $name:ident {
@@ -129,27 +143,55 @@ macro_rules! table {
             $($(#[doc = $meaning])+ pub $column: $type,)+
         }
 
+        $crate::table::record! { $name { $($(#[doc = $meaning])+ $column: $type [$unit],)+ } }
+
         impl $crate::Row for $name {
             const TABLE: &'static str = $table;
             const ABOUT: &'static [&'static str] = &[$($about),+];
 
             fn columns() -> Vec<$crate::Column> {
-                let mut columns = $crate::Key::columns();
-                columns.extend([$($crate::Column {
-                    name: stringify!($column),
-                    kind: <$type as $crate::Cell>::KIND,
-                    nullable: <$type as $crate::Cell>::NULLABLE,
-                    unit: $unit,
-                    meaning: &[$($meaning),+],
-                }),+]);
-                columns
+                [&$crate::Key::OWN_COLUMNS[..], Self::OWN_COLUMNS].concat()
             }
 
             fn cells(&self, put: &mut dyn FnMut($crate::Value)) {
-                self.key.cells(put);
-                $(put($crate::Cell::value(&self.$column));)+
+                self.key.own_cells(put);
+                self.own_cells(put);
             }
         }
     };
 }
 pub(crate) use table;
+
+/// The columns and cells of a record's own fields.
+macro_rules! record {
+    ($name:ident {
+        $($(#[doc = $meaning:literal])+ $column:ident: $type:ty [$unit:literal],)+
+    }) => {
+        impl $name {
+            pub(crate) const OWN_COLUMNS: &'static [$crate::Column] = &[$($crate::Column {
+                name: stringify!($column),
+                kind: <$type as $crate::Cell>::KIND,
+                nullable: <$type as $crate::Cell>::NULLABLE,
+                unit: $unit,
+                meaning: &[$($meaning),+],
+            }),+];
+
+            pub(crate) fn own_cells(&self, put: &mut dyn FnMut($crate::Value)) {
+                $(put($crate::Cell::value(&self.$column));)+
+            }
+        }
+    };
+}
+pub(crate) use record;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_is_the_largest_number() {
+        assert_eq!(5u64.value(), Value::Integer(5));
+        assert_eq!(u64::MAX.value(), Value::Integer(i64::MAX));
+        assert_eq!(None::<u64>.value(), Value::Null);
+    }
+}

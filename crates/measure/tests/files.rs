@@ -89,8 +89,8 @@ fn entries(directory: &Path) -> Vec<String> {
 fn what_is_written_as_parquet_is_what_is_read() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("flows.parquet");
-    // More than one row group of 65,536 rows, and a last one that is not full.
-    let rows: Vec<Flow> = (0..70_000).map(flow).collect();
+    // Two row groups of 65,536 rows, and a last one that is not full.
+    let rows: Vec<Flow> = (0..135_000).map(flow).collect();
     write(&path, Format::Parquet, &rows);
     let (columns, values) = read_parquet(&path);
     assert_eq!(columns, names::<Flow>());
@@ -98,7 +98,22 @@ fn what_is_written_as_parquet_is_what_is_read() {
     for (row, values) in rows.iter().zip(values) {
         assert_eq!(cells(row), values);
     }
+    let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    assert_eq!(groups.map(|group| group.num_rows()).collect::<Vec<_>>(), [65_536, 65_536, 3928]);
     assert_eq!(entries(directory.path()), ["flows.parquet"]);
+}
+
+#[test]
+fn tables_of_one_row_and_of_none_are_tables() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("flows.parquet");
+    for rows in [vec![], vec![flow(0)]] {
+        write(&path, Format::Parquet, &rows);
+        let (columns, values) = read_parquet(&path);
+        assert_eq!(columns, names::<Flow>());
+        assert_eq!(values, rows.iter().map(cells).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn transfers_are_read_and_sorted() {
-        let list = read("start_s,size_bytes\n# a comment\n1.5,20000\n0.25, 1\n").unwrap();
-        let expected = [(250_000_000, 1), (1_500_000_000, 20_000)];
+        let list = read("start_s,size_bytes\n# a comment\n1.5,20000\n0.25, 1\n1.5,3\n").unwrap();
+        let expected = [(250_000_000, 1), (1_500_000_000, 20_000), (1_500_000_000, 3)];
         let expected = expected.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes });
         assert_eq!(list.transfers(), expected);
     }
