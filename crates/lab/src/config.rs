@@ -20,6 +20,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// How often and how long.
     pub timing: Timing,
+    /// Whether to measure what transfers take on the idle link first, for their slowdown.
+    pub idle_times: bool,
     /// Feeds the workload and the disciplines.
     pub seed: u64,
     /// The program that plays client and server; its last argument will be `client` or `server`.
