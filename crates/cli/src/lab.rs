@@ -84,6 +84,9 @@ pub(crate) struct LinkOptions {
     /// Shape on the sending host itself: there TCP small queues hide the queue
     #[arg(long)]
     local_sender: bool,
+    /// Disciplines that run at the same time; by default as many as the machine carries easily
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<usize>,
     /// One JSON document on standard output
     #[arg(long)]
     json: bool,
@@ -116,6 +119,10 @@ fn tcp(text: &str) -> Result<Tcp, String> {
     found.ok_or_else(|| "cubic, reno or bbr".into())
 }
 
+fn jobs(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| "a number from 1 to 64".into())
+}
+
 fn load(text: &str) -> Result<f64, String> {
     let load: f64 = text.parse().map_err(|_| "a number above 0, at most 5".to_owned())?;
     (load > 0.0 && load <= 5.0).then_some(load).ok_or_else(|| "above 0, at most 5".into())
@@ -139,6 +146,10 @@ impl LinkOptions {
         let parse = |name: &&str| name.parse::<Spec>()?.with_default("limit", &limit);
         let specs: Result<Vec<Spec>, _> = names.iter().map(parse).collect();
         specs.map_err(|error: sched::SpecError| Failure::Usage(error.to_string()))
+    }
+
+    fn jobs(&self, schedulers: usize) -> usize {
+        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate, schedulers))
     }
 
     fn bottleneck(&self) -> Bottleneck {
@@ -166,12 +177,13 @@ fn isolate() -> Result<(), Failure> {
 impl Options {
     fn config(&self) -> Result<Config, Failure> {
         let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let jobs = self.link.jobs(schedulers.len());
         let mut timing = if self.thorough {
-            Timing::thorough()
+            Timing::thorough(jobs)
         } else if self.quick {
-            Timing::within(20_000_000_000, schedulers.len())
+            Timing::within(20_000_000_000, schedulers.len(), jobs)
         } else {
-            Timing::within(self.duration.0, schedulers.len())
+            Timing::within(self.duration.0, schedulers.len(), jobs)
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
@@ -253,7 +265,8 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
 fn describe(config: &Config, summary: &Summary) -> String {
     let link = &config.link;
     format!(
-        "{}, {}, RTT {}; {} downloads and {} uploads of {} beside the transfers; {} rounds of {:.1} s",
+        "{}, {}, RTT {}; {} downloads and {} uploads of {} beside the transfers; {} rounds of {:.1} s, \
+         {} disciplines side by side",
         sched::params::text::Rate(link.rate_bps),
         link.limit,
         sched::params::text::Time(link.rtt),
@@ -262,6 +275,7 @@ fn describe(config: &Config, summary: &Summary) -> String {
         config.traffic.tcp.iter().map(|tcp| tcp.name()).collect::<Vec<_>>().join(", "),
         summary.rounds,
         config.timing.block_ns() as f64 / 1e9,
+        config.timing.jobs,
     )
 }
 

@@ -60,7 +60,7 @@ impl BlockError {
     /// Whether the user wanted it to end.
     #[must_use]
     pub const fn is_interrupt(&self) -> bool {
-        matches!(self, Self::Agent(AgentError::Interrupted))
+        matches!(self, Self::Agent(error) if error.is_interrupt())
     }
 }
 

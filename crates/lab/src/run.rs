@@ -3,6 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use measure::Key;
 use sched::Spec;
@@ -55,6 +56,8 @@ pub struct Finished {
 const TRIES: u32 = 3;
 /// A block is void if the pacer gave up more of its sending time than this fraction...
 const MOST_TIME_LOST: f64 = 0.01;
+/// ... or the engine lost more of the packets than this before they reached the queue ...
+const MOST_PACKETS_LOST: f64 = 0.001;
 /// ... or woke up later than this, or client or server did so.
 const MOST_LATE_NS: u64 = 50_000_000;
 
@@ -70,8 +73,9 @@ pub fn run(
 ) -> Result<Finished, config::ConfigError> {
     config.check()?;
     let mut finished = Finished::default();
-    if let Err(error) = (Rounds { config, stop, progress, start_ns: monotonic_ns(), number: 0 })
-        .run_into(&mut finished)
+    if let Err(error) =
+        (Rounds { config, stop, progress, start_ns: monotonic_ns(), number: 0, done: 0 })
+            .run_into(&mut finished)
     {
         let interrupted = error.is_interrupt();
         finished.ended_early =
@@ -85,7 +89,10 @@ struct Rounds<'a, 'p> {
     stop: &'a AtomicBool,
     progress: &'p mut dyn FnMut(Progress<'_>),
     start_ns: u64,
+    /// The next block's number.
     number: u64,
+    /// Blocks that count, so far.
+    done: u64,
 }
 
 impl Rounds<'_, '_> {
@@ -96,13 +103,7 @@ impl Rounds<'_, '_> {
         for round in 0..most {
             let list = config.transfers(round).map_err(|e| BlockError::Engine(e.to_string()))?;
             let plan = plan::of_round(config, &list);
-            let mut blocks = Vec::new();
-            for index in 0..config.schedulers.len() {
-                // Rotated, so that no discipline is always first or always after the same one.
-                let at = (index + round as usize) % config.schedulers.len();
-                let spec = &config.schedulers[at];
-                blocks.push(self.block(spec, round, &plan, &idle, &mut finished.void)?);
-            }
+            let blocks = self.round(round, &plan, &idle, &mut finished.void)?;
             finished.blocks.extend(blocks);
             let enough = round + 1 >= config.timing.rounds;
             if enough && Summary::of(config, &finished.blocks).is_precise() {
@@ -121,73 +122,125 @@ impl Rounds<'_, '_> {
         IdleTimes::measure(largest, tcp, &config.link, &config.agent, self.stop)
     }
 
-    fn block(
+    /// Every discipline once on the same plan, `jobs` of them side by side.
+    fn round(
         &mut self,
-        spec: &Spec,
         round: u64,
         plan: &Plan,
         idle: &IdleTimes,
         void: &mut u64,
-    ) -> Result<Rows, BlockError> {
-        let config = self.config;
-        let scheduler = spec.to_string();
-        let blocks = config.timing.rounds * config.schedulers.len() as u64;
-        for tries_left in (0..TRIES).rev() {
-            let number = self.number;
-            self.number += 1;
-            (self.progress)(Progress::Block {
-                number: number - *void,
-                of: blocks.max(number + 1 - *void),
-                scheduler: &scheduler,
-            });
-            let start_ns = monotonic_ns() - self.start_ns;
-            let seed = seed_of(config.seed, round, &scheduler);
-            let outcome =
-                block::run(plan.clone(), spec, seed, &config.link, &config.agent, self.stop);
-            let reason = match &outcome {
-                Ok(outcome) => too_late(outcome),
-                Err(error) if error.is_interrupt() || tries_left == 0 => None,
-                Err(error @ BlockError::Agent(_)) => Some(error.to_string()),
-                Err(_) => None,
-            };
-            if let Some(reason) = &reason {
-                *void += 1;
-                (self.progress)(Progress::Void { scheduler: &scheduler, reason });
+    ) -> Result<Vec<Rows>, BlockError> {
+        let count = self.config.schedulers.len();
+        // Rotated, so that no discipline is always first or always after the same one.
+        let order = (0..count).map(|index| (index + round as usize) % count);
+        let mut pending: Vec<&Spec> = order.map(|at| &self.config.schedulers[at]).collect();
+        let mut whole = Vec::new();
+        for try_number in 1..=TRIES {
+            let mut again = Vec::new();
+            for specs in pending.chunks(self.config.timing.jobs) {
+                let (start_ns, outcomes) = self.side_by_side(specs, round, plan);
+                for (spec, outcome) in specs.iter().zip(outcomes) {
+                    let outcome = match outcome {
+                        Ok(outcome) => outcome,
+                        Err(BlockError::Agent(error))
+                            if !error.is_interrupt() && try_number < TRIES =>
+                        {
+                            self.say_void(spec, &error.to_string(), void);
+                            again.push(*spec);
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    let reason = too_late(&outcome);
+                    let rows = self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
+                    (self.progress)(Progress::Done(&rows));
+                    match reason {
+                        None => whole.push(Rows { samples: Vec::new(), ..rows }),
+                        Some(reason) => {
+                            self.say_void(spec, &reason, void);
+                            again.push(*spec);
+                        }
+                    }
+                }
             }
-            let outcome = match outcome {
-                Ok(outcome) => outcome,
-                Err(_) if reason.is_some() => continue,
-                Err(error) => return Err(error),
-            };
-            let key = Key {
-                run: "lab".into(),
-                scheduler: scheduler.as_str().into(),
-                seed: config.seed,
-                round,
-                block: number,
-            };
-            let source = Source {
-                key,
-                plan,
-                outcome: &outcome,
-                idle,
-                rate_bps: config.link.rate_bps,
-                warm_up_ns: config.timing.warm_up_ns,
-            };
-            let mut rows = source.rows();
-            rows.block.start_ns = start_ns;
-            rows.block.void = reason.is_some();
-            rows.block.void_reason = reason.as_deref().map(Into::into);
-            (self.progress)(Progress::Done(&rows));
-            if reason.is_none() {
-                rows.samples.clear();
-                return Ok(rows);
+            if again.is_empty() {
+                return Ok(whole);
             }
+            pending = again;
         }
         Err(BlockError::Engine(format!(
-            "the machine is too busy: {TRIES} blocks of {scheduler} in a row were late; \
-             free a processor, or lower --rate"
+            "the machine is too busy: {TRIES} blocks of {} in a row were late; free a processor, \
+             or lower --rate or --jobs",
+            pending[0]
         )))
+    }
+
+    /// Runs one block of each discipline at the same time. Returns also when that was.
+    fn side_by_side(
+        &mut self,
+        specs: &[&Spec],
+        round: u64,
+        plan: &Plan,
+    ) -> (u64, Vec<Result<Outcome, BlockError>>) {
+        let config = self.config;
+        let of = config.timing.rounds * config.schedulers.len() as u64;
+        for (spec, index) in specs.iter().zip(0..) {
+            let number = self.done + index;
+            let scheduler = &spec.to_string();
+            (self.progress)(Progress::Block { number, of: of.max(number + 1), scheduler });
+        }
+        let start_ns = monotonic_ns() - self.start_ns;
+        let stop = self.stop;
+        let outcomes = thread::scope(|scope| {
+            let running: Vec<_> = specs
+                .iter()
+                .map(|spec| {
+                    let seed = seed_of(config.seed, round, &spec.to_string());
+                    scope.spawn(move || {
+                        block::run(plan.clone(), spec, seed, &config.link, &config.agent, stop)
+                    })
+                })
+                .collect();
+            let joined = running
+                .into_iter()
+                .map(|block| block.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            joined.collect()
+        });
+        (start_ns, outcomes)
+    }
+
+    fn say_void(&mut self, spec: &Spec, reason: &str, void: &mut u64) {
+        *void += 1;
+        (self.progress)(Progress::Void { scheduler: &spec.to_string(), reason });
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn rows(
+        &mut self,
+        spec: &Spec,
+        round: u64,
+        plan: &Plan,
+        outcome: &Outcome,
+        idle: &IdleTimes,
+        start_ns: u64,
+        void_reason: &Option<String>,
+    ) -> Rows {
+        let config = self.config;
+        let key = Key {
+            run: "lab".into(),
+            scheduler: spec.to_string().as_str().into(),
+            seed: config.seed,
+            round,
+            block: self.number,
+        };
+        self.number += 1;
+        self.done += u64::from(void_reason.is_none());
+        let (rate_bps, warm_up_ns) = (config.link.rate_bps, config.timing.warm_up_ns);
+        let mut rows = Source { key, plan, outcome, idle, rate_bps, warm_up_ns }.rows();
+        rows.block.start_ns = start_ns;
+        rows.block.void = void_reason.is_some();
+        rows.block.void_reason = void_reason.as_deref().map(Into::into);
+        rows
     }
 }
 
@@ -202,8 +255,8 @@ fn too_late(outcome: &Outcome) -> Option<String> {
         if punctuality.max_late_ns > MOST_LATE_NS {
             return Some(format!("the pacer woke {} ms late", punctuality.max_late_ns / 1_000_000));
         }
-        if direction.lost_in_kernel > 0 {
-            let lost = direction.lost_in_kernel;
+        let lost = direction.lost_in_kernel;
+        if lost as f64 > MOST_PACKETS_LOST * direction.received.packets as f64 {
             return Some(format!("the engine was too late for {lost} packets"));
         }
     }

@@ -106,6 +106,7 @@ impl Sweep {
             drain_ns: SECOND_NS + fair_ns + fair_ns / 2,
             rounds: 1,
             until_precise: None,
+            jobs: self.base.timing.jobs,
         }
     }
 

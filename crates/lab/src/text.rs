@@ -251,6 +251,9 @@ fn decimals(value: f64) -> String {
 }
 
 fn ratio(estimate: Estimate) -> String {
+    if estimate.value == 1.0 && estimate.interval.is_none_or(|(low, high)| low == high) {
+        return "1".into();
+    }
     match estimate.interval {
         Some((low, high)) => format!("{:.2} x [{low:.2}, {high:.2}]", estimate.value),
         None => format!("{:.2} x", estimate.value),

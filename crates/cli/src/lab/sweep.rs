@@ -76,8 +76,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Options {
     fn sweep(&self) -> Result<Sweep, Failure> {
+        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let jobs = self.link.jobs(schedulers.len());
         let base = Config {
-            schedulers: self.link.specs(&DEFAULT_SCHEDULERS)?,
+            schedulers,
             link: self.link.bottleneck(),
             traffic: Traffic {
                 transfers: Transfers::Drawn { law: SizeLaw::efd_paper(), load: 0.1 },
@@ -86,7 +88,7 @@ impl Options {
                 uploads: 0,
                 interactive: false,
             },
-            timing: Timing::thorough(),
+            timing: Timing::thorough(jobs),
             idle_times: false,
             seed: self.link.seed,
             agent: agent_program()?,
