@@ -233,7 +233,9 @@ impl Asker {
                 }
             })
             .await;
-        stream.map(tcp::reset);
+        if let Some(stream) = stream {
+            tcp::reset(stream);
+        }
         row.failure = unless_stopped(ended, &row.link);
         row
     }
@@ -251,7 +253,9 @@ impl Asker {
             })
             .await;
         row.info = stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
-        stream.map(tcp::reset);
+        if let Some(stream) = stream {
+            tcp::reset(stream);
+        }
         row.failure = unless_stopped(ended, &row.link);
         row
     }
