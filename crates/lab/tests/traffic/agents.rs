@@ -113,9 +113,9 @@ pub(crate) fn the_client_survives_a_killed_server() {
 }
 
 pub(crate) fn the_server_survives_a_killed_client() {
-    let mut plan = plan(5900, 900, 3_600_000);
+    let mut plan = plan(5900, 900, 60_000);
     plan.transfers = vec![transfer(1, 0, 5000), transfer(2, 0, ENDLESS)];
-    plan.uploads.push(stream(1, Tcp::Cubic, 0, 3_600_000));
+    plan.uploads.push(stream(1, Tcp::Cubic, 0, 60_000));
     let (server, ()) = with_server(&plan, || {
         let mut client = Agent::ready("client-agent", &plan);
         sleep_until(&plan, 400);
@@ -130,7 +130,7 @@ pub(crate) fn the_server_survives_a_killed_client() {
 }
 
 pub(crate) fn an_agent_dies_at_end_of_input() {
-    let mut agent = Agent::ready("serve-agent", &plan(6000, 100, 3_600_000));
+    let mut agent = Agent::ready("serve-agent", &plan(6000, 100, 60_000));
     drop(agent.input.take());
     assert!(!agent.process.wait().unwrap().success());
     assert_eq!(agent.message::<()>(), None);
@@ -138,7 +138,7 @@ pub(crate) fn an_agent_dies_at_end_of_input() {
 
 /// Kills the parent of an agent whose input stays open: only `PR_SET_PDEATHSIG` can end it.
 pub(crate) fn an_agent_dies_with_its_parent() {
-    let plan = serde_json::to_string(&plan(6100, 100, 3_600_000)).unwrap();
+    let plan = serde_json::to_string(&plan(6100, 100, 60_000)).unwrap();
     let mut parent = Agent::start("parent-of-agent", &plan);
     assert_eq!(parent.message::<()>(), Some(Message::Ready));
     parent.kill();

@@ -5,6 +5,7 @@
 
 mod agents;
 mod faults;
+mod narrow;
 mod setup;
 mod traffic;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ("all_kinds_of_traffic_arrive", traffic::all_kinds_of_traffic_arrive),
         ("ipv6_carries_it_too", traffic::ipv6_carries_it_too),
         ("a_thousand_transfers_at_once", traffic::a_thousand_transfers_at_once),
+        ("loss_and_queueing_show_in_both_reports", narrow::loss_and_queueing_show_in_both_reports),
         ("what_the_hard_stop_cuts_is_incomplete", faults::what_the_hard_stop_cuts_is_incomplete),
         ("ports_used_up_fail_transfers_only", faults::ports_used_up_fail_transfers_only),
         ("strangers_are_counted_and_ignored", faults::strangers_are_counted_and_ignored),

@@ -32,8 +32,15 @@ pub(crate) fn enter_first_namespace() -> io::Result<()> {
 /// A fresh network namespace for the calling thread, and those and what it starts.
 pub(crate) fn enter_namespace() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNET)?;
-    let up = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
-    if up.success() { Ok(()) } else { Err(io::Error::other("ip link set lo up failed")) }
+    command("ip link set lo up");
+    Ok(())
+}
+
+/// Runs a command in the calling thread's namespace.
+pub(crate) fn command(line: &str) {
+    let mut words = line.split(' ');
+    let status = Command::new(words.next().unwrap_or_default()).args(words).status();
+    assert!(status.is_ok_and(|status| status.success()), "{line}");
 }
 
 /// A plan between this host and itself that begins soon. Each test has ports of its own.
@@ -41,7 +48,7 @@ pub(crate) fn plan(port: u16, arrivals_end_ms: u64, drain_end_ms: u64) -> Plan {
     let here = "127.0.0.1".parse().unwrap();
     let mut plan = Plan::new(here, here);
     plan.port = port;
-    plan.epoch_ns = monotonic_ns() + 1000 * MS;
+    plan.epoch_ns = monotonic_ns() + 1500 * MS;
     plan.arrivals_end_ns = arrivals_end_ms * MS;
     plan.drain_end_ns = drain_end_ms * MS;
     plan
