@@ -1,5 +1,6 @@
 //! Roles as processes: they end with their plan, with their parent, or by kill -9.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
@@ -20,12 +21,21 @@ struct Agent {
 impl Agent {
     /// Starts one and writes it a line.
     fn start(role: &str, line: &str) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .arg(role)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::start_by(Command::new(std::env::current_exe().unwrap()).arg(role), line)
+    }
+
+    /// Starts one that may open 40 files, with a plan, and waits until it is ready.
+    fn ready_with_few_files(role: &str, plan: &Plan) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -n 40; exec \"$0\" \"$1\""]);
+        shell.arg(std::env::current_exe().unwrap()).arg(role);
+        let mut agent = Self::start_by(&mut shell, &serde_json::to_string(plan).unwrap());
+        assert_eq!(agent.message::<()>(), Some(Message::Ready));
+        agent
+    }
+
+    fn start_by(command: &mut Command, line: &str) -> Self {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut input = process.stdin.take().unwrap();
         writeln!(input, "{line}").unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
@@ -66,7 +76,7 @@ impl Drop for Agent {
 }
 
 pub(crate) fn agents_run_a_plan() {
-    let mut plan = plan(5700, 300, 60_000);
+    let mut plan = plan(300, 60_000);
     plan.transfers = (0..10).map(|id| transfer(id, u64::from(id) * 20, 30_000)).collect();
     plan.downloads.push(stream(1, Tcp::Reno, 0, 200));
     let mut server = Agent::ready("serve-agent", &plan);
@@ -91,8 +101,31 @@ pub(crate) fn an_agent_refuses_what_is_no_plan() {
     }
 }
 
+pub(crate) fn files_used_up_fail_transfers_only() {
+    let mut plan = plan(100, 500);
+    plan.transfers = (0..60).map(|id| transfer(id, 0, ENDLESS)).collect();
+    let (server, client): (_, ClientReport) =
+        with_server(&plan, || Agent::ready_with_few_files("client-agent", &plan).report());
+    let of = |cause| client.transfers.iter().filter(|row| row.failure == Some(cause)).count();
+    assert!((1..40).contains(&of(Cause::HardStop)), "{:?}", client.failures);
+    assert_eq!(of(Cause::HardStop) + of(Cause::FilesUsedUp), 60, "{:?}", client.failures);
+    assert_eq!(server.connections.len(), of(Cause::HardStop));
+}
+
+pub(crate) fn a_server_out_of_files_serves_whom_it_can() {
+    let mut plan = plan(100, 800);
+    plan.transfers = (0..60).map(|id| transfer(id, 0, ENDLESS)).collect();
+    let mut server = Agent::ready_with_few_files("serve-agent", &plan);
+    let client = run_client(&plan, || {}).unwrap();
+    let served: ServerReport = server.report();
+    assert_eq!(client.failures, BTreeMap::from([(Cause::HardStop.to_string(), 60)]));
+    assert!(served.failures[&Cause::FilesUsedUp.to_string()] > 0, "{:?}", served.failures);
+    let fed = client.transfers.iter().filter(|row| row.bytes > 0).count();
+    assert!((1..40).contains(&fed), "{fed} were served");
+}
+
 pub(crate) fn the_client_survives_a_killed_server() {
-    let mut plan = plan(5800, 900, 1000);
+    let mut plan = plan(900, 1000);
     plan.transfers = vec![transfer(1, 0, 5000), transfer(2, 0, ENDLESS), transfer(3, 800, 5000)];
     plan.downloads.push(stream(1, Tcp::Cubic, 0, 900));
     let mut server = Agent::ready("serve-agent", &plan);
@@ -113,7 +146,7 @@ pub(crate) fn the_client_survives_a_killed_server() {
 }
 
 pub(crate) fn the_server_survives_a_killed_client() {
-    let mut plan = plan(5900, 900, 60_000);
+    let mut plan = plan(900, 60_000);
     plan.transfers = vec![transfer(1, 0, 5000), transfer(2, 0, ENDLESS)];
     plan.uploads.push(stream(1, Tcp::Cubic, 0, 60_000));
     let (server, ()) = with_server(&plan, || {
@@ -130,7 +163,7 @@ pub(crate) fn the_server_survives_a_killed_client() {
 }
 
 pub(crate) fn an_agent_dies_at_end_of_input() {
-    let mut agent = Agent::ready("serve-agent", &plan(6000, 100, 60_000));
+    let mut agent = Agent::ready("serve-agent", &plan(100, 60_000));
     drop(agent.input.take());
     assert!(!agent.process.wait().unwrap().success());
     assert_eq!(agent.message::<()>(), None);
@@ -138,7 +171,7 @@ pub(crate) fn an_agent_dies_at_end_of_input() {
 
 /// Kills the parent of an agent whose input stays open: only `PR_SET_PDEATHSIG` can end it.
 pub(crate) fn an_agent_dies_with_its_parent() {
-    let plan = serde_json::to_string(&plan(6100, 100, 60_000)).unwrap();
+    let plan = serde_json::to_string(&plan(100, 60_000)).unwrap();
     let mut parent = Agent::start("parent-of-agent", &plan);
     assert_eq!(parent.message::<()>(), Some(Message::Ready));
     parent.kill();

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use lab::traffic::{Cause, ConnectionKind, Error, Failures, run_client, run_server};
+use lab::traffic::{Cause, ConnectionKind, Error, Failures, monotonic_ns, run_client, run_server};
 
-use crate::setup::{ENDLESS, MS, enter_namespace, plan, run, transfer, with_server};
+use crate::setup::{ENDLESS, MS, plan, run, transfer, with_server};
 
 pub(crate) fn what_the_hard_stop_cuts_is_incomplete() {
-    let mut plan = plan(5300, 100, 400);
+    let mut plan = plan(100, 400);
     plan.transfers = vec![transfer(1, 0, ENDLESS), transfer(2, 10, 5000), transfer(3, 20, ENDLESS)];
     let (server, client) = run(&plan);
 
@@ -27,9 +27,8 @@ pub(crate) fn what_the_hard_stop_cuts_is_incomplete() {
 }
 
 pub(crate) fn ports_used_up_fail_transfers_only() {
-    enter_namespace().unwrap();
     std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40003").unwrap();
-    let mut plan = plan(5400, 100, 400);
+    let mut plan = plan(100, 400);
     plan.transfers = (0..8).map(|id| transfer(id, 0, ENDLESS)).collect();
     let (_, client) = run(&plan);
 
@@ -43,7 +42,7 @@ pub(crate) fn ports_used_up_fail_transfers_only() {
 }
 
 pub(crate) fn strangers_are_counted_and_ignored() {
-    let mut plan = plan(5500, 300, 60_000);
+    let mut plan = plan(300, 60_000);
     plan.transfers.push(transfer(1, 200, 5000));
     let (server, client) = with_server(&plan, || {
         let mut stranger = TcpStream::connect(plan.server_address()).unwrap();
@@ -58,23 +57,23 @@ pub(crate) fn strangers_are_counted_and_ignored() {
 }
 
 pub(crate) fn a_role_that_cannot_begin_says_why() {
-    let nobody_listens = plan(5600, 100, 200);
+    let nobody_listens = plan(100, 200);
     let error = run_client(&nobody_listens, || panic!("ready")).unwrap_err();
-    assert!(error.to_string().starts_with("cannot reach the server at 127.0.0.1:5600"), "{error}");
+    assert!(error.to_string().starts_with("cannot reach the server at 127.0.0.1:5000"), "{error}");
 
-    let mut late = plan(5600, 100, 200);
-    late.epoch_ns -= 2000 * MS;
+    let mut late = plan(100, 200);
+    late.epoch_ns = monotonic_ns() - 2000 * MS;
     let error = run_server(&late, || panic!("ready")).unwrap_err();
     assert!(matches!(error, Error::Late(us) if us >= 1_000_000), "{error}");
     assert!(matches!(run_client(&late, || panic!("ready")), Err(Error::Late(_))));
 
-    let mut twice = plan(5600, 100, 200);
+    let mut twice = plan(100, 200);
     twice.transfers = vec![transfer(7, 0, 1), transfer(7, 1, 1)];
     let error = run_server(&twice, || panic!("ready")).unwrap_err();
     assert_eq!(error.to_string(), "bad traffic plan: transfers: '7' occurs twice");
 
-    let taken = std::net::TcpListener::bind("127.0.0.1:5600").unwrap();
-    let error = run_server(&plan(5600, 100, 200), || panic!("ready")).unwrap_err();
-    assert!(error.to_string().starts_with("cannot listen on 127.0.0.1:5600"), "{error}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:5000").unwrap();
+    let error = run_server(&plan(100, 200), || panic!("ready")).unwrap_err();
+    assert!(error.to_string().starts_with("cannot listen on 127.0.0.1:5000"), "{error}");
     drop(taken);
 }

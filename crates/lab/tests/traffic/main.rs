@@ -35,6 +35,11 @@ fn main() -> ExitCode {
         ("a_role_that_cannot_begin_says_why", faults::a_role_that_cannot_begin_says_why),
         ("agents_run_a_plan", agents::agents_run_a_plan),
         ("an_agent_refuses_what_is_no_plan", agents::an_agent_refuses_what_is_no_plan),
+        ("files_used_up_fail_transfers_only", agents::files_used_up_fail_transfers_only),
+        (
+            "a_server_out_of_files_serves_whom_it_can",
+            agents::a_server_out_of_files_serves_whom_it_can,
+        ),
         ("the_client_survives_a_killed_server", agents::the_client_survives_a_killed_server),
         ("the_server_survives_a_killed_client", agents::the_server_survives_a_killed_client),
         ("an_agent_dies_at_end_of_input", agents::an_agent_dies_at_end_of_input),
@@ -42,7 +47,7 @@ fn main() -> ExitCode {
     ];
     let trials = tests.iter().map(|&(name, test)| {
         Trial::test(name, move || {
-            test();
+            setup::in_namespace(test);
             Ok::<(), Failed>(())
         })
     });

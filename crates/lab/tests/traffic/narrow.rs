@@ -16,7 +16,6 @@ use crate::setup::{MS, command, enter_namespace, plan, stream, transfer};
 ///
 /// The queue is not on the sender's host: there TCP sees a drop as a refusal to send.
 fn run_across_router(plan: &Plan) -> (ServerReport, ClientReport) {
-    enter_namespace().unwrap();
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
     thread::scope(|scope| {
         let (ready, is_ready) = mpsc::channel();
@@ -58,7 +57,7 @@ fn beside_router<'scope, R: Send + 'scope>(
 }
 
 pub(crate) fn loss_and_queueing_show_in_both_reports() {
-    let mut plan = plan(5000, 1500, 60_000);
+    let mut plan = plan(1500, 60_000);
     plan.epoch_ns += 2000 * MS; // time to build the network
     (plan.server, plan.client) = ("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
     plan.transfers = (0..20).map(|id| transfer(id, u64::from(id) * 70, 20_000)).collect();

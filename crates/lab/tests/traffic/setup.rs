@@ -1,6 +1,7 @@
 //! Namespaces and plans for the tests.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
@@ -26,7 +27,7 @@ pub(crate) fn enter_first_namespace() -> io::Result<()> {
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
     }
-    enter_namespace()
+    unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from)
 }
 
 /// A fresh network namespace for the calling thread, and those and what it starts.
@@ -36,6 +37,15 @@ pub(crate) fn enter_namespace() -> io::Result<()> {
     Ok(())
 }
 
+/// Runs a test in a namespace that nobody else uses.
+pub(crate) fn in_namespace(test: fn()) {
+    let run = move || {
+        enter_namespace().unwrap();
+        test();
+    };
+    thread::spawn(run).join().unwrap_or_else(|panic| resume_unwind(panic));
+}
+
 /// Runs a command in the calling thread's namespace.
 pub(crate) fn command(line: &str) {
     let mut words = line.split(' ');
@@ -43,11 +53,10 @@ pub(crate) fn command(line: &str) {
     assert!(status.is_ok_and(|status| status.success()), "{line}");
 }
 
-/// A plan between this host and itself that begins soon. Each test has ports of its own.
-pub(crate) fn plan(port: u16, arrivals_end_ms: u64, drain_end_ms: u64) -> Plan {
+/// A plan between this host and itself that begins soon.
+pub(crate) fn plan(arrivals_end_ms: u64, drain_end_ms: u64) -> Plan {
     let here = "127.0.0.1".parse().unwrap();
     let mut plan = Plan::new(here, here);
-    plan.port = port;
     plan.epoch_ns = monotonic_ns() + 1500 * MS;
     plan.arrivals_end_ns = arrivals_end_ms * MS;
     plan.drain_end_ns = drain_end_ms * MS;
