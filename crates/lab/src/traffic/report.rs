@@ -40,10 +40,24 @@ pub struct Link {
     /// The 5-tuple in the direction of the data, `server:port > client:port tcp`, of an upload
     /// `client:port > server:port tcp`; none if the connection never had a port.
     pub flow: Option<String>,
-    /// Just before `connect()`.
+    /// When the plan has it start.
+    pub due_ns: u64,
+    /// Just before `connect()`: where the clock of a completion time starts.
     pub start_ns: u64,
     /// When the connection stood.
     pub connected_ns: Option<u64>,
+}
+
+impl Link {
+    fn due(due_ns: u64) -> Self {
+        Self { due_ns, ..Self::default() }
+    }
+
+    /// How late the client began it: its own lag, not the network's.
+    #[must_use]
+    pub fn late_ns(&self) -> u64 {
+        self.start_ns.saturating_sub(self.due_ns)
+    }
 }
 
 /// One transfer.
@@ -64,8 +78,8 @@ pub struct TransferRow {
 }
 
 impl TransferRow {
-    pub(crate) fn new(id: u32) -> Self {
-        let link = Link::default();
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        let link = Link::due(due_ns);
         Self { id, link, first_byte_ns: None, end_ns: None, bytes: 0, failure: None }
     }
 
@@ -90,8 +104,8 @@ pub struct DownloadRow {
 }
 
 impl DownloadRow {
-    pub(crate) fn new(id: u32, sample_ns: u64) -> Self {
-        Self { id, link: Link::default(), received: Series::new(sample_ns), failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64, sample_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), received: Series::new(sample_ns), failure: None }
     }
 }
 
@@ -109,8 +123,8 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    pub(crate) fn new(id: u32) -> Self {
-        Self { id, link: Link::default(), info: None, failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), info: None, failure: None }
     }
 }
 
@@ -128,8 +142,8 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    pub(crate) fn new(id: u32) -> Self {
-        Self { id, link: Link::default(), answers: Vec::new(), failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), answers: Vec::new(), failure: None }
     }
 }
 

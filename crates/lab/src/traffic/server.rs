@@ -118,8 +118,9 @@ async fn serve(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, client)) => {
-                    let link = Connection { client, server: plan.server_address(), clock, stop: stop.subscribe() };
-                    open.spawn(link.handle(stream, plan.sample_ns));
+                    let (server, stop) = (plan.server_address(), stop.subscribe());
+                    let connection = Connection { client, server, clock, stop };
+                    open.spawn(connection.handle(stream, plan.sample_ns));
                 }
                 Err(error) => {
                     rows.causes.push(Cause::from(&error));

@@ -83,7 +83,10 @@ fn check_transfers(plan: &Plan, server: &ServerReport, client: &ClientReport) {
         assert_eq!((row.id, row.bytes, row.failure), (planned.id, planned.size_bytes, None));
         let [connected, first, end] =
             [row.link.connected_ns, row.first_byte_ns, row.end_ns].map(Option::unwrap);
-        assert!(planned.start_ns <= row.link.start_ns);
+        assert_eq!(row.link.due_ns, planned.start_ns);
+        assert!(
+            planned.start_ns <= row.link.start_ns && row.link.late_ns() <= client.worst_late_ns
+        );
         assert!(row.link.start_ns <= connected && connected <= first && first <= end);
         assert_eq!(row.completion_ns(), Some(end - row.link.start_ns));
 
