@@ -230,7 +230,7 @@ impl Asker {
 
     async fn upload(self, upload: Stream) -> UploadRow {
         let Stream { id, tcp, start_ns, stop_ns } = upload;
-        let mut row = UploadRow::new(id, start_ns);
+        let mut row = UploadRow::new(id, start_ns, tcp);
         let request = Request { kind: ConnectionKind::Upload, tcp, id, size: u64::MAX };
         let mut stream = None;
         let ended = self
@@ -240,8 +240,9 @@ impl Asker {
                 tcp::send(stream, u64::MAX).await
             })
             .await;
-        row.info = stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
         if let Some(stream) = stream {
+            row.tcp = tcp::congestion(&stream).unwrap_or(tcp);
+            row.info = TcpInfo::of(&stream).ok();
             tcp::reset(stream);
         }
         row.failure = unless_stopped(ended, &row.link);

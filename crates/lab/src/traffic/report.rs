@@ -116,6 +116,8 @@ pub struct UploadRow {
     pub id: u32,
     /// Its connection.
     pub link: Link,
+    /// The congestion control it was sent with, as the kernel had it at the end.
+    pub tcp: Tcp,
     /// The sender's TCP at its end.
     pub info: Option<TcpInfo>,
     /// Why it ended before its time.
@@ -123,8 +125,8 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
-        Self { id, link: Link::due(due_ns), info: None, failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64, tcp: Tcp) -> Self {
+        Self { id, link: Link::due(due_ns), tcp, info: None, failure: None }
     }
 }
 
@@ -293,7 +295,7 @@ pub struct ConnectionRow {
     pub id: u32,
     /// `server:port > client:port tcp`, as in the client's row.
     pub flow: String,
-    /// The congestion control it was sent with.
+    /// The congestion control it was sent with, as the kernel had it at the end.
     pub tcp: Tcp,
     /// The sender's TCP at the connection's end, or at the hard stop.
     pub info: Option<TcpInfo>,

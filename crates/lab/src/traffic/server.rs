@@ -213,6 +213,7 @@ impl Connection {
         let Request { kind, tcp, id, .. } = request;
         let mut asked_bytes = 0;
         let ended = self.until_stop(answer(&mut stream, request, &mut asked_bytes)).await;
+        let tcp = tcp::congestion(&stream).unwrap_or(tcp);
         let info = TcpInfo::of(&stream).ok();
         let acked = info.and_then(|info| info.bytes_acked).unwrap_or(u64::MAX);
         let failure = match ended {

@@ -123,6 +123,7 @@ fn check_streams(server: &ServerReport, client: &ClientReport) {
         panic!("{:?} {:?}", client.uploads, server.uploads)
     };
     assert_eq!((sent.id, arrived.id, sent.failure), (4, 4, None));
+    assert_eq!(sent.tcp, Tcp::Reno);
     assert_eq!(sent.link.flow.as_ref(), Some(&arrived.flow));
     assert!(arrived.flow.ends_with(" > 127.0.0.1:5000 tcp"), "{}", arrived.flow);
     let info = sent.info.unwrap();
