@@ -134,6 +134,7 @@ impl<O: Observer> Direction<O> {
         let now = clock::now();
         self.take_in(received, now);
         self.serve(now);
+        self.reclaim();
         self.send(now)?;
         sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
         let flows = self.parts.qdisc.flows() as u64;
@@ -164,12 +165,13 @@ impl<O: Observer> Direction<O> {
                 Ok(replacement) => {
                     self.slots[index] = replacement;
                     self.enqueue(buffer, now);
+                    // What may start at once takes no room in the queue from the next one.
+                    self.serve(now);
                 }
                 // The frame is forgotten, the slot stays.
                 Err(loss) => self.count_loss(buffer, loss),
             }
         }
-        self.reclaim();
     }
 
     /// A free buffer in exchange for one with a frame, if the frame can be passed on at all.
@@ -210,7 +212,6 @@ impl<O: Observer> Direction<O> {
                 Dequeue::Empty => self.waiting = false,
             }
         }
-        self.reclaim();
     }
 
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
@@ -270,7 +271,7 @@ impl<O: Observer> Direction<O> {
             return;
         }
         if self.waiting && !self.blocked && timeout < NAP {
-            let nap = timeout.max(LEAST_NAP);
+            let nap = timeout.max(self.least_nap());
             let _ = ppoll(&mut [], Some(TimeSpec::new(0, nap.0 as i64)), None);
             return;
         }
@@ -285,6 +286,11 @@ impl<O: Observer> Direction<O> {
         if self.blocked {
             self.blocked = fds[1].revents().is_none_or(|events| events.is_empty());
         }
+    }
+
+    /// A nap makes the shaper late on purpose, so not by more than it can easily catch up with.
+    fn least_nap(&self) -> Nanos {
+        LEAST_NAP.min(Nanos(self.parts.pacing.burst_time.0 / 4))
     }
 
     /// When there is something to do, if no frame comes in before.
@@ -345,3 +351,6 @@ impl<O: Observer> Direction<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
