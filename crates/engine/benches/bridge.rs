@@ -144,14 +144,16 @@ fn tcp_goodput(hosts: &Hosts, duration: Duration) -> f64 {
     thread::scope(|scope| {
         scope.spawn(|| {
             let block = vec![0; 64 << 10];
-            while !done.load(Ordering::Relaxed) && sender.write_all(&block).is_ok() {}
+            while !done.load(Ordering::Relaxed) {
+                sender.write_all(&block).unwrap();
+            }
             let _ = sender.shutdown(std::net::Shutdown::Both);
         });
         // Slow start is left out.
         let mut block = vec![0; 256 << 10];
         let warm = Instant::now() + Duration::from_millis(300);
         while Instant::now() < warm {
-            receiver.read(&mut block).unwrap();
+            receiver.read_exact(&mut block[..4096]).unwrap();
         }
         let (begin, mut bytes) = (Instant::now(), 0);
         while begin.elapsed() < duration {

@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
 
 use common::{A4, A6, B4, B6, Lab, ip, link};
 use engine::buffers::{Buffers, Offload};
@@ -33,6 +34,13 @@ fn transfer(lab: &Lab, server: SocketAddr, bytes: usize) -> (u64, u64) {
         drop(stream);
         (checksum(&data), receiving.join().unwrap())
     })
+}
+
+/// A socket at `b` that gives up after a while, so that a failing test ends.
+fn udp_sink(lab: &Lab) -> UdpSocket {
+    let sink = lab.b.run(|| UdpSocket::bind((ip(B4), 0))).unwrap().unwrap();
+    sink.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    sink
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
@@ -158,7 +166,7 @@ fn checksums_that_the_sender_left_to_its_interface_are_completed() {
 fn a_flood_is_dropped_by_the_discipline_and_every_packet_is_accounted_for() {
     let Some(lab) = Lab::new() else { return };
     for spec in ["fifo:limit=20packets", "efd:limit=20packets,threshold=5packets"] {
-        let sink = lab.b.run(|| UdpSocket::bind((ip(B4), 0))).unwrap().unwrap();
+        let sink = udp_sink(&lab);
         let source = lab.a.run(|| UdpSocket::bind((ip(A4), 0))).unwrap().unwrap();
         let slow = || link(spec, 1_000_000);
         let ((), report) = lab.while_bridged(slow(), slow(), || {
@@ -195,7 +203,7 @@ fn a_frame_above_the_mtu_is_counted_and_the_rest_passes() {
     // Jumbo frames on the left, none on the right.
     lab.middle.run(|| Links::open().unwrap().set_mtu("left", 9000)).unwrap().unwrap();
     lab.a.run(|| Links::open().unwrap().set_mtu("eth0", 9000)).unwrap().unwrap();
-    let sink = lab.b.run(|| UdpSocket::bind((ip(B4), 0))).unwrap().unwrap();
+    let sink = udp_sink(&lab);
     let source = lab.a.run(|| UdpSocket::bind((ip(A4), 0))).unwrap().unwrap();
     let (received, report) = lab.while_bridged(link("fifo", AMPLE), link("fifo", AMPLE), || {
         source.connect(sink.local_addr().unwrap()).unwrap();

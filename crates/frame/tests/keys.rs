@@ -194,8 +194,10 @@ fn the_traffic_class_is_read() {
     let packet = parse(LinkType::Ethernet, &v4).packet;
     assert_eq!((packet.dscp, packet.ecn()), (46, Ecn::Ect1));
     let mut v6 = ipv6(6, &tcp(1, 2));
-    v6[14] |= 46 >> 2;
-    v6[15] |= (46 << 6) & 0xff | 2 << 4;
+    // The traffic class, DSCP 46 and ECT(0), lies across two bytes.
+    let traffic_class = 46 << 2 | 2;
+    v6[14] |= traffic_class >> 4;
+    v6[15] |= traffic_class << 4;
     let packet = parse(LinkType::Ethernet, &v6).packet;
     assert_eq!((packet.dscp, packet.ecn()), (46, Ecn::Ect0));
 }
