@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use frame::{Fingerprinter, LinkType, mark_ce};
-use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use proptest::prelude::*;
 use sched::Needs;
