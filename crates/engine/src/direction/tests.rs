@@ -349,3 +349,32 @@ fn the_ledger_follows_each_flow_and_the_queue() {
     assert_eq!(observed.samples[0].packets, 3);
     assert_eq!(observed.samples[0].flows, 2);
 }
+
+#[test]
+fn packets_leave_the_queue_when_their_transmission_starts_and_no_sooner() {
+    // 74 bytes at 8 Mbit/s take 74 us; burst time is 1 ms.
+    let us = |n: u64| Nanos(1_000_000_000 + n * 1000);
+    let delay = Nanos::from_millis(20);
+    let mut bench = over_link("fifo", Rate(8_000_000), delay, frames(60), vec![]);
+    let direction = &mut bench.direction;
+    assert_eq!(direction.receive().unwrap(), 60);
+    direction.take_in(60, us(0));
+    let starts = |direction: &Direction<Counters>| -> Vec<Nanos> {
+        direction.link.iter().map(|frame| frame.release - delay).collect()
+    };
+    assert_eq!(starts(direction), [us(0)], "the link is busy with the first");
+    direction.serve(us(73));
+    assert_eq!(direction.link.len(), 1);
+    assert_eq!(direction.next_event(), us(74));
+    direction.serve(us(74));
+    assert_eq!(starts(direction), [us(0), us(74)]);
+    // 3 ms late: what was due within the last millisecond is caught up with, the rest is lost.
+    direction.serve(us(148 + 3000));
+    let caught_up = &starts(direction)[2..];
+    assert_eq!(caught_up[0], us(148 + 2000));
+    assert_eq!(caught_up.len(), 1000 / 74 + 1);
+    assert!(caught_up.windows(2).all(|pair| pair[1] - pair[0] == Nanos(74_000)));
+    assert_eq!(direction.shaper.punctuality().lost_ns, 2_000_000);
+    direction.send(us(20_074)).unwrap();
+    assert_eq!(direction.counts.sent.packets, 2, "what has travelled is released");
+}
