@@ -99,8 +99,11 @@ fn fattest_loses_its_head(before: &Ledger, step: &Step, _after: &Ledger) -> Outc
     let fattest = there().map(|packet| bytes(bucket(packet))).max();
     let index = bucket(first);
     hold!(Some(bytes(index)) == fattest, "{first:?} was not in the fattest bucket");
-    let mut oldest = there().filter(|packet| bucket(packet) == index).map(|packet| packet.id);
-    let order = step.dropped().all(|(packet, _)| oldest.next() == Some(packet.id));
-    hold!(order, "not dropped from the head: {:?}", step.dropped().collect::<Vec<_>>());
+    let mut left: Vec<_> = there().collect();
+    for (lost, _) in step.dropped() {
+        let oldest = left.iter().position(|packet| bucket(packet) == bucket(lost));
+        let oldest = left.remove(oldest.expect("the books have it"));
+        hold!(oldest.id == lost.id, "{lost:?} was lost, and {oldest:?} is its bucket's head");
+    }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! DRR: nobody gets ahead of anybody by more than a turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sched::FlowId;
 
@@ -29,17 +29,14 @@ fn nobody_gets_far_ahead() -> Check {
             return Ok(());
         };
         let bound = step.params.number("quantum") as i64 + 2 * largest;
-        for (other, _) in before.queued.values() {
-            if other.flow == sent.flow || !after.has_queued(other.flow) {
-                continue;
-            }
-            let first = before.queued.values().find(|(p, _)| p.flow == other.flow);
-            if first.map(|(p, _)| p.id) != Some(other.id) {
+        let others: HashSet<_> = after.queued.values().map(|(packet, _)| packet.flow).collect();
+        for other in others {
+            if other == sent.flow || !before.has_queued(other) {
                 continue;
             }
             for (pair, bytes) in [
-                ((sent.flow, other.flow), i64::from(sent.size)),
-                ((other.flow, sent.flow), -i64::from(sent.size)),
+                ((sent.flow, other), i64::from(sent.size)),
+                ((other, sent.flow), -i64::from(sent.size)),
             ] {
                 let (now, least, most) = leads.entry(pair).or_default();
                 *now += bytes;

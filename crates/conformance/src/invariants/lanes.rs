@@ -185,7 +185,7 @@ fn within_threshold() -> Check {
             "after" => *count <= threshold.value(),
             _ => seen <= threshold.value(),
         };
-        let was_long = before.demoted.contains(&arrival.flow);
+        let was_long = !created && before.demoted.contains(&arrival.flow);
         let expected = if short && !was_long { Lane::HIGH } else { Lane::LOW };
         hold!(lane == expected, "{lane:?} with {seen} before it, threshold {threshold}");
         counts.retain(|flow, _| after.entries.contains(flow));

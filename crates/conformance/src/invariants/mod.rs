@@ -19,7 +19,8 @@ type Check = Box<dyn FnMut(&Ledger, &Step, &Ledger) -> Outcome>;
 struct Invariant {
     /// The disciplines that promise it.
     of: &'static [&'static str],
-    /// The parameters for which they do; they may change during a run.
+    /// The parameters for which they do. Where these change during a run, the check ends: it may
+    /// have missed what it must remember.
     given: fn(&Params) -> bool,
     /// A new check, with whatever it must remember between steps.
     check: fn() -> Check,
@@ -38,16 +39,16 @@ pub fn check(spec: &Spec, steps: &[Step]) -> Outcome {
     let name = spec.info().name;
     let all = [lanes::ALL, sizes::ALL, fair::ALL, aqm::ALL].into_iter().flatten();
     let promised = all.filter(|invariant| invariant.of.contains(&name));
-    let mut checks: Vec<_> = promised.map(|promise| (promise, (promise.check)())).collect();
+    let given = promised.filter(|invariant| (invariant.given)(spec.params()));
+    let mut checks: Vec<_> = given.map(|promise| (promise.given, (promise.check)())).collect();
     let mut ledger = Ledger::default();
     for (index, step) in steps.iter().enumerate() {
         let here = |violation| format!("step {index}, {:?}: {violation}", step.call);
         let before = ledger.clone();
         ledger.enter(step).map_err(here)?;
-        for (promise, check) in &mut checks {
-            if (promise.given)(&step.params) {
-                check(&before, step, &ledger).map_err(here)?;
-            }
+        checks.retain(|(given, _)| given(&step.params));
+        for (_, check) in &mut checks {
+            check(&before, step, &ledger).map_err(here)?;
         }
     }
     Ok(())
