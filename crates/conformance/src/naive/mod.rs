@@ -56,6 +56,21 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
     }
 }
 
+/// Whether there is a model of `spec` that holds throughout `operations`.
+#[must_use]
+pub fn covers(spec: &Spec, operations: &[Operation]) -> bool {
+    let Some((_, except)) = MODELS.iter().find(|(name, _)| *name == spec.info().name) else {
+        return false;
+    };
+    let changes = operations.iter().filter_map(|operation| match operation {
+        Operation::Change(name, _) => Some(*name),
+        _ => None,
+    });
+    changes
+        .chain(except.iter().copied().filter(|name| spec.params().is_given(name)))
+        .all(|name| !except.contains(&name))
+}
+
 /// Runs `spec` and its model through `operations`: departures, drops and flow tables must be
 /// identical after every call.
 ///
