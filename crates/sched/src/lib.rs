@@ -47,6 +47,7 @@ mod packet;
 pub mod params;
 mod qdisc;
 pub mod registry;
+pub mod ring;
 mod sorted;
 mod spec;
 mod srpt;

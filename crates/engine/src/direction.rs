@@ -1,0 +1,337 @@
+//! One direction of a bridge: from one interface through a queue and a link to the other.
+//!
+//! Receive, enqueue, dequeue what may start now, release what has travelled, sleep until the
+//! next of these. The queue stands in front of the shaper: a packet leaves it when its
+//! transmission starts and not before, as what has left the queue can no longer be overtaken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use frame::{Fingerprinter, LinkType, mark_ce};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl;
+use nix::sys::time::TimeSpec;
+use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
+
+use crate::buffers::Buffers;
+use crate::clock;
+use crate::io::{BATCH, FrameIo};
+use crate::observe::{Observer, sample_if_due};
+use crate::report::{DirectionReport, DropCount, Loss, Tally};
+use crate::shaper::{Pacing, Shaper};
+
+/// Longest sleep: a request to stop is seen within this time.
+const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
+/// Most frames that one direction holds.
+const MOST_FRAMES: usize = 1 << 16;
+/// Frames between two looks at the kernel's counter, which has 32 bits.
+const COUNTER_PERIOD: u64 = 1 << 20;
+
+/// What a direction is made of.
+pub(crate) struct Parts<O: Observer> {
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
+    pub(crate) qdisc: Box<dyn Qdisc<O>>,
+    pub(crate) observer: O,
+    pub(crate) fingerprinter: Fingerprinter,
+    pub(crate) needs: Needs,
+    pub(crate) pacing: Pacing,
+    pub(crate) delay: Nanos,
+    /// Largest frame that the output takes.
+    pub(crate) largest_frame: u32,
+}
+
+/// The end of a direction that was not asked for.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) side: Side,
+    pub(crate) error: io::Error,
+}
+
+/// Which interface of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Input,
+    Output,
+}
+
+pub(crate) struct Direction<O: Observer> {
+    parts: Parts<O>,
+    buffers: Buffers,
+    /// Buffers to receive into; always all of them the direction's own.
+    slots: Vec<u32>,
+    shaper: Shaper,
+    /// Whether the discipline holds a packet.
+    waiting: bool,
+    /// Frames under way, in the order of their release.
+    link: VecDeque<InFlight>,
+    /// Whether the output takes no frames for now.
+    blocked: bool,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy)]
+struct InFlight {
+    release: Nanos,
+    buffer: u32,
+}
+
+#[derive(Default)]
+struct Counts {
+    arrived: u64,
+    received: Tally,
+    sent: Tally,
+    marked: u64,
+    losses: [Tally; Loss::ALL.len()],
+    peak_flows: u64,
+}
+
+impl<O: Observer> Direction<O> {
+    pub(crate) fn new(parts: Parts<O>) -> Self {
+        let mut buffers = Buffers::new(parts.largest_frame as usize, MOST_FRAMES);
+        let slots = (0..BATCH).filter_map(|_| buffers.take()).collect();
+        let shaper = Shaper::new(parts.pacing);
+        Self {
+            parts,
+            buffers,
+            slots,
+            shaper,
+            waiting: false,
+            link: VecDeque::new(),
+            blocked: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Runs until either flag is set, or an interface fails. The fields of the report that
+    /// only the bridge knows are left empty.
+    pub(crate) fn run(
+        mut self,
+        stop: &AtomicBool,
+        halt: &AtomicBool,
+    ) -> (DirectionReport, Option<Fault>) {
+        // Default timer slack (50 us) is several packets at 1 Gbit/s. Without the permission
+        // to change it, the shaper catches up.
+        let _ = prctl::set_timerslack(1);
+        let begin = clock::now();
+        let mut fault = None;
+        while fault.is_none() && !stop.load(Ordering::Relaxed) && !halt.load(Ordering::Relaxed) {
+            fault = self.step().err();
+        }
+        halt.store(true, Ordering::Relaxed);
+        let duration = clock::now() - begin;
+        (self.report(duration), fault)
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        let received = self.receive()?;
+        let now = clock::now();
+        self.take_in(received, now);
+        self.serve(now);
+        self.send(now)?;
+        sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
+        let flows = self.parts.qdisc.flows() as u64;
+        self.counts.peak_flows = self.counts.peak_flows.max(flows);
+        if received < BATCH {
+            self.sleep();
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<usize, Fault> {
+        let at_input = |error| Fault { side: Side::Input, error };
+        let input = &mut self.parts.input;
+        let received = input.receive(&mut self.buffers, &self.slots).map_err(at_input)?;
+        let before = self.counts.received.packets / COUNTER_PERIOD;
+        if before != (self.counts.received.packets + received as u64) / COUNTER_PERIOD {
+            self.counts.arrived += input.arrived().map_err(at_input)?;
+        }
+        Ok(received)
+    }
+
+    /// Enqueues the frames in the first slots, which are refilled.
+    fn take_in(&mut self, received: usize, now: Nanos) {
+        for index in 0..received {
+            let buffer = self.slots[index];
+            self.counts.received.count(self.buffers.wire_len(buffer));
+            match self.replacement_for(buffer) {
+                Ok(replacement) => {
+                    self.slots[index] = replacement;
+                    self.enqueue(buffer, now);
+                }
+                // The frame is forgotten, the slot stays.
+                Err(loss) => self.count_loss(buffer, loss),
+            }
+        }
+        self.reclaim();
+    }
+
+    /// A free buffer in exchange for one with a frame, if the frame can be passed on at all.
+    fn replacement_for(&mut self, buffer: u32) -> Result<u32, Loss> {
+        if self.buffers.offload(buffer).is_super_packet() {
+            return Err(Loss::SuperPacket);
+        }
+        if self.buffers.wire_len(buffer) > self.parts.largest_frame {
+            return Err(Loss::Oversize);
+        }
+        self.buffers.take().ok_or(Loss::NoBuffer)
+    }
+
+    fn enqueue(&mut self, buffer: u32, now: Nanos) {
+        let Parts { qdisc, observer, fingerprinter, needs, .. } = &mut self.parts;
+        let size = self.buffers.wire_len(buffer);
+        let frame = self.buffers.frame(buffer);
+        let parsed = fingerprinter.packet(LinkType::Ethernet, frame, size, *needs);
+        let packet = parsed.packet.with_id(buffer.into());
+        observer.arriving(&packet, &parsed.key, now);
+        qdisc.enqueue(packet, now, observer);
+        if !self.waiting {
+            self.waiting = true;
+            self.shaper.waits_since(now);
+        }
+    }
+
+    /// Starts every transmission that is due.
+    fn serve(&mut self, now: Nanos) {
+        while self.waiting && !self.blocked && self.shaper.due() <= now {
+            self.parts.observer.serving(now);
+            match self.parts.qdisc.dequeue(now, &mut self.parts.observer) {
+                Dequeue::Packet { packet, mark } => self.transmit(packet, mark, now),
+                Dequeue::Wait(until) => {
+                    // Held back by the discipline; should it ask for the past, by 1 us.
+                    self.shaper.waits_since(until.max(now + Nanos(1000)));
+                }
+                Dequeue::Empty => self.waiting = false,
+            }
+        }
+        self.reclaim();
+    }
+
+    fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
+        let buffer = packet.id as u32;
+        self.parts.observer.departing(&packet);
+        if mark && mark_ce(self.buffers.frame_mut(buffer)) {
+            self.counts.marked += 1;
+        }
+        let start = self.shaper.start(packet.size, now);
+        self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
+    }
+
+    /// Releases every frame that has arrived at the far end of the link.
+    fn send(&mut self, now: Nanos) -> Result<(), Fault> {
+        let mut batch = [0; BATCH];
+        while !self.blocked {
+            let due = self.link.iter().take(BATCH).take_while(|frame| frame.release <= now);
+            let count = due.zip(&mut batch).map(|(frame, slot)| *slot = frame.buffer).count();
+            if count == 0 {
+                break;
+            }
+            match self.parts.output.send(&self.buffers, &batch[..count]) {
+                Ok(0) => self.blocked = true,
+                Ok(sent) => {
+                    for buffer in self.link.drain(..sent).map(|frame| frame.buffer) {
+                        self.counts.sent.count(self.buffers.wire_len(buffer));
+                        self.buffers.give(buffer);
+                    }
+                }
+                Err(error) => self.refused(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The output refuses the first frame: a fault of the interface, or of the frame.
+    fn refused(&mut self, error: io::Error) -> Result<(), Fault> {
+        let loss = match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV) => {
+                return Err(Fault { side: Side::Output, error });
+            }
+            Some(Errno::EMSGSIZE) => Loss::Oversize,
+            _ => Loss::SendError,
+        };
+        if let Some(frame) = self.link.pop_front() {
+            self.count_loss(frame.buffer, loss);
+            self.buffers.give(frame.buffer);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a frame comes in or something else is to be done.
+    fn sleep(&mut self) {
+        let now = clock::now();
+        let timeout = self.next_event().min(now + LONGEST_SLEEP) - now;
+        if timeout == Nanos::ZERO {
+            return;
+        }
+        let timeout = TimeSpec::new(0, timeout.0 as i64);
+        let output = if self.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
+        let mut fds = [
+            PollFd::new(self.parts.input.fd(), PollFlags::POLLIN),
+            PollFd::new(self.parts.output.fd(), output),
+        ];
+        // Errors of a socket show in its next call; EINTR is as good as a wake-up.
+        let _ = ppoll(&mut fds, Some(timeout), None);
+        if self.blocked {
+            self.blocked = fds[1].revents().is_none_or(|events| events.is_empty());
+        }
+    }
+
+    /// When there is something to do, if no frame comes in before.
+    fn next_event(&self) -> Nanos {
+        let sample = self.parts.observer.next_sample();
+        if self.blocked {
+            return sample;
+        }
+        let due = if self.waiting { self.shaper.due() } else { Nanos::MAX };
+        let release = self.link.front().map_or(Nanos::MAX, |frame| frame.release);
+        due.min(release).min(sample)
+    }
+
+    /// Takes back the buffers of packets that the discipline has dropped.
+    fn reclaim(&mut self) {
+        for buffer in self.parts.observer.drops().freed.drain(..) {
+            self.buffers.give(buffer);
+        }
+    }
+
+    fn count_loss(&mut self, buffer: u32, loss: Loss) {
+        self.counts.losses[loss as usize].count(self.buffers.wire_len(buffer));
+    }
+
+    fn report(mut self, duration: Nanos) -> DirectionReport {
+        // An interface that is gone has nothing more to tell.
+        self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
+        let backlog = self.parts.qdisc.backlog();
+        let in_flight = self.link.iter().fold(Tally::default(), |mut sum, frame| {
+            sum.count(self.buffers.wire_len(frame.buffer));
+            sum
+        });
+        let mut drops = self.parts.observer.drops().report();
+        let losses = Loss::ALL.iter().zip(self.counts.losses);
+        drops.extend(
+            losses.filter(|(_, count)| count.packets > 0).map(|(loss, count)| DropCount {
+                reason: loss.name().to_owned(),
+                lane: None,
+                count,
+            }),
+        );
+        DirectionReport {
+            from: String::new(),
+            to: String::new(),
+            scheduler: String::new(),
+            duration_ns: duration.0,
+            received: self.counts.received,
+            sent: self.counts.sent,
+            queued: Tally { packets: backlog.packets, bytes: backlog.bytes },
+            in_flight,
+            drops,
+            lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
+            marked: self.counts.marked,
+            punctuality: self.shaper.punctuality(),
+            peak_flows: self.counts.peak_flows,
+            observed: self.parts.observer.finish(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Why an engine cannot start.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why an engine cannot start: which interface, what is wrong with it, and the remedy.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// No interface has this name.
+    #[error("{interface}: there is no such interface; `ip link` lists those there are")]
+    NoSuchInterface {
+        /// Its name.
+        interface: String,
+    },
+    /// The interface is down.
+    #[error("{interface}: the interface is down; `ip link set {interface} up` brings it up")]
+    Down {
+        /// Its name.
+        interface: String,
+    },
+    /// The interface is no Ethernet.
+    #[error("{interface}: the interface carries no Ethernet frames, which a bridge needs")]
+    NotEthernet {
+        /// Its name.
+        interface: String,
+    },
+    /// Another engine runs on the interface.
+    #[error("{interface}: another Shortlane engine runs on this interface; stop that one first")]
+    Taken {
+        /// Its name.
+        interface: String,
+    },
+    /// Both ends of the bridge are one interface.
+    #[error("{interface}: a bridge needs two interfaces, and both ends are this one")]
+    SameInterface {
+        /// Its name.
+        interface: String,
+    },
+    /// The process may not open packet sockets.
+    #[error(
+        "{interface}: no permission to open a packet socket; run as root, with CAP_NET_RAW, or in \
+         a user namespace that owns the network namespace"
+    )]
+    NoPermission {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The rate is 0.
+    #[error("{interface}: a link of rate 0 carries nothing; give a rate of 1bit or more, or inf")]
+    RateZero {
+        /// The interface that the link leads to.
+        interface: String,
+    },
+    /// The discipline needs to know what a live link does not tell.
+    #[error(
+        "{discipline} needs {needed}, which no live link tells; choose another discipline here, \
+         or run it in the simulator"
+    )]
+    Unsuitable {
+        /// The discipline.
+        discipline: &'static str,
+        /// What it needs.
+        needed: &'static str,
+    },
+    /// The system has refused something else.
+    #[error("{interface}: {doing}: {source}")]
+    System {
+        /// The interface's name.
+        interface: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,36 @@
+//! Frames in, frames out: the seam between the engine and a kind of interface.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::buffers::Buffers;
+
+/// Most frames that one call moves.
+pub const BATCH: usize = 64;
+
+/// Moves batches of frames between an interface and [`Buffers`], without waiting.
+pub trait FrameIo: Send {
+    /// Receives as many frames as are there, one into each of `slots` (at most [`BATCH`]), and
+    /// returns their number; 0 if there is none.
+    ///
+    /// # Errors
+    /// If the interface is gone or down.
+    fn receive(&mut self, buffers: &mut Buffers, slots: &[u32]) -> io::Result<usize>;
+
+    /// Sends frames (at most [`BATCH`]) and returns how many the interface took, from the first
+    /// on; 0 if it takes none for now.
+    ///
+    /// # Errors
+    /// If the first of the frames cannot be sent.
+    fn send(&mut self, buffers: &Buffers, frames: &[u32]) -> io::Result<usize>;
+
+    /// Frames that came in at the interface since the last call, whether they were received,
+    /// still wait to be, or were lost for want of room.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    fn arrived(&mut self) -> io::Result<u64>;
+
+    /// What to poll for frames to receive or room to send.
+    fn fd(&self) -> BorrowedFd<'_>;
+}

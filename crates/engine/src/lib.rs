@@ -1,0 +1,31 @@
+//! A queue discipline on a real link.
+//!
+//! [`Engine::bridge`] joins two interfaces of the current network namespace: frames that come
+//! in at one go out at the other, through a queue under any discipline of [`sched`], a link of
+//! any rate and overhead, and a propagation delay, in each direction on its own. It counts
+//! whatever it drops, by reason, and how punctual it was.
+//!
+//! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
+//!
+//! `unsafe` stands only in `packet_socket` and `offload`, around system calls that no library
+//! wraps.
+
+mod bridge;
+pub mod buffers;
+pub mod clock;
+mod direction;
+mod error;
+pub mod io;
+pub mod link;
+pub mod netns;
+pub mod observe;
+mod offload;
+pub mod packet_socket;
+pub mod report;
+pub mod shaper;
+
+pub use bridge::{Engine, LinkConfig};
+pub use error::EngineError;
+pub use observe::Observe;
+pub use report::{DirectionReport, Report};
+pub use shaper::Rate;

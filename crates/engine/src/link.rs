@@ -1,0 +1,354 @@
+//! Interfaces of the current network namespace: make, configure and look at them.
+
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use crate::netns::Namespace;
+use crate::offload;
+
+/// What could not be done to which interface, and what the system said.
+#[derive(Debug)]
+pub struct LinkError {
+    doing: String,
+    source: io::Error,
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.doing, self.source)
+    }
+}
+
+impl std::error::Error for LinkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl LinkError {
+    /// What the system said.
+    #[must_use]
+    pub fn into_system(self) -> io::Error {
+        self.source
+    }
+}
+
+/// What the kernel says about an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its index.
+    pub index: u32,
+    /// Largest IP packet it carries.
+    pub mtu: u32,
+    /// Whether it is switched on.
+    pub up: bool,
+    /// Whether it can carry frames: for a veth, whether its peer is up as well.
+    pub running: bool,
+    /// Whether it carries Ethernet frames.
+    pub ethernet: bool,
+    /// Its MAC address.
+    pub mac: [u8; 6],
+}
+
+/// Where an interface is to live.
+#[derive(Clone, Copy)]
+pub enum Home<'a> {
+    /// In the namespace of the caller.
+    Here,
+    /// In the namespace of the process with this id.
+    Process(u32),
+    /// In this namespace.
+    Namespace(&'a Namespace),
+}
+
+/// A connection to the kernel about the interfaces of the network namespace in which it was
+/// opened.
+pub struct Links {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Links {
+    /// Opens the connection.
+    ///
+    /// # Errors
+    /// If the system refuses a netlink socket.
+    pub fn open() -> Result<Self, LinkError> {
+        let connect = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            Ok(socket)
+        };
+        let socket = connect()
+            .map_err(|source| LinkError { doing: "open a netlink socket".to_owned(), source })?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Makes a veth pair, `name` here and `peer` (of which `name` may be a namesake) in `home`.
+    ///
+    /// # Errors
+    /// If a name is taken, or permission is lacking.
+    pub fn add_veth(&mut self, name: &str, peer: &str, home: Home<'_>) -> Result<(), LinkError> {
+        let mut far = LinkMessage::default();
+        far.attributes.push(LinkAttribute::IfName(peer.to_owned()));
+        match home {
+            Home::Here => {}
+            Home::Process(pid) => far.attributes.push(LinkAttribute::NetNsPid(pid)),
+            Home::Namespace(namespace) => {
+                far.attributes.push(LinkAttribute::NetNsFd(namespace.fd().as_raw_fd()));
+            }
+        }
+        let mut near = LinkMessage::default();
+        near.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        near.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
+        ]));
+        self.change(RouteNetlinkMessage::NewLink(near), NLM_F_CREATE | NLM_F_EXCL, || {
+            format!("make the veth pair {name}, {peer}")
+        })
+    }
+
+    /// What an interface is.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn get(&mut self, name: &str) -> Result<Link, LinkError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        let doing = || format!("look up interface {name}");
+        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, doing)?;
+        let Some(RouteNetlinkMessage::NewLink(link)) = reply else {
+            let source = io::Error::from(io::ErrorKind::InvalidData);
+            return Err(LinkError { doing: doing(), source });
+        };
+        Ok(describe(&link))
+    }
+
+    /// Switches an interface on.
+    ///
+    /// # Errors
+    /// If there is none of this name, or permission is lacking.
+    pub fn set_up(&mut self, name: &str) -> Result<(), LinkError> {
+        self.set_flag(name, LinkFlags::Up, "up")
+    }
+
+    /// Switches an interface off.
+    ///
+    /// # Errors
+    /// If there is none of this name, or permission is lacking.
+    pub fn set_down(&mut self, name: &str) -> Result<(), LinkError> {
+        self.set_flag(name, LinkFlags::empty(), "down")
+    }
+
+    /// Removes an interface, and with a veth its peer.
+    ///
+    /// # Errors
+    /// If there is none of this name, or permission is lacking.
+    pub fn remove(&mut self, name: &str) -> Result<(), LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.get(name)?.index;
+        self.change(RouteNetlinkMessage::DelLink(message), 0, || format!("remove {name}"))
+    }
+
+    /// Sets the largest IP packet of an interface.
+    ///
+    /// # Errors
+    /// If the interface does not support it.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.get(name)?.index;
+        message.attributes.push(LinkAttribute::Mtu(mtu));
+        self.change(RouteNetlinkMessage::SetLink(message), 0, || {
+            format!("set the MTU of {name} to {mtu}")
+        })
+    }
+
+    /// Gives an interface an address, usable at once: IPv6 does not look for duplicates.
+    ///
+    /// # Errors
+    /// If the interface has it already, or permission is lacking.
+    pub fn add_address(
+        &mut self,
+        name: &str,
+        address: IpAddr,
+        prefix: u8,
+    ) -> Result<(), LinkError> {
+        let mut message = AddressMessage::default();
+        message.header.index = self.get(name)?.index;
+        message.header.prefix_len = prefix;
+        message.header.family = family(address);
+        message.attributes.push(AddressAttribute::Address(address));
+        match address {
+            IpAddr::V4(_) => message.attributes.push(AddressAttribute::Local(address)),
+            IpAddr::V6(_) => message.header.flags = AddressHeaderFlags::Nodad,
+        }
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        self.change(RouteNetlinkMessage::NewAddress(message), flags, || {
+            format!("give {name} the address {address}/{prefix}")
+        })
+    }
+
+    /// Sends what has no better route to `gateway`.
+    ///
+    /// # Errors
+    /// If the gateway cannot be reached, or there is a default route already.
+    pub fn add_default_route(&mut self, gateway: IpAddr) -> Result<(), LinkError> {
+        let unspecified = match gateway {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        self.add_route(unspecified, 0, gateway)
+    }
+
+    /// Sends what goes to a prefix to `gateway`.
+    ///
+    /// # Errors
+    /// If the gateway cannot be reached, or there is such a route already.
+    pub fn add_route(
+        &mut self,
+        destination: IpAddr,
+        prefix: u8,
+        gateway: IpAddr,
+    ) -> Result<(), LinkError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(gateway);
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Universe;
+        message.header.kind = RouteType::Unicast;
+        message.header.destination_prefix_length = prefix;
+        if prefix > 0 {
+            message.attributes.push(RouteAttribute::Destination(destination.into()));
+        }
+        message.attributes.push(RouteAttribute::Gateway(gateway.into()));
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        self.change(RouteNetlinkMessage::NewRoute(message), flags, || {
+            format!("route {destination}/{prefix} by way of {gateway}")
+        })
+    }
+
+    /// Turns off what makes an interface carry anything but the packets that a wire would:
+    /// segmentation, coalescing and checksum offloads. What an interface does not support to
+    /// change is left as it is.
+    ///
+    /// # Errors
+    /// If there is none of this name, or permission is lacking.
+    pub fn offloads_off(&mut self, name: &str) -> Result<(), LinkError> {
+        offload::all_off(name).map_err(|source| LinkError {
+            doing: format!("turn the offloads of {name} off"),
+            source,
+        })
+    }
+
+    fn set_flag(&mut self, name: &str, flag: LinkFlags, state: &str) -> Result<(), LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.get(name)?.index;
+        message.header.flags = flag;
+        message.header.change_mask = LinkFlags::Up;
+        self.change(RouteNetlinkMessage::SetLink(message), 0, || format!("set {name} {state}"))
+    }
+
+    fn change(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        doing: impl Fn() -> String,
+    ) -> Result<(), LinkError> {
+        self.request(message, flags, doing).map(|_| ())
+    }
+
+    /// Sends a request and reads what comes up to its acknowledgement.
+    fn request(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        doing: impl Fn() -> String,
+    ) -> Result<Option<RouteNetlinkMessage>, LinkError> {
+        let failed = |source| LinkError { doing: doing(), source };
+        self.sequence += 1;
+        let mut request = NetlinkMessage::from(message);
+        request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        request.header.sequence_number = self.sequence;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0).map_err(failed)?;
+        self.reply().map_err(failed)
+    }
+
+    fn reply(&self) -> io::Result<Option<RouteNetlinkMessage>> {
+        let mut found = None;
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            let mut rest = &datagram[..];
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                let length = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(length.max(1)..).unwrap_or_default();
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::Error(error) => match error.code {
+                        None => return Ok(found),
+                        Some(_) => return Err(error.to_io()),
+                    },
+                    NetlinkPayload::InnerMessage(inner) => found = Some(inner),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn describe(link: &LinkMessage) -> Link {
+    let mut described = Link {
+        index: link.header.index,
+        mtu: 0,
+        up: link.header.flags.contains(LinkFlags::Up),
+        running: link.header.flags.contains(LinkFlags::Running),
+        ethernet: link.header.link_layer_type == LinkLayerType::Ether,
+        mac: [0; 6],
+    };
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::Mtu(mtu) => described.mtu = *mtu,
+            LinkAttribute::Address(mac) => {
+                described.mac = mac.as_slice().try_into().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    described
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+/// A name as the kernel takes it.
+pub(crate) fn c_name(name: &str) -> io::Result<CString> {
+    CString::new(name).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}

@@ -1,0 +1,318 @@
+//! Pacing: when may the next transmission start?
+//!
+//! The shaper keeps the time at which the link becomes free. A packet's transmission is *due*
+//! when the link is free and the packet is there, whichever is later; an engine that wakes up on
+//! time starts it then. One that wakes up late may act as if it had been on time, up to
+//! `burst_time` back: a backlog is caught up with at once, and the rate holds. What was missed
+//! beyond `burst_time` is lost, and counted. Idle time gives no credit: a packet that finds the
+//! link free is due when it arrives, not before.
+//!
+//! So in any interval at most `rate * (interval + burst_time)` and one packet are sent.
+
+use sched::Nanos;
+
+/// A rate in bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// No limit.
+    pub const UNLIMITED: Self = Self(u64::MAX);
+}
+
+/// What a transmission costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Rate of the link; not 0.
+    pub rate: Rate,
+    /// Bytes that the link adds to each frame (or, if negative, that do not count).
+    pub overhead: i32,
+    /// What a frame counts at least, in bytes: `mpu` of `tc`.
+    pub least_size: u32,
+    /// How far a late wake-up may be caught up.
+    pub burst_time: Nanos,
+}
+
+/// How punctual the shaper was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Punctuality {
+    /// The longest that a transmission started after it was due, in ns.
+    pub max_late_ns: u64,
+    /// Transmission time that was lost, as wake-ups came later than can be caught up, in ns.
+    pub lost_ns: u64,
+    /// How many transmissions were later than can be caught up.
+    pub late_beyond_burst: u64,
+    /// Most packets that were started at one instant.
+    pub largest_burst_packets: u64,
+    /// Most bytes that were started at one instant, with overhead.
+    pub largest_burst_bytes: u64,
+}
+
+/// Holds a rate. Pure: time is an argument.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    pacing: Pacing,
+    /// When the link becomes free, and `fraction / rate` ns.
+    free: Nanos,
+    fraction: u64,
+    /// Since when there has been a packet to send.
+    waiting_since: Nanos,
+    burst: Burst,
+    punctuality: Punctuality,
+}
+
+/// What was started at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    at: Nanos,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Shaper {
+    /// A shaper for an idle link.
+    #[must_use]
+    pub fn new(pacing: Pacing) -> Self {
+        Self {
+            pacing,
+            free: Nanos::ZERO,
+            fraction: 0,
+            waiting_since: Nanos::ZERO,
+            burst: Burst::default(),
+            punctuality: Punctuality::default(),
+        }
+    }
+
+    /// A packet is there to be sent from `since` on, and none was before. Also for a discipline
+    /// that has packets and holds them back until `since`.
+    pub fn waits_since(&mut self, since: Nanos) {
+        self.waiting_since = since;
+    }
+
+    /// When the next transmission is due, if a packet is waiting.
+    #[must_use]
+    pub fn due(&self) -> Nanos {
+        self.free.max(self.waiting_since)
+    }
+
+    /// Starts the transmission of a frame, at `now` or, catching up, before. Returns the start.
+    ///
+    /// The caller starts none before it is [`due`](Self::due).
+    pub fn start(&mut self, size: u32, now: Nanos) -> Nanos {
+        let due = self.due();
+        debug_assert!(due <= now, "a transmission starts before it is due");
+        let start = if self.is_unlimited() { now } else { due.max(now - self.pacing.burst_time) };
+        self.note_lateness(due, start, now);
+        if start > self.free {
+            self.fraction = 0;
+        }
+        let size = self.size_on_link(size);
+        self.note_burst(size, now);
+        self.free = start + self.transmission(size);
+        start
+    }
+
+    /// How punctual it was so far.
+    #[must_use]
+    pub fn punctuality(&self) -> Punctuality {
+        self.punctuality
+    }
+
+    /// Bytes that a frame of `size` bytes takes up on the link.
+    #[must_use]
+    pub fn size_on_link(&self, size: u32) -> u32 {
+        let least = self.pacing.least_size.max(1);
+        size.saturating_add_signed(self.pacing.overhead).max(least)
+    }
+
+    /// How long a frame takes, to the nanosecond below; what is cut off is carried over to the
+    /// next one, so that no rate is off by rounding.
+    fn transmission(&mut self, size_on_link: u32) -> Nanos {
+        if self.is_unlimited() {
+            return Nanos::ZERO;
+        }
+        let Rate(rate) = self.pacing.rate;
+        let scaled = u128::from(size_on_link) * 8 * 1_000_000_000 + u128::from(self.fraction);
+        self.fraction = (scaled % u128::from(rate)) as u64;
+        Nanos(u64::try_from(scaled / u128::from(rate)).unwrap_or(u64::MAX))
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.pacing.rate == Rate::UNLIMITED
+    }
+
+    fn note_lateness(&mut self, due: Nanos, start: Nanos, now: Nanos) {
+        // An unlimited link has no time to lose.
+        if self.is_unlimited() {
+            return;
+        }
+        let seen = &mut self.punctuality;
+        seen.max_late_ns = seen.max_late_ns.max((now - due).0);
+        if start > due {
+            seen.late_beyond_burst += 1;
+            seen.lost_ns += (start - due).0;
+        }
+    }
+
+    fn note_burst(&mut self, size_on_link: u32, now: Nanos) {
+        if self.burst.at != now {
+            self.burst = Burst { at: now, packets: 0, bytes: 0 };
+        }
+        self.burst.packets += 1;
+        self.burst.bytes += u64::from(size_on_link);
+        let seen = &mut self.punctuality;
+        seen.largest_burst_packets = seen.largest_burst_packets.max(self.burst.packets);
+        seen.largest_burst_bytes = seen.largest_burst_bytes.max(self.burst.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shaper(rate: u64, overhead: i32, burst_time: Nanos) -> Shaper {
+        Shaper::new(Pacing { rate: Rate(rate), overhead, least_size: 0, burst_time })
+    }
+
+    /// A saturated link, served whenever the engine wakes up; `(when, start, bytes)` of each
+    /// transmission.
+    fn serve(shaper: &mut Shaper, wakes: &[u64], sizes: &[u32]) -> Vec<(u64, u64, u64)> {
+        let mut sent = Vec::new();
+        let mut sizes = sizes.iter().cycle();
+        for &now in wakes {
+            while shaper.due() <= Nanos(now) {
+                let size = *sizes.next().unwrap();
+                let start = shaper.start(size, Nanos(now));
+                sent.push((now, start.0, u64::from(size)));
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_punctual_engine_holds_the_rate_exactly() {
+        // 1500 bytes at 7 Mbit/s take 1714285 5/7 ns: a rounding shaper would drift.
+        let mut shaper = shaper(7_000_000, 0, Nanos::from_millis(1));
+        for n in 0..7_000_000u64 {
+            let start = shaper.start(1500, shaper.due());
+            assert_eq!(start.0, n * 12_000_000 / 7, "packet {n}");
+        }
+        assert_eq!(shaper.punctuality().max_late_ns, 0);
+        assert_eq!(shaper.punctuality().largest_burst_packets, 1);
+    }
+
+    #[test]
+    fn a_late_wake_up_is_caught_up_with_within_burst_time_and_lost_beyond() {
+        // 1250 bytes at 10 Mbit/s: 1 ms each.
+        let ms = 1_000_000;
+        let mut shaper = shaper(10_000_000, 0, Nanos::from_millis(2));
+        let starts = |shaper: &mut Shaper, now: u64| -> Vec<u64> {
+            serve(shaper, &[now], &[1250]).iter().map(|(_, start, _)| start / ms).collect()
+        };
+        assert_eq!(starts(&mut shaper, 0), [0]);
+        assert_eq!(starts(&mut shaper, 3 * ms), [1, 2, 3], "2 ms late: all of it");
+        assert_eq!(shaper.punctuality().lost_ns, 0);
+        assert_eq!(starts(&mut shaper, 9 * ms), [7, 8, 9], "5 ms late: 3 ms are lost");
+        let seen = shaper.punctuality();
+        assert_eq!((seen.lost_ns, seen.late_beyond_burst), (3 * ms, 1));
+        assert_eq!((seen.max_late_ns, seen.largest_burst_packets), (5 * ms, 3));
+        assert_eq!(seen.largest_burst_bytes, 3750);
+    }
+
+    #[test]
+    fn idle_time_gives_no_credit() {
+        let mut shaper = shaper(10_000_000, 0, Nanos::from_millis(5));
+        shaper.start(1250, Nanos::ZERO);
+        let arrival = Nanos::from_millis(50);
+        shaper.waits_since(arrival);
+        assert_eq!(shaper.due(), arrival);
+        assert_eq!(shaper.start(1250, arrival), arrival);
+        assert_eq!(shaper.due(), Nanos::from_millis(51));
+        assert_eq!(
+            shaper.punctuality(),
+            Punctuality {
+                largest_burst_packets: 1,
+                largest_burst_bytes: 1250,
+                ..Punctuality::default()
+            }
+        );
+    }
+
+    #[test]
+    fn overhead_counts_and_has_a_floor() {
+        let mut shaper = shaper(8_000_000_000, 24, Nanos::ZERO);
+        shaper.start(60, Nanos::ZERO);
+        assert_eq!(shaper.due(), Nanos(84));
+        let floor = |overhead, least_size| {
+            let rate = Rate(8_000_000_000);
+            let pacing = Pacing { rate, overhead, least_size, burst_time: Nanos::ZERO };
+            Shaper::new(pacing).size_on_link(60)
+        };
+        assert_eq!(floor(-14, 0), 46);
+        assert_eq!(floor(-14, 64), 64);
+        assert_eq!(floor(-100, 0), 1, "no frame is free");
+        assert_eq!(floor(i32::MIN, 0), 1);
+    }
+
+    #[test]
+    fn an_unlimited_link_is_always_free() {
+        let mut shaper = shaper(u64::MAX, 0, Nanos::from_millis(1));
+        for _ in 0..1000 {
+            assert_eq!(shaper.start(1500, Nanos(5)), Nanos(5));
+            assert!(shaper.due() <= Nanos(5));
+        }
+        assert_eq!(shaper.punctuality().lost_ns, 0);
+    }
+
+    proptest! {
+        /// Whatever the wake-ups are: no interval carries more than rate * (interval + burst)
+        /// and one packet, none starts in the future, and starts are apart by a transmission.
+        #[test]
+        fn no_interval_carries_too_much(
+            rate in 8_000u64..10_000_000_000,
+            burst in 0u64..5_000_000,
+            gaps in prop::collection::vec(0u64..20_000_000, 1..40),
+            sizes in prop::collection::vec(40u32..9000, 1..10),
+        ) {
+            let mut now = 0;
+            let wakes: Vec<u64> = gaps.iter().map(|gap| { now += gap; now }).collect();
+            let mut shaper = shaper(rate, 0, Nanos(burst));
+            // At most some thousand transmissions.
+            let wakes: Vec<u64> = wakes.iter().map(|w| w % 2_000_000_000).collect();
+            let mut wakes = wakes;
+            wakes.sort_unstable();
+            let sent = serve(&mut shaper, &wakes, &sizes);
+            for (now, start, _) in &sent {
+                prop_assert!(start <= now && start + burst >= *now);
+            }
+            let largest = u64::from(*sizes.iter().max().unwrap());
+            for (i, first) in sent.iter().enumerate().step_by(1 + sent.len() / 50) {
+                let mut bytes = 0;
+                for later in &sent[i..] {
+                    bytes += later.2;
+                    let interval = u128::from(later.0 - first.0 + burst);
+                    let allowed = u128::from(rate) * interval / 8_000_000_000 + 1;
+                    prop_assert!(u128::from(bytes - largest.min(bytes)) <= allowed);
+                }
+            }
+        }
+
+        /// With wake-ups never later than burst time, nothing is lost over the whole run.
+        #[test]
+        fn lateness_within_burst_time_costs_nothing(
+            rate in 1_000_000u64..1_000_000_000,
+            gaps in prop::collection::vec(1u64..1_000_000, 2..200),
+        ) {
+            let mut shaper = shaper(rate, 0, Nanos::from_millis(1));
+            let mut now = 0;
+            let wakes: Vec<u64> =
+                std::iter::once(0).chain(gaps.iter().map(|gap| { now += gap; now })).collect();
+            let sent = serve(&mut shaper, &wakes, &[1000]);
+            prop_assert_eq!(shaper.punctuality().lost_ns, 0);
+            // All that the rate allows has been started.
+            let expected = u128::from(now) * u128::from(rate) / 8_000_000_000_000 + 1;
+            prop_assert_eq!(sent.len() as u128, expected);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Two hosts in namespaces of their own, and a bridge between them in a third.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use engine::link::{Home, Links};
+use engine::netns::{Namespace, set_parameter};
+use engine::{Engine, LinkConfig, Observe, Rate, Report};
+
+/// Hosts `a` and `b`, whose interfaces are the peers of `left` and `right` in `middle`.
+pub(crate) struct Lab {
+    pub(crate) a: Namespace,
+    pub(crate) b: Namespace,
+    pub(crate) middle: Namespace,
+}
+
+pub(crate) const A4: &str = "10.9.0.1";
+pub(crate) const B4: &str = "10.9.0.2";
+pub(crate) const A6: &str = "fd09::1";
+pub(crate) const B6: &str = "fd09::2";
+
+impl Lab {
+    /// `None`, said loudly, where namespaces cannot be had.
+    pub(crate) fn new() -> Option<Self> {
+        let make = || Ok([Namespace::new()?, Namespace::new()?, Namespace::new()?]);
+        let [a, b, middle] = match make() {
+            Ok(made) => made,
+            Err::<_, engine::netns::NetnsError>(error) => {
+                eprintln!("SKIPPED, nothing was tested: {error}");
+                return None;
+            }
+        };
+        middle
+            .run(|| {
+                let mut links = Links::open().unwrap();
+                for (name, host) in [("left", &a), ("right", &b)] {
+                    links.add_veth(name, "eth0", Home::Namespace(host)).unwrap();
+                    set_parameter(&format!("ipv6.conf.{name}.disable_ipv6"), "1").unwrap();
+                    links.offloads_off(name).unwrap();
+                    links.set_up(name).unwrap();
+                }
+            })
+            .unwrap();
+        for (host, v4, v6) in [(&a, A4, A6), (&b, B4, B6)] {
+            host.run(|| {
+                let mut links = Links::open().unwrap();
+                links.set_up("lo").unwrap();
+                links.offloads_off("eth0").unwrap();
+                links.set_up("eth0").unwrap();
+                links.add_address("eth0", ip(v4), 24).unwrap();
+                links.add_address("eth0", ip(v6), 64).unwrap();
+            })
+            .unwrap();
+        }
+        Some(Self { a, b, middle })
+    }
+
+    /// Runs `job` while the engine passes frames between the hosts.
+    pub(crate) fn while_bridged<T: Send>(
+        &self,
+        forth: LinkConfig,
+        back: LinkConfig,
+        job: impl FnOnce() -> T + Send,
+    ) -> (T, Report) {
+        let engine =
+            self.middle.run(|| Engine::bridge("left", "right", forth, back)).unwrap().unwrap();
+        let stop = AtomicBool::new(false);
+        let observe = Observe::since(engine::clock::now());
+        thread::scope(|scope| {
+            let running = scope.spawn(|| engine.run_observed(&stop, observe));
+            let done = job();
+            stop.store(true, Ordering::Relaxed);
+            (done, running.join().unwrap().unwrap())
+        })
+    }
+}
+
+pub(crate) fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// A link under the named discipline.
+pub(crate) fn link(spec: &str, rate: u64) -> LinkConfig {
+    LinkConfig::new(spec.parse().unwrap(), Rate(rate))
+}

@@ -1,0 +1,116 @@
+//! Setting "congestion experienced" (RFC 3168).
+
+use crate::link::{LinkType, ethertype};
+
+const CE: u8 = 3;
+
+/// Sets "congestion experienced" in the IP header of an Ethernet frame, and corrects the IPv4
+/// header checksum. Returns false, with the frame untouched, if it is no IP packet of an
+/// ECN-capable transport.
+pub fn mark_ce(frame: &mut [u8]) -> bool {
+    let located = LinkType::Ethernet.locate(frame);
+    let packet = &mut frame[located.offset..];
+    match (located.ethertype, packet.first().map(|byte| byte >> 4)) {
+        (ethertype::IPV4, Some(4)) => mark_ipv4(packet),
+        (ethertype::IPV6, Some(6)) => mark_ipv6(packet),
+        _ => false,
+    }
+}
+
+fn mark_ipv4(packet: &mut [u8]) -> bool {
+    if packet.len() < 20 || packet[1] & CE == 0 {
+        return false;
+    }
+    let old = u16::from_be_bytes([packet[0], packet[1]]);
+    packet[1] |= CE;
+    let new = u16::from_be_bytes([packet[0], packet[1]]);
+    let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+    packet[10..12].copy_from_slice(&updated(checksum, old, new).to_be_bytes());
+    true
+}
+
+fn mark_ipv6(packet: &mut [u8]) -> bool {
+    // The traffic class lies across two bytes, its ECN bits in the middle of the second.
+    if packet.len() < 40 || packet[1] & (CE << 4) == 0 {
+        return false;
+    }
+    packet[1] |= CE << 4;
+    true
+}
+
+/// The checksum after one word of the header has changed (RFC 1624, equation 3).
+fn updated(checksum: u16, old: u16, new: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    !(folded as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{IpEcn, Ipv4Header, Ipv6Header, PacketBuilder};
+
+    fn ipv4(ecn: u8, id: u16, vlan: bool) -> Vec<u8> {
+        let mut header =
+            Ipv4Header::new(8, 64, etherparse::IpNumber(17), [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
+        header.ecn = IpEcn::try_new(ecn).unwrap();
+        header.identification = id;
+        header.header_checksum = header.calc_header_checksum();
+        let mut frame = vec![2; 12];
+        if vlan {
+            frame.extend([0x81, 0, 0, 10]);
+        }
+        frame.extend([0x08, 0]);
+        header.write(&mut frame).unwrap();
+        frame.extend([0; 8]);
+        frame
+    }
+
+    #[test]
+    fn an_ipv4_mark_keeps_the_checksum_right_whatever_the_header_is() {
+        for id in 0..=u16::MAX {
+            for (ecn, vlan) in [(1, false), (2, true), (3, false)] {
+                let mut frame = ipv4(ecn, id, vlan);
+                assert!(mark_ce(&mut frame));
+                let at = if vlan { 18 } else { 14 };
+                let (header, _) = Ipv4Header::from_slice(&frame[at..]).unwrap();
+                assert_eq!(header.ecn.value(), 3);
+                assert_eq!(header.header_checksum, header.calc_header_checksum());
+            }
+        }
+    }
+
+    #[test]
+    fn an_ipv6_mark_changes_two_bits() {
+        let mut frame = Vec::new();
+        PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv6([1; 16], [2; 16], 64)
+            .udp(1, 2)
+            .write(&mut frame, &[0; 9])
+            .unwrap();
+        assert!(!mark_ce(&mut frame), "not ECN-capable");
+        frame[15] |= 2 << 4;
+        let before = frame.clone();
+        assert!(mark_ce(&mut frame));
+        let (header, _) = Ipv6Header::from_slice(&frame[14..]).unwrap();
+        assert_eq!(header.traffic_class, 3);
+        frame[15] ^= 1 << 4;
+        assert_eq!(frame, before);
+    }
+
+    #[test]
+    fn what_cannot_carry_the_mark_is_left_alone() {
+        let arp = {
+            let mut frame = vec![0xff; 60];
+            frame[12..14].copy_from_slice(&[0x08, 0x06]);
+            frame
+        };
+        let truncated = ipv4(2, 1, false)[..30].to_vec();
+        for frame in [arp, ipv4(0, 7, false), truncated, Vec::new()] {
+            let mut marked = frame.clone();
+            assert!(!mark_ce(&mut marked));
+            assert_eq!(marked, frame);
+        }
+    }
+}
