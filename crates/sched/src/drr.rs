@@ -168,8 +168,8 @@ impl Drr {
     fn make_room<S: Sink>(&mut self, sink: &mut S) -> bool {
         if !self.ranking.is_active() {
             let flows = &self.flows;
-            let line = core::iter::successors(Some(self.first), |slot| Some(flows[*slot].next));
-            let line = line.take_while(|slot| *slot != NONE);
+            let listed = |slot| (slot != NONE).then_some(slot);
+            let line = core::iter::successors(listed(self.first), |slot| listed(flows[*slot].next));
             self.ranking.activate(line.map(|slot| (slot, flows[slot].rank())));
         }
         let mut survived = true;

@@ -91,9 +91,11 @@ impl MinHeap {
     fn sift_down(&mut self, mut index: usize, entry: u128) {
         // Vacant places compare as the largest, so a line is always looked at as a whole.
         while let Some(&Line(c)) = self.lines.get(index + 1) {
-            let (left, a) = if c[1] < c[0] { (1, c[1]) } else { (0, c[0]) };
-            let (right, b) = if c[3] < c[2] { (3, c[3]) } else { (2, c[2]) };
-            let (least, child) = if b < a { (right, b) } else { (left, a) };
+            // Indices from comparisons, so that no branch depends on who is less.
+            let left = usize::from(c[1] < c[0]);
+            let right = 2 + usize::from(c[3] < c[2]);
+            let least = if c[right] < c[left] { right } else { left };
+            let child = c[least];
             if entry <= child {
                 break;
             }

@@ -15,7 +15,7 @@
 //!
 //! A packet larger than the whole limit is refused at once: nobody should lose a packet to it.
 
-use crate::flowqueue::{FlowQueue, Flows, Node, PacketStore, Slot};
+use crate::flowqueue::{FlowQueue, Flows, NONE, Node, PacketStore, Slot};
 use crate::heap::{MinHeap, Ranking};
 use crate::packet::Packet;
 use crate::params::{Kind, ParamDef, Params};
@@ -96,7 +96,7 @@ pub(crate) struct FlowState<T> {
     queue: FlowQueue,
     order: T,
     last_arrival: Nanos,
-    /// Whether the heap has an entry for it; after a push-out also with nothing queued.
+    /// Whether the heap has an entry for it; for a while also with nothing queued.
     in_heap: bool,
 }
 
@@ -114,6 +114,10 @@ pub(crate) struct Sorted<O: Order> {
     flows: Flows<FlowState<O::Flow>>,
     packets: PacketStore,
     heap: MinHeap,
+    /// The flow whose last packet has just departed while its entry is still on top of the heap:
+    /// the next flow to become backlogged takes the place over. What arrives is often what is
+    /// served next, and then neither the way up nor the way down the heap is walked.
+    vacated: u32,
     ranking: Ranking,
     backlog: Backlog,
     /// Arrivals so far: the tag of a queued packet is its index among them.
@@ -138,6 +142,7 @@ impl<O: Order> Sorted<O> {
             flows,
             packets: PacketStore::new(shared::ring_capacity(limit)),
             heap: MinHeap::default(),
+            vacated: NONE,
             ranking: Ranking::default(),
             backlog: Backlog::default(),
             arrivals: 0,
@@ -184,17 +189,28 @@ impl<O: Order> Sorted<O> {
         if slot != UNTRACKED {
             self.order.joined(&mut flow.order, &packet, node, first);
         }
-        // An entry left behind by a push-out serves again: it is not above the new key.
-        if first && !flow.in_heap {
-            flow.in_heap = true;
-            if let Some(entry) = self.entry(slot) {
-                self.heap.push(entry);
-            }
+        if first {
+            self.join_heap(slot);
         }
         self.backlog.add(&packet);
         if self.ranking.is_active() {
             self.update_rank(slot);
         }
+    }
+
+    /// Gives a flow that has become backlogged an entry.
+    #[inline]
+    fn join_heap(&mut self, slot: u32) {
+        let Some(entry) = self.entry(slot) else { return };
+        let vacated = core::mem::replace(&mut self.vacated, NONE);
+        if vacated != NONE && (vacated == slot || !self.flows[slot].in_heap) {
+            self.flows[vacated].in_heap = false;
+            self.heap.replace_top(entry);
+        } else if !self.flows[slot].in_heap {
+            self.heap.push(entry);
+        }
+        // Else an entry left behind by a push-out serves again: it is not above the new key.
+        self.flows[slot].in_heap = true;
     }
 
     /// Pushes packets out until the rest fits. Returns whether the packet that has just arrived
@@ -251,6 +267,7 @@ impl<O: Order> Sorted<O> {
     /// The backlogged flow that is served next. Corrects entries that push-outs left behind.
     #[inline]
     fn next_flow(&mut self) -> Option<u32> {
+        self.vacated = NONE;
         loop {
             let top = self.heap.peek()?;
             let slot = slot_of(top);
@@ -276,6 +293,7 @@ impl<O: Order> Sorted<O> {
     #[cold]
     fn sweep<S: Sink>(&mut self, now: Nanos, sink: &mut S) {
         self.next_sweep = now + self.sweep;
+        self.vacated = NONE;
         let flows = &mut self.flows;
         self.heap.retain(|entry| {
             let flow = &mut flows[slot_of(entry)];
@@ -355,10 +373,9 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         if slot != UNTRACKED {
             self.order.departed(&mut flow.order, &packet, flow.queue.head());
         }
-        flow.in_heap = !flow.queue.is_empty();
         match self.entry(slot) {
             Some(entry) => self.heap.replace_top(entry),
-            None => self.heap.pop(),
+            None => self.vacated = slot,
         }
         self.backlog.remove(&packet);
         if self.ranking.is_active() {
