@@ -38,6 +38,7 @@ pub(crate) struct FqCodel {
 
 /// A hashed queue with its place in the rounds and its control state: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Bucket {
     queue: FlowQueue,
     bytes: u64,
