@@ -96,14 +96,14 @@ impl Law {
 
 /// What the control law asks of a queue.
 pub(crate) trait HeadQueue {
-    /// Takes the head, with the time it arrived.
-    fn pop(&mut self) -> Option<(Packet, Nanos)>;
+    /// The head, and the time it arrived.
+    fn head(&self) -> Option<(&Packet, Nanos)>;
 
-    /// Bytes queued.
+    /// Bytes queued, the head among them.
     fn bytes(&self) -> u64;
 
-    /// The control law drops a packet that it took.
-    fn dropped(&mut self, packet: Packet);
+    /// Drops the head.
+    fn drop_head(&mut self);
 }
 
 /// The state of the control law for one queue.
@@ -132,42 +132,51 @@ impl Default for Control {
 }
 
 impl Control {
-    /// The next packet to leave, and whether it is marked. Drops what must go before it.
-    pub(crate) fn dequeue<Q: HeadQueue>(
+    /// Drops what must go before the next packet leaves. That packet is then the head; returns
+    /// whether it is to be marked, or `None` if the queue is empty.
+    #[inline]
+    pub(crate) fn before_departure<Q: HeadQueue>(
         &mut self,
         law: &Law,
         now: Nanos,
         queue: &mut Q,
-    ) -> Option<(Packet, bool)> {
-        let (mut packet, mut may_drop) = self.take(law, now, queue)?;
+    ) -> Option<bool> {
+        let may_drop = self.may_drop(law, now, queue)?;
+        if may_drop || self.dropping { self.act(law, now, queue, may_drop) } else { Some(false) }
+    }
+
+    /// The same once a packet may be dropped, or the last ones could.
+    #[cold]
+    fn act<Q: HeadQueue>(
+        &mut self,
+        law: &Law,
+        now: Nanos,
+        queue: &mut Q,
+        may_drop: bool,
+    ) -> Option<bool> {
         if !self.dropping {
-            if !may_drop {
-                return Some((packet, false));
-            }
-            let mark = law.marks(&packet);
-            if !mark {
-                queue.dropped(packet);
-                packet = self.take(law, now, queue)?.0;
+            let marks = law.marks(queue.head()?.0);
+            if !marks {
+                queue.drop_head();
+                self.may_drop(law, now, queue)?;
             }
             self.start_dropping(law, now);
-            return Some((packet, mark));
+            return Some(marks);
         }
         self.dropping = may_drop;
         while self.dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
-            if law.marks(&packet) {
+            if law.marks(queue.head()?.0) {
                 self.drop_next = self.drop_next + law.spacing(self.count);
-                return Some((packet, true));
+                return Some(true);
             }
-            queue.dropped(packet);
-            (packet, may_drop) = self.take(law, now, queue)?;
-            if may_drop {
+            queue.drop_head();
+            self.dropping = self.may_drop(law, now, queue)?;
+            if self.dropping {
                 self.drop_next = self.drop_next + law.spacing(self.count);
-            } else {
-                self.dropping = false;
             }
         }
-        Some((packet, false))
+        Some(false)
     }
 
     /// Somebody else dropped `packets` at the head: the law goes on from there.
@@ -175,27 +184,24 @@ impl Control {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Takes the head and tells whether it may be dropped.
-    fn take<Q: HeadQueue>(
-        &mut self,
-        law: &Law,
-        now: Nanos,
-        queue: &mut Q,
-    ) -> Option<(Packet, bool)> {
-        let Some((packet, arrived)) = queue.pop() else {
+    /// Looks at the head: has delay been above target for an interval? `None` if there is none.
+    #[inline]
+    fn may_drop<Q: HeadQueue>(&mut self, law: &Law, now: Nanos, queue: &Q) -> Option<bool> {
+        let Some((packet, arrived)) = queue.head() else {
             self.first_above = Nanos::MAX;
             self.dropping = false;
             return None;
         };
-        if now.since(arrived) < law.target || queue.bytes() <= law.mtu {
+        let bytes_behind = queue.bytes() - u64::from(packet.size);
+        if now.since(arrived) < law.target || bytes_behind <= law.mtu {
             self.first_above = Nanos::MAX;
-            return Some((packet, false));
+            return Some(false);
         }
         if self.first_above == Nanos::MAX {
             self.first_above = now + law.interval;
-            return Some((packet, false));
+            return Some(false);
         }
-        Some((packet, now >= self.first_above))
+        Some(now >= self.first_above)
     }
 
     /// Begins a run of drops. If the last one ended not long ago, the rate at which it
@@ -254,6 +260,14 @@ impl Discipline for Codel {
     }
 }
 
+impl StampedFifo {
+    fn pop(&mut self) -> Option<Packet> {
+        let (packet, _) = self.queue.pop_front()?;
+        self.backlog.remove(&packet);
+        Some(packet)
+    }
+}
+
 /// The queue as the control law sees it.
 struct Head<'a, S> {
     fifo: &'a mut StampedFifo,
@@ -261,18 +275,18 @@ struct Head<'a, S> {
 }
 
 impl<S: Sink> HeadQueue for Head<'_, S> {
-    fn pop(&mut self) -> Option<(Packet, Nanos)> {
-        let (packet, arrived) = self.fifo.queue.pop_front()?;
-        self.fifo.backlog.remove(&packet);
-        Some((packet, arrived))
+    fn head(&self) -> Option<(&Packet, Nanos)> {
+        self.fifo.queue.front().map(|(packet, arrived)| (packet, *arrived))
     }
 
     fn bytes(&self) -> u64 {
         self.fifo.backlog.bytes
     }
 
-    fn dropped(&mut self, packet: Packet) {
-        self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+    fn drop_head(&mut self) {
+        if let Some(packet) = self.fifo.pop() {
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+        }
     }
 }
 
@@ -288,9 +302,10 @@ impl<S: Sink> Qdisc<S> for Codel {
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         let mut head = Head { fifo: &mut self.fifo, sink };
-        let Some((packet, mark)) = self.control.dequeue(&self.law, now, &mut head) else {
+        let Some(mark) = self.control.before_departure(&self.law, now, &mut head) else {
             return Dequeue::Empty;
         };
+        let Some(packet) = self.fifo.pop() else { return Dequeue::Empty };
         if mark {
             sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
         }

@@ -226,6 +226,7 @@ impl FqCodel {
     }
 
     /// The next packet of a bucket by CoDel, and whether it is marked.
+    #[inline]
     fn dequeue_from<S: Sink>(
         &mut self,
         index: u32,
@@ -233,7 +234,6 @@ impl FqCodel {
         sink: &mut S,
     ) -> Option<(Packet, bool)> {
         let bucket = &mut self.buckets[index as usize];
-        let mut control = bucket.control;
         let mut head = Head {
             queue: &mut bucket.queue,
             bytes: &mut bucket.bytes,
@@ -241,11 +241,10 @@ impl FqCodel {
             backlog: &mut self.backlog,
             sink,
         };
-        let departing = control.dequeue(&self.law, now, &mut head);
-        bucket.control = control;
-        let (packet, _) = departing?;
+        let mark = bucket.control.before_departure(&self.law, now, &mut head)?;
+        let packet = head.pop()?;
         bucket.deficit -= i64::from(packet.size);
-        departing
+        Some((packet, mark))
     }
 }
 
@@ -258,13 +257,20 @@ struct Head<'a, S> {
     sink: &'a mut S,
 }
 
-impl<S: Sink> HeadQueue for Head<'_, S> {
+impl<S> Head<'_, S> {
     #[inline]
-    fn pop(&mut self) -> Option<(Packet, Nanos)> {
-        let (packet, arrived) = self.packets.pop_front(self.queue)?;
+    fn pop(&mut self) -> Option<Packet> {
+        let (packet, _) = self.packets.pop_front(self.queue)?;
         *self.bytes -= u64::from(packet.size);
         self.backlog.remove(&packet);
-        Some((packet, Nanos(arrived)))
+        Some(packet)
+    }
+}
+
+impl<S: Sink> HeadQueue for Head<'_, S> {
+    #[inline]
+    fn head(&self) -> Option<(&Packet, Nanos)> {
+        self.packets.front(self.queue).map(|node| (&node.packet, Nanos(node.tag)))
     }
 
     #[inline]
@@ -272,8 +278,10 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
         *self.bytes
     }
 
-    fn dropped(&mut self, packet: Packet) {
-        self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+    fn drop_head(&mut self) {
+        if let Some(packet) = self.pop() {
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+        }
     }
 }
 
