@@ -162,6 +162,7 @@ impl Order for Las {
 
 #[cfg(test)]
 mod tests {
+    use alloc::boxed::Box;
     use alloc::collections::{BTreeMap, VecDeque};
     use alloc::format;
     use alloc::string::String;
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn backlogged_flows_share_to_within_a_packet() {
         let mut random = Random(11);
-        let mut las = Bench::new("las:limit=inf".replace("inf", "100000packets").as_str());
+        let mut las = Bench::new("las:limit=100000packets");
         for _ in 0..2000 {
             let (a, b) = (random.below(1500), random.below(1500));
             las.enqueue(1, 1 + a as u32);
@@ -499,7 +500,7 @@ mod tests {
     }
 
     /// The same random operations on the discipline and on a model: every answer is the same.
-    fn compare(seed: u64, options: &str, make: impl Fn(Rules) -> alloc::boxed::Box<dyn Model>) {
+    fn compare(seed: u64, options: &str, make: impl Fn(Rules) -> Box<dyn Model>) {
         let mut random = Random(seed);
         let flows = 1 + random.below(12);
         let in_bytes = random.below(3) == 0;
@@ -548,17 +549,17 @@ mod tests {
     #[test]
     fn it_is_the_queue_of_stamped_packets() {
         for seed in 0..300 {
-            compare(seed, "", |rules| alloc::boxed::Box::new(stamped(rules)));
-            compare(seed, ",charge-drops=yes", |rules| alloc::boxed::Box::new(stamped(rules)));
+            compare(seed, "", |rules| Box::new(stamped(rules)));
+            compare(seed, ",charge-drops=yes", |rules| Box::new(stamped(rules)));
         }
     }
 
     #[test]
     fn it_is_the_queue_per_flow_with_the_least_service_first() {
         for seed in 0..300 {
-            compare(seed, "", |rules| alloc::boxed::Box::new(per_flow(rules)));
+            compare(seed, "", |rules| Box::new(per_flow(rules)));
             let options = ",victim=most-served";
-            compare(seed, options, |rules| alloc::boxed::Box::new(per_flow(rules)));
+            compare(seed, options, |rules| Box::new(per_flow(rules)));
         }
     }
 

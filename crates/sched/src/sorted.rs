@@ -179,7 +179,8 @@ impl<O: Order> Sorted<O> {
     fn find_flow<S: Sink>(&mut self, packet: &Packet, now: Nanos, sink: &mut S) -> u32 {
         let mut found = self.flows.slot(packet.flow);
         if found == Slot::Full {
-            let rank = |flow: &FlowState<_>| (!flow.seen.in_heap()).then_some(flow.seen.last_arrival().0);
+            let rank =
+                |flow: &FlowState<_>| (!flow.seen.in_heap()).then_some(flow.seen.last_arrival().0);
             if let Some(evicted) = self.flows.evict_near(packet.flow, rank) {
                 sink.event(Event::FlowRemoved { flow: evicted });
                 found = self.flows.slot(packet.flow);
