@@ -414,12 +414,9 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
             None => self.vacated = slot,
         }
         self.backlog.remove(&packet);
+        self.ranking.relax(self.backlog.in_unit_of(self.limit), self.limit.value());
         if self.ranking.is_active() {
-            if self.backlog.in_unit_of(self.limit) < self.limit.value() / 2 {
-                self.ranking.deactivate();
-            } else {
-                self.update_rank(slot);
-            }
+            self.update_rank(slot);
         }
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
