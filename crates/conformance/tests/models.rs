@@ -53,3 +53,15 @@ fn sample_and_hold_at_any_probability() {
         });
     }
 }
+
+/// Measurement intervals as short as the times between packets.
+#[test]
+fn sample_and_hold_with_intervals() {
+    let info = registry::find("sb-sh").expect("a discipline of this name");
+    for interval in ["1ms", "100ms", "10s"] {
+        strategy::for_all(info, except("sb-sh"), Setup::Tiny, 128, &|spec, operations, seed| {
+            let spec = spec.clone().with("interval", interval).and_then(|s| s.with("keep", "3"));
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+        });
+    }
+}

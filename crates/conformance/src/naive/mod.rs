@@ -39,7 +39,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("las", &["flows"]),
     ("sb", &["flows", "sharing", "cap-high"]),
     ("sb-ko", &["flows", "sharing", "cap-high"]),
-    ("sb-sh", &["flows", "sharing", "cap-high", "interval"]),
+    ("sb-sh", &["flows", "sharing", "cap-high"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
