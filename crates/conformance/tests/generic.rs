@@ -20,22 +20,22 @@ fn random_sequences_hold(setup: Setup, cases: u32) {
 
 #[test]
 fn with_defaults() {
-    random_sequences_hold(Setup::Defaults, 48);
+    random_sequences_hold(Setup::Defaults, 96);
 }
 
 #[test]
 fn with_a_few_packets_of_room() {
-    random_sequences_hold(Setup::Tiny, 128);
+    random_sequences_hold(Setup::Tiny, 256);
 }
 
 #[test]
 fn with_limits_in_bytes() {
-    random_sequences_hold(Setup::Bytes, 96);
+    random_sequences_hold(Setup::Bytes, 192);
 }
 
 #[test]
 fn with_any_parameters() {
-    random_sequences_hold(Setup::Random, 128);
+    random_sequences_hold(Setup::Random, 256);
 }
 
 /// Both ends of every range can be built and used.

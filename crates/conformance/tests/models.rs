@@ -13,7 +13,7 @@ fn except(name: &str) -> &'static [&'static str] {
 fn behaves_as_its_model(name: &str) {
     let info = registry::find(name).expect("a discipline of this name");
     for setup in Setup::ALL {
-        strategy::for_all(info, except(name), setup, 256, &compare);
+        strategy::for_all(info, except(name), setup, 512, &compare);
     }
 }
 
