@@ -358,7 +358,7 @@ mod tests {
         }
         let (mut drops, mut marks) = (Vec::new(), Vec::new());
         let mut next = 0;
-        for ms in 0..450 {
+        for ms in 0..480 {
             codel.now = Nanos(ms * MS);
             let answer = codel.qdisc.dequeue(codel.now, &mut codel.log);
             let Dequeue::Packet { packet, mark } = answer else { panic!("{ms} ms: {answer:?}") };
@@ -377,8 +377,8 @@ mod tests {
     }
 
     /// Above target from 5 ms on, so the first drop is at 105 ms. The next are due 100,
-    /// 100/sqrt(2), 100/sqrt(3) .. ms later: at 205, 275.7, 333.4, 383.4, 428.2.
-    const DUE: [u64; 6] = [105, 205, 276, 334, 384, 429];
+    /// 100/sqrt(2), 100/sqrt(3) .. ms later: at 205, 275.7, 333.4, 383.4, 428.2, 469.0.
+    const DUE: [u64; 7] = [105, 205, 276, 334, 384, 429, 469];
 
     #[test]
     fn drops_come_after_an_interval_and_then_ever_faster() {
@@ -473,10 +473,10 @@ mod tests {
         assert_eq!(run(&mut control, 1350..1400, 1), [], "below target");
         assert!(!control.dropping);
         // Four drops, of which the first was counted when the run began: it resumes at three.
-        assert_eq!(run(&mut control, 1400..1600, 50), [1500, 1558]);
-        assert_eq!(control.last_count, 3);
+        assert_eq!(run(&mut control, 1400..1700, 50), [1500, 1558, 1608, 1653, 1694]);
+        assert_eq!((control.count, control.last_count), (7, 3));
         // After more than 16 intervals the past is forgotten.
-        assert_eq!(run(&mut control, 1600..1601, 1), []);
+        assert_eq!(run(&mut control, 1700..1701, 1), []);
         assert_eq!(run(&mut control, 4000..4250, 50), [4100, 4200]);
         assert_eq!((control.count, control.last_count), (2, 1));
     }

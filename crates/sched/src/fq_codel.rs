@@ -375,6 +375,12 @@ mod tests {
         // 14 of 1514 are left after the first packet, so each sends two before its deficit is
         // spent; from then on a quantum is one packet.
         assert_eq!(fq.drain(), [0, 2, 1, 3, 4, 5, 6, 7]);
+        // A deficit of nothing is spent too.
+        fq.change("fq-codel:quantum=1500b").unwrap();
+        for flow in [1, 1, 2, 2] {
+            fq.enqueue(flow, 1500); // ids 8 to 11
+        }
+        assert_eq!(fq.drain(), [8, 10, 9, 11]);
     }
 
     #[test]
@@ -419,10 +425,9 @@ mod tests {
     fn overflow_takes_half_of_the_fattest_bucket_or_a_batch() {
         for (batch, lost) in [(64, 5), (2, 2)] {
             let mut fq = Bench::new(&format!("fq-codel:limit=10packets,drop-batch={batch}"));
-            for _ in 0..9 {
-                fq.enqueue(1, 1000); // ids 0 to 8
+            for _ in 0..10 {
+                fq.enqueue(1, 1000); // ids 0 to 9
             }
-            fq.enqueue(2, 1000);
             fq.enqueue(2, 1000);
             let expected: Vec<_> = (0..lost).map(|id| (id, DropReason::PushedOut)).collect();
             assert_eq!(fq.take_drops(), expected);
@@ -464,6 +469,18 @@ mod tests {
         assert_eq!(fq.take_drops(), [(0, DropReason::PushedOut)]);
         fq.enqueue(2, 3001);
         assert_eq!(fq.take_drops(), [(3, DropReason::Full)]);
+        // Lowered below the backlog, it refuses arrivals and drops nothing else.
+        fq.change("fq-codel:memory=2000b,drop-batch=1").unwrap();
+        fq.enqueue(2, 100);
+        assert_eq!(fq.take_drops(), [(4, DropReason::Full)]);
+    }
+
+    #[test]
+    fn a_packet_that_can_never_fit_pushes_nobody_out() {
+        let mut fq = Bench::new("fq-codel:limit=10packets");
+        fq.enqueue(1, 1500);
+        fq.offer(Packet::new(FlowId::new(2), 1000).with_segments(11));
+        assert_eq!(fq.take_drops(), [(1, DropReason::Full)]);
     }
 
     #[test]

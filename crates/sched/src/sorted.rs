@@ -443,3 +443,67 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::las::Las;
+    use crate::packet::FlowId;
+    use crate::qdisc::Drop;
+    use crate::testkit::Random;
+
+    #[test]
+    fn an_entry_sorts_by_key_then_index_and_knows_its_slot() {
+        assert!(pack((1, u64::MAX >> 10), 7) < pack((2, 0), 0));
+        assert!(pack((1, 5), 7) < pack((1, 6), 0));
+        assert_eq!(slot_of(pack((u64::MAX, u64::MAX), 9_999_999)), 9_999_999);
+        assert_eq!(pack((1 << 50, 3), 1), pack((u64::MAX, 3), 1), "keys saturate");
+        assert!(pack((u64::MAX, u64::MAX), (1 << 24) - 2) < u128::MAX);
+    }
+
+    /// However packets come, go and are pushed out, a backlogged flow has one entry, and no flow
+    /// has two.
+    #[test]
+    fn no_flow_is_in_the_heap_twice() {
+        let spec: crate::Spec = "las:limit=12packets".parse().unwrap();
+        let mut las = Sorted::<Las>::new("las", spec.params());
+        let mut sink: Vec<(Packet, Drop)> = Vec::new();
+        let mut random = Random(9);
+        for step in 0..50_000 {
+            if random.below(100) < 52 + step / 10_000 {
+                let packet = Packet::new(FlowId::new(1 + random.below(20)), 1500);
+                las.enqueue(packet, Nanos::ZERO, &mut sink);
+            } else {
+                las.dequeue(Nanos::ZERO, &mut sink);
+            }
+            let entries: Vec<u32> = las.heap.iter().map(slot_of).collect();
+            let slots: BTreeSet<u32> = entries.iter().copied().collect();
+            assert_eq!(entries.len(), slots.len(), "step {step}");
+            assert!(slots.iter().all(|slot| las.flows[*slot].seen.in_heap()));
+        }
+    }
+
+    #[test]
+    fn the_ranking_lives_only_under_pressure() {
+        let spec: crate::Spec = "las:limit=10packets".parse().unwrap();
+        let mut las = Sorted::<Las>::new("las", spec.params());
+        let mut sink: Vec<(Packet, Drop)> = Vec::new();
+        let mut enqueue = |las: &mut Sorted<Las>, flow| {
+            las.enqueue(Packet::new(FlowId::new(flow), 100), Nanos::ZERO, &mut sink);
+        };
+        (1..=10).for_each(|flow| enqueue(&mut las, flow));
+        assert!(!las.ranking.is_active());
+        enqueue(&mut las, 11);
+        assert!(las.ranking.is_active());
+        let mut sink: Vec<(Packet, Drop)> = Vec::new();
+        for _ in 0..5 {
+            las.dequeue(Nanos::ZERO, &mut sink);
+        }
+        assert!(las.ranking.is_active(), "half full");
+        las.dequeue(Nanos::ZERO, &mut sink);
+        assert!(!las.ranking.is_active());
+    }
+}
