@@ -228,13 +228,18 @@ impl<O: Order> Sorted<O> {
     fn join_heap(&mut self, slot: u32) {
         let Some(entry) = self.entry(slot) else { return };
         let vacated = core::mem::replace(&mut self.vacated, NONE);
-        if vacated != NONE && (vacated == slot || !self.flows[slot].seen.in_heap()) {
+        if vacated != NONE {
+            // A departure may have lowered the key of the flow that left, so its entry must not
+            // stay behind.
             self.flows[vacated].seen.set_in_heap(false);
-            self.heap.replace_top(entry);
-        } else if !self.flows[slot].seen.in_heap() {
-            self.heap.push(entry);
         }
-        // Else an entry left behind by a push-out serves again: it is not above the new key.
+        // An entry left behind by a push-out serves again: it is not above the new key.
+        match (vacated != NONE, self.flows[slot].seen.in_heap()) {
+            (true, false) => self.heap.replace_top(entry),
+            (true, true) => self.heap.pop(),
+            (false, false) => self.heap.push(entry),
+            (false, true) => {}
+        }
         self.flows[slot].seen.set_in_heap(true);
     }
 
