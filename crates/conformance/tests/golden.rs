@@ -181,6 +181,11 @@ fn srpt() {
     golden("srpt", "+A +A +A >A1 >A2 +B +B >A3 >B1 >B2");
     // Full: the newest of the flow with most remaining.
     golden("srpt:limit=3packets", "+A +A +A +B!A3 +B!A2 >B1 >B2 >A1");
+    // C has 2000 to come, and 40 once C1 has left: less than D, though A was back in between.
+    golden(
+        "srpt:limit=2packets",
+        "+A=2500 +B=1500 +C=1960!A1 >C1 +A=2500 +C=40!A2 +D!B1 >C2 >D1 +B=1500 >B2 >-",
+    );
 }
 
 /// With a quantum of 1500: A 1000 (500 left), 1000 more do not fit; B the same; then both have
