@@ -16,9 +16,8 @@ use std::collections::HashMap;
 use sched::params::Kind;
 use sched::{Amount, Backlog, Dequeue, Event, Nanos, Params, Spec, SpecError};
 
-use crate::hold;
 use crate::invariants;
-use crate::ledger::{Ledger, Violation};
+use crate::ledger::{Ledger, Violation, hold};
 use crate::operation::{Operation, flow_id};
 use crate::run::{Call, Step, run};
 

@@ -14,7 +14,6 @@ use crate::run::{Call, Record, Step};
 pub type Violation = String;
 
 /// Fails with the formatted message unless the condition holds.
-#[macro_export]
 macro_rules! hold {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
@@ -22,6 +21,8 @@ macro_rules! hold {
         }
     };
 }
+
+pub(crate) use hold;
 
 /// The state of a queue as its own reports have it.
 #[derive(Clone, Debug, Default)]

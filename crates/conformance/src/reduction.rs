@@ -2,8 +2,7 @@
 
 use sched::Spec;
 
-use crate::hold;
-use crate::ledger::Violation;
+use crate::ledger::{Violation, hold};
 use crate::operation::{Arrival, Operation};
 use crate::run::{Step, run};
 

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use sched::{DropReason, Nanos, Packet};
 
 use super::{Check, Invariant, Outcome, always};
-use crate::hold;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
 pub(super) const ALL: &[Invariant] = &[

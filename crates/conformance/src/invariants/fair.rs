@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use sched::FlowId;
 
 use super::{Check, Invariant, always};
-use crate::hold;
+use crate::ledger::hold;
 use crate::run::Call;
 
 pub(super) const ALL: &[Invariant] =

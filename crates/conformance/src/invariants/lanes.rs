@@ -5,8 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use sched::{Amount, Event, FlowId, Lane, Nanos, Packet, Params, Share};
 
 use super::{Check, Invariant, Outcome, always};
-use crate::hold;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
 const LANES: &[&str] =

@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use sched::{Event, FlowId, Params};
 
 use super::{Check, Invariant};
-use crate::hold;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
 pub(super) const ALL: &[Invariant] = &[

@@ -8,8 +8,7 @@ mod las;
 
 use sched::{Amount, Nanos, Packet, Params, Spec};
 
-use crate::hold;
-use crate::ledger::Violation;
+use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
