@@ -116,10 +116,16 @@ mod tests {
     use super::*;
     use crate::packet::FlowId;
     use crate::qdisc::DropReason;
+    use crate::sorted::FlowState;
     use crate::testkit::{Bench, Random};
 
     fn packet(flow: u64, flow_size: u64, size: u32) -> Packet {
         Packet::new(FlowId::new(flow), size).with_flow_size(flow_size)
+    }
+
+    #[test]
+    fn a_flow_costs_one_cache_line() {
+        assert_eq!(size_of::<FlowState<Progress>>(), 64);
     }
 
     #[test]
