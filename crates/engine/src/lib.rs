@@ -21,6 +21,7 @@ pub mod netns;
 pub mod observe;
 mod offload;
 pub mod packet_socket;
+pub mod priority;
 pub mod report;
 pub mod shaper;
 

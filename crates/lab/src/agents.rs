@@ -42,6 +42,14 @@ pub enum AgentError {
     Interrupted,
 }
 
+impl AgentError {
+    /// Whether the user wanted it to end.
+    #[must_use]
+    pub const fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Interrupted)
+    }
+}
+
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

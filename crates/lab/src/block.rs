@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::link::{Home, Links};
+use engine::link::{Home, LinkError, Links};
 use engine::netns::{Namespace, NetnsError, set_parameter};
-use engine::{Engine, EngineError, LinkConfig, Observe, Rate, Report};
+use engine::{Engine, EngineError, LinkConfig, Observe, Rate, Report, priority};
 use sched::{Nanos, Spec};
 
 use crate::agents::{Agent, AgentError};
@@ -34,13 +34,13 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// What a block measured.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// What the client saw.
-    pub client: ClientReport,
+    pub(crate) client: ClientReport,
     /// What the server saw.
-    pub server: ServerReport,
+    pub(crate) server: ServerReport,
     /// What the bottleneck did, from the server to the client (`right_to_left`) and back.
-    pub engine: Report,
+    pub(crate) engine: Report,
 }
 
 /// Why a block has no outcome.
@@ -49,7 +49,7 @@ pub enum BlockError {
     /// No namespaces.
     Namespace(NetnsError),
     /// The interfaces could not be made.
-    Setup(io::Error),
+    Setup(String),
     /// The engine did not start, or stopped.
     Engine(String),
     /// Client or server did not deliver.
@@ -60,7 +60,7 @@ impl BlockError {
     /// Whether the user wanted it to end.
     #[must_use]
     pub const fn is_interrupt(&self) -> bool {
-        matches!(self, Self::Agent(AgentError::Interrupted))
+        matches!(self, Self::Agent(error) if error.is_interrupt())
     }
 }
 
@@ -79,7 +79,13 @@ impl std::error::Error for BlockError {}
 
 impl From<io::Error> for BlockError {
     fn from(error: io::Error) -> Self {
-        Self::Setup(error)
+        Self::Setup(error.to_string())
+    }
+}
+
+impl From<LinkError> for BlockError {
+    fn from(error: LinkError) -> Self {
+        Self::Setup(error.to_string())
     }
 }
 
@@ -97,7 +103,7 @@ impl From<EngineError> for BlockError {
 
 /// A plan between the lab's two hosts, still without traffic.
 #[must_use]
-pub fn empty_plan() -> Plan {
+pub(crate) fn empty_plan() -> Plan {
     let parse = |text: &str| text.parse().expect("a constant address");
     Plan::new(parse(SERVER), parse(CLIENT))
 }
@@ -106,7 +112,7 @@ pub fn empty_plan() -> Plan {
 ///
 /// # Errors
 /// If something could not be set up or did not last, or `stop` was set.
-pub fn run(
+pub(crate) fn run(
     mut plan: Plan,
     spec: &Spec,
     seed: u64,
@@ -120,7 +126,11 @@ pub fn run(
     let observe = Observe::since(Nanos(plan.epoch_ns));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let running = scope.spawn(|| engine.run_observed(&done, observe));
+        let running = scope.spawn(|| {
+            // An ordinary user cannot; then a busy machine makes more blocks void.
+            let _ = priority::real_time();
+            engine.run_observed(&done, observe)
+        });
         let reports = hosts.traffic(&plan, program, stop);
         done.store(true, Ordering::Relaxed);
         let engine = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -146,7 +156,7 @@ impl Hosts {
             middle: namespace()?,
             server: Arc::new(namespace()?),
         };
-        hosts.middle.run(|| -> io::Result<()> {
+        hosts.middle.run(|| -> Result<(), BlockError> {
             let mut links = Links::open()?;
             for (name, host) in [(TO_CLIENT, &hosts.client), (TO_SERVER, &hosts.server)] {
                 links.add_veth(name, HOST_INTERFACE, Home::Namespace(host))?;
@@ -192,7 +202,7 @@ impl Hosts {
     }
 }
 
-fn configure_host(address: &str) -> io::Result<()> {
+fn configure_host(address: &str) -> Result<(), BlockError> {
     let mut links = Links::open()?;
     quiet(HOST_INTERFACE)?;
     // What one block learns about the path must not help the next.
@@ -200,7 +210,8 @@ fn configure_host(address: &str) -> io::Result<()> {
     links.set_up("lo")?;
     links.offloads_off(HOST_INTERFACE)?;
     links.set_up(HOST_INTERFACE)?;
-    links.add_address(HOST_INTERFACE, address.parse().map_err(io::Error::other)?, PREFIX)
+    links.add_address(HOST_INTERFACE, address.parse().map_err(io::Error::other)?, PREFIX)?;
+    Ok(())
 }
 
 /// Keeps an interface from talking on its own: no IPv6 neighbour discovery.

@@ -20,6 +20,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// How often and how long.
     pub timing: Timing,
+    /// Whether to measure what transfers take on the idle link first, for their slowdown.
+    pub idle_times: bool,
     /// Feeds the workload and the disciplines.
     pub seed: u64,
     /// The program that plays client and server; its last argument will be `client` or `server`.
@@ -83,6 +85,8 @@ pub struct Timing {
     /// Goes on until the intervals of the short transfers' ratios are within 5 %, but no further
     /// than this many rounds.
     pub until_precise: Option<u64>,
+    /// Disciplines that run at the same time, each in namespaces of its own.
+    pub jobs: usize,
 }
 
 /// What setting up and tearing down a block takes, about.
@@ -93,27 +97,29 @@ const LONGEST_BLOCK_NS: u64 = 9_000_000_000;
 const SHORTEST_BLOCK_NS: u64 = 2_000_000_000;
 
 impl Timing {
-    /// Splits `total_ns` between `schedulers` disciplines, in rounds of short blocks.
+    /// Splits `total_ns` between `schedulers` disciplines, `jobs` at a time, in rounds of short
+    /// blocks.
     #[must_use]
-    pub fn within(total_ns: u64, schedulers: usize) -> Self {
-        let each = total_ns / schedulers.max(1) as u64;
+    pub fn within(total_ns: u64, schedulers: usize, jobs: usize) -> Self {
+        let each = total_ns / turns(schedulers, jobs);
         let rounds = (each / LONGEST_BLOCK_NS).max(1);
         let block = (each / rounds).saturating_sub(AROUND_BLOCK_NS).max(SHORTEST_BLOCK_NS);
         let warm_up_ns = (block / 6).min(1_000_000_000);
         let drain_ns = block / 5;
         let arrivals_ns = block - warm_up_ns - drain_ns;
-        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None }
+        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None, jobs }
     }
 
     /// Rounds of long blocks until 5 % intervals are reached.
     #[must_use]
-    pub fn thorough() -> Self {
+    pub const fn thorough(jobs: usize) -> Self {
         Self {
             warm_up_ns: 1_000_000_000,
             arrivals_ns: 12_000_000_000,
             drain_ns: 3_000_000_000,
             rounds: 6,
             until_precise: Some(200),
+            jobs,
         }
     }
 
@@ -126,8 +132,25 @@ impl Timing {
     /// About how long the whole takes.
     #[must_use]
     pub const fn total_ns(&self, schedulers: usize) -> u64 {
-        (self.block_ns() + AROUND_BLOCK_NS) * self.rounds * schedulers as u64
+        (self.block_ns() + AROUND_BLOCK_NS) * self.rounds * turns(schedulers, self.jobs)
     }
+
+    /// How many disciplines a machine runs side by side without getting in each other's way: as many
+    /// as make 25 Mbit/s a processor, a small part of what it can carry.
+    #[must_use]
+    pub fn jobs_for(rate_bps: u64, schedulers: usize) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let carried = processors as u64 * PER_PROCESSOR_BPS / rate_bps.max(1);
+        (carried as usize).clamp(1, schedulers.max(1))
+    }
+}
+
+/// See [`Timing::jobs_for`].
+const PER_PROCESSOR_BPS: u64 = 25_000_000;
+
+/// How many blocks of a round come one after another.
+const fn turns(schedulers: usize, jobs: usize) -> u64 {
+    schedulers.div_ceil(if jobs == 0 { 1 } else { jobs }) as u64
 }
 
 /// The program that plays client and server.
@@ -220,16 +243,18 @@ mod tests {
 
     #[test]
     fn two_minutes_of_five_schedulers_are_short_blocks_in_rounds() {
-        let timing = Timing::within(120_000_000_000, 5);
-        assert_eq!(timing.rounds, 2);
-        let total = timing.total_ns(5);
-        assert!((115_000_000_000..=125_000_000_000).contains(&total), "{total}");
-        assert!(timing.arrivals_ns > timing.drain_ns);
+        for (jobs, rounds) in [(1, 2), (2, 4), (5, 13)] {
+            let timing = Timing::within(120_000_000_000, 5, jobs);
+            assert_eq!(timing.rounds, rounds);
+            let total = timing.total_ns(5);
+            assert!((115_000_000_000..=125_000_000_000).contains(&total), "{total}");
+            assert!(timing.arrivals_ns > timing.drain_ns);
+        }
     }
 
     #[test]
     fn too_little_time_still_makes_one_round() {
-        let timing = Timing::within(1, 5);
+        let timing = Timing::within(1, 5, 1);
         assert_eq!(timing.rounds, 1);
         assert_eq!(timing.block_ns(), SHORTEST_BLOCK_NS);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::{DirectionReport, FlowRecord};
+use engine::report::{self, DirectionReport, FlowRecord};
 use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
 use sched::Lane;
 
@@ -96,11 +96,10 @@ impl Source<'_> {
     fn link_use(&self, name: &str, direction: &DirectionReport) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
         let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up_ns).collect();
-        let mean = |value: fn(&engine::Sample) -> u64| {
+        let mean = |value: fn(&report::Sample) -> u64| {
             let sum: u64 = during.iter().map(|s| value(s)).sum();
             (!during.is_empty()).then(|| sum as f64 / during.len() as f64)
         };
-        let lost: u64 = direction.drops.iter().filter(|d| d.lane.is_none()).map(|d| d.count.packets).sum();
         let punctuality = &direction.punctuality;
         let busy_ns = direction.sent.bytes as f64 * 8e9 / self.rate_bps as f64;
         LinkUse {
@@ -111,8 +110,8 @@ impl Source<'_> {
             arrived_bytes: direction.received.bytes,
             sent_packets: direction.sent.packets,
             sent_bytes: direction.sent.bytes,
-            dropped_packets: direction.dropped().packets - lost,
-            lost_packets: Some(lost + direction.lost_in_kernel),
+            dropped_packets: direction.dropped().packets,
+            lost_in_kernel: Some(direction.lost_in_kernel),
             marked_packets: Some(direction.marked),
             utilisation: Some(busy_ns / self.plan.drain_end_ns as f64),
             backlog_mean_packets: mean(|s| s.packets),
@@ -121,7 +120,9 @@ impl Source<'_> {
             flow_entries_peak: Some(direction.peak_flows),
             flows_untracked: None,
             late_max_ns: Some(punctuality.max_late_ns),
+            late_beyond_burst: Some(punctuality.late_beyond_burst),
             late_lost_ns: Some(punctuality.lost_ns),
+            burst_max_packets: Some(punctuality.largest_burst_packets),
             burst_max_bytes: Some(punctuality.largest_burst_bytes),
         }
     }
@@ -144,9 +145,9 @@ impl Source<'_> {
         for flow in flows {
             let class = classes.get(flow.flow.as_str()).copied();
             for drop in &flow.drops {
-                let Some(lane) = drop.lane else { continue };
+                let lane = drop.lane.map(u64::from);
                 let same = |c: &&mut DropCount| {
-                    c.lane == u64::from(lane) && *c.reason == drop.reason && c.size_class == class
+                    c.lane == lane && *c.reason == drop.reason && c.size_class == class
                 };
                 if let Some(count) = counts.iter_mut().find(same) {
                     count.packets += drop.count.packets;
@@ -156,7 +157,7 @@ impl Source<'_> {
                 counts.push(DropCount {
                     key: self.key.clone(),
                     link: link.into(),
-                    lane: u64::from(lane),
+                    lane,
                     reason: drop.reason.as_str().into(),
                     size_class: class,
                     packets: drop.count.packets,
