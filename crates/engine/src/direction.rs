@@ -18,7 +18,7 @@ use crate::buffers::Buffers;
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
-use crate::punctual::Priority;
+use crate::punctual::{Priority, take_exact_timers};
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
 use crate::shaper::{Pacing, Shaper};
 
@@ -107,7 +107,7 @@ impl<O: Observer> Direction<O> {
             waiting: false,
             link: VecDeque::new(),
             blocked: false,
-            priority: Priority::new(),
+            priority: Priority::ordinary(),
             counts: Counts::default(),
         }
     }
@@ -119,7 +119,7 @@ impl<O: Observer> Direction<O> {
         stop: &AtomicBool,
         halt: &AtomicBool,
     ) -> (DirectionReport, Option<Fault>) {
-        self.priority = Priority::new();
+        take_exact_timers();
         let begin = clock::now();
         let mut fault = None;
         while fault.is_none() && !stop.load(Ordering::Relaxed) && !halt.load(Ordering::Relaxed) {

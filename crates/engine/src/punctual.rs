@@ -6,6 +6,13 @@ use sched::Nanos;
 /// Without an appointment for this long, a thread is an ordinary one again.
 const PATIENCE: Nanos = Nanos::from_millis(10);
 
+/// Gives the calling thread exact timers.
+pub(crate) fn take_exact_timers() {
+    // The default slack of 50 us is several packets at 1 Gbit/s. If it stays, the shaper catches
+    // up.
+    let _ = prctl::set_timerslack(1);
+}
+
 /// A thread's priority: real-time while it has an appointment to keep (a transmission to start,
 /// a frame to release), ordinary while it only waits for frames.
 ///
@@ -23,11 +30,8 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    /// For the calling thread, which also gets exact timers.
-    pub(crate) fn new() -> Self {
-        // The default slack of 50 us is several packets at 1 Gbit/s. If it stays, the shaper
-        // catches up.
-        let _ = prctl::set_timerslack(1);
+    /// That of an ordinary thread.
+    pub(crate) fn ordinary() -> Self {
         Self { realtime: false, granted: true, last_appointment: Nanos::ZERO }
     }
 
