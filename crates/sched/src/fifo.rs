@@ -4,20 +4,19 @@
 //! no arithmetic. Every other discipline here reduces to it when its distinction is switched off.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 
 use crate::packet::Packet;
 use crate::params::Params;
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
 use crate::registry::{self, Discipline, Info, Needs, shared};
+use crate::ring::Ring;
 use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 /// First in, first out, drop-tail.
 pub(crate) struct Fifo {
     limit: Amount,
-    queue: VecDeque<Packet>,
-    backlog: Backlog,
+    queue: Ring,
 }
 
 impl Discipline for Fifo {
@@ -34,33 +33,27 @@ impl Discipline for Fifo {
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
         let limit = params.amount("limit");
-        Box::new(Self {
-            limit,
-            queue: VecDeque::with_capacity(shared::ring_capacity(limit)),
-            backlog: Backlog::default(),
-        })
+        Box::new(Self { limit, queue: Ring::with_capacity(shared::ring_capacity(limit)) })
     }
 }
 
 impl<S: Sink> Qdisc<S> for Fifo {
     fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
-        if !self.backlog.has_room(self.limit, &packet) {
+        if !self.queue.backlog().has_room(self.limit, &packet) {
             return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
         }
-        self.backlog.add(&packet);
-        self.queue.push_back(packet);
+        self.queue.push(packet);
         sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
     }
 
     fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
-        let Some(packet) = self.queue.pop_front() else { return Dequeue::Empty };
-        self.backlog.remove(&packet);
+        let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     fn change(&mut self, params: &Params) -> Result<(), SpecError> {

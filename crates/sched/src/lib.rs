@@ -35,14 +35,25 @@
 
 extern crate alloc;
 
+mod codel;
+mod drr;
 mod fifo;
+mod flowqueue;
+mod fq_codel;
+mod heap;
 pub mod lanes;
+mod las;
 mod packet;
 pub mod params;
 mod qdisc;
 pub mod registry;
+pub mod ring;
+mod sorted;
 mod spec;
+mod srpt;
 pub mod table;
+#[cfg(test)]
+mod testkit;
 mod units;
 
 pub use packet::{Ecn, FlowId, HostId, Packet};

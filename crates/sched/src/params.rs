@@ -219,6 +219,13 @@ impl Params {
     /// # Errors
     /// If the discipline has no such parameter, or the value is not one it accepts.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
+        let index = self.set_default(name, text)?;
+        self.given[index] = true;
+        Ok(())
+    }
+
+    /// The same without noting that it was given. Returns the place of the parameter.
+    pub(crate) fn set_default(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
         let index = self.find(name).ok_or_else(|| ParamError::Unknown {
             discipline: self.info.name,
             found: name.to_string(),
@@ -231,8 +238,7 @@ impl Params {
             found: text.to_string(),
             accepted: def.kind,
         })?;
-        self.given[index] = true;
-        Ok(())
+        Ok(index)
     }
 
     /// Whether the discipline has this parameter.

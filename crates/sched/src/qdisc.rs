@@ -114,6 +114,15 @@ impl Backlog {
         self.in_unit_of(limit).saturating_add(limit.cost(packet.segments, packet.size) as u64)
             <= limit.value()
     }
+
+    /// Whether `packet` is refused however willing others are to make room: the limit has been
+    /// lowered below the backlog, or the packet alone exceeds it.
+    #[inline]
+    #[must_use]
+    pub const fn must_refuse(&self, limit: crate::Amount, packet: &Packet) -> bool {
+        self.in_unit_of(limit) > limit.value()
+            || limit.cost(packet.segments, packet.size) as u64 > limit.value()
+    }
 }
 
 impl core::ops::Add for Backlog {

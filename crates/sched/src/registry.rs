@@ -101,6 +101,11 @@ disciplines![
     crate::lanes::SbKo,
     crate::lanes::SbSh,
     crate::lanes::Composed,
+    crate::las::Las,
+    crate::srpt::Srpt,
+    crate::drr::Drr,
+    crate::codel::Codel,
+    crate::fq_codel::FqCodel,
 ];
 
 /// The discipline of this name.

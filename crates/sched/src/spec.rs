@@ -45,17 +45,16 @@ impl Spec {
         Ok(self)
     }
 
-    /// Sets a parameter that the user has not set and that the discipline has; `limit` for all
-    /// disciplines of an experiment comes in this way.
+    /// Gives a parameter that the user has not set, and that the discipline has, another default;
+    /// `limit` for all disciplines of an experiment comes in this way.
     ///
     /// # Errors
     /// If the value is not accepted.
-    pub fn with_default(self, name: &str, value: &str) -> Result<Self, SpecError> {
+    pub fn with_default(mut self, name: &str, value: &str) -> Result<Self, SpecError> {
         if self.params.has(name) && !self.params.is_given(name) {
-            self.with(name, value)
-        } else {
-            Ok(self)
+            self.params.set_default(name, value)?;
         }
+        Ok(self)
     }
 
     /// What the discipline is.

@@ -46,7 +46,7 @@ impl Buffer for Knockout {
     fn room(queues: &Queues, limit: Amount, packet: &Packet, lane: Lane) -> Room {
         if queues.fits(limit, packet) {
             Room::Enough
-        } else if lane == Lane::HIGH && queues.high().has_room(limit, packet) {
+        } else if lane == Lane::HIGH && queues.fits_beside_high(limit, packet) {
             Room::PushOut
         } else {
             Room::None

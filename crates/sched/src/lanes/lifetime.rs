@@ -110,6 +110,14 @@ impl<P: Sampler> Lifetime<P> {
         }
     }
 
+    /// To be called at every arrival, of whatever flow: does the upkeep when it is time.
+    #[inline]
+    pub(super) fn keep_up<S: Sink>(&mut self, now: Nanos, sink: &mut S) {
+        if now >= self.next_upkeep {
+            self.upkeep(now, sink);
+        }
+    }
+
     /// Forgets idle flows and closes a measurement interval, when it is time.
     #[cold]
     fn upkeep<S: Sink>(&mut self, now: Nanos, sink: &mut S) {
@@ -249,9 +257,7 @@ impl<P: Sampler> Accounting for Lifetime<P> {
         now: Nanos,
         sink: &mut S,
     ) -> Lane {
-        if now >= self.next_upkeep {
-            self.upkeep(now, sink);
-        }
+        self.keep_up(now, sink);
         let Some(flow) = self.flows.get_mut(packet.flow) else {
             return self.unknown(packet, mark, now, sink);
         };

@@ -47,6 +47,7 @@ impl Accounting for Offset {
     ) -> Lane {
         match packet.offset() {
             Some(offset) => {
+                self.counted.keep_up(now, sink);
                 packet.set_counted(false);
                 if offset < self.bound { Lane::HIGH } else { Lane::LOW }
             }

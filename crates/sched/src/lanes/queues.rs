@@ -1,89 +1,59 @@
 //! Two FIFO lanes in one buffer.
 
-use alloc::collections::VecDeque;
-
 use crate::packet::Packet;
 use crate::qdisc::{Backlog, Lane};
 use crate::registry::shared;
+use crate::ring::Ring;
 use crate::units::Amount;
 
 /// The packets of both lanes.
 pub struct Queues {
-    high: Fifo,
-    low: Fifo,
+    high: Ring,
+    low: Ring,
     /// Packets that ever joined the high lane, modulo 2^32: the next one's sequence number.
     high_joined: u32,
 }
 
-struct Fifo {
-    packets: VecDeque<Packet>,
-    backlog: Backlog,
-}
-
-impl Fifo {
-    fn new(limit: Amount) -> Self {
-        let packets = VecDeque::with_capacity(shared::ring_capacity(limit));
-        Self { packets, backlog: Backlog::default() }
-    }
-
-    #[inline]
-    fn push(&mut self, packet: Packet) {
-        self.backlog.add(&packet);
-        self.packets.push_back(packet);
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.backlog.remove(&packet);
-        Some(packet)
-    }
-
-    fn pop_tail(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_back()?;
-        self.backlog.remove(&packet);
-        Some(packet)
-    }
-}
-
 impl Queues {
     pub(super) fn new(limit: Amount) -> Self {
-        Self { high: Fifo::new(limit), low: Fifo::new(limit), high_joined: 0 }
-    }
-
-    /// The backlog of the high lane.
-    #[inline]
-    #[must_use]
-    pub const fn high(&self) -> &Backlog {
-        &self.high.backlog
+        let ring = Ring::with_capacity(shared::ring_capacity(limit));
+        Self { high: ring.clone(), low: ring, high_joined: 0 }
     }
 
     /// The packet that a lane would send next.
     #[inline]
     #[must_use]
     pub fn head(&self, lane: Lane) -> Option<&Packet> {
-        self.lane(lane).packets.front()
+        self.lane(lane).head()
     }
 
     /// Whether a lane holds nothing.
     #[inline]
     #[must_use]
-    pub fn is_empty(&self, lane: Lane) -> bool {
-        self.lane(lane).packets.is_empty()
+    pub const fn is_empty(&self, lane: Lane) -> bool {
+        self.lane(lane).is_empty()
     }
 
     /// Both lanes together.
     #[must_use]
     pub fn total(&self) -> Backlog {
-        self.high.backlog + self.low.backlog
+        self.high.backlog() + self.low.backlog()
     }
 
     /// Whether `packet` fits beside what both lanes hold.
     #[inline]
     #[must_use]
-    pub fn fits(&self, limit: Amount, packet: &Packet) -> bool {
-        let used = self.high.backlog.in_unit_of(limit) + self.low.backlog.in_unit_of(limit);
-        used + u64::from(limit.cost(packet.segments, packet.size)) <= limit.value()
+    pub const fn fits(&self, limit: Amount, packet: &Packet) -> bool {
+        let used = self.high.in_unit_of(limit) + self.low.in_unit_of(limit);
+        used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
+    }
+
+    /// Whether `packet` would fit if the low lane were empty.
+    #[inline]
+    #[must_use]
+    pub const fn fits_beside_high(&self, limit: Amount, packet: &Packet) -> bool {
+        let used = self.high.in_unit_of(limit);
+        used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
     }
 
     /// A point in the history of the high lane: every packet in it now is before.
@@ -95,8 +65,8 @@ impl Queues {
 
     /// Whether every packet that was in the high lane at `mark` has left it.
     #[must_use]
-    pub fn has_passed(&self, mark: HighMark) -> bool {
-        let queued = self.high.packets.len() as u32;
+    pub const fn has_passed(&self, mark: HighMark) -> bool {
+        let queued = self.high.len() as u32;
         let head = self.high_joined.wrapping_sub(queued);
         let ahead = mark.0.wrapping_sub(head);
         ahead == 0 || ahead > queued
@@ -122,8 +92,8 @@ impl Queues {
     }
 
     #[inline]
-    fn lane(&self, lane: Lane) -> &Fifo {
-        if lane == Lane::HIGH { &self.high } else { &self.low }
+    const fn lane(&self, lane: Lane) -> &Ring {
+        if lane.0 == Lane::HIGH.0 { &self.high } else { &self.low }
     }
 }
 

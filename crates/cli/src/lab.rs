@@ -1,0 +1,303 @@
+//! `shortlane lab`: options to configuration, progress, results.
+
+mod output;
+mod sweep;
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use engine::netns;
+use lab::traffic::Tcp;
+use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
+use sched::{Amount, Nanos, Spec};
+use serde_json::json;
+use workload::{SizeLaw, TransferList};
+
+use crate::{Failure, quantity, signals};
+use output::{Output, ProgressLine};
+
+/// This machine's own TCP and UDP through each discipline, in private namespaces.
+///
+/// Makes clients, a bottleneck and servers in network namespaces of their own, sends the same
+/// seeded traffic through every discipline in short blocks in interleaved order, and compares
+/// them in pairs. Needs root or user namespaces; leaves nothing behind.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    sweep: Option<Mode>,
+    #[command(flatten)]
+    link: LinkOptions,
+    #[command(flatten)]
+    traffic: TrafficOptions,
+    /// About how long the whole takes, shared between the disciplines
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = quantity::positive_time)]
+    duration: Nanos,
+    /// The same as --duration 20s
+    #[arg(long, conflicts_with_all = ["duration", "thorough"])]
+    quick: bool,
+    /// As long as it takes to know the ratios of short transfers within 5 % (an hour or more)
+    #[arg(long, conflicts_with = "duration")]
+    thorough: bool,
+    /// Write every flow, packet of a stream and queue sample to files in this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What kind of files
+    #[arg(long, value_enum, default_value_t = FileFormat::Parquet)]
+    format: FileFormat,
+}
+
+#[derive(Subcommand)]
+enum Mode {
+    /// Transfers of one size against a number of bulk flows: the map of who wins where
+    Sweep(sweep::Options),
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FileFormat {
+    Parquet,
+    Csv,
+}
+
+/// The bottleneck and what runs over it.
+#[derive(Args)]
+pub(crate) struct LinkOptions {
+    /// A discipline with its parameters, such as efd:threshold=30packets; may be repeated
+    #[arg(long = "scheduler", value_name = "SPEC")]
+    schedulers: Vec<String>,
+    /// Rate of the bottleneck, in both directions
+    #[arg(long, default_value = "10mbit", value_parser = quantity::rate)]
+    rate: u64,
+    /// Queue limit of every discipline that is not given one
+    #[arg(long, default_value = "300packets", value_parser = quantity::amount)]
+    limit: Amount,
+    /// Round-trip time of the empty link
+    #[arg(long, value_name = "RTT", default_value = "20ms", value_parser = quantity::time)]
+    delay: Nanos,
+    /// Congestion controls, taken in turn: cubic, reno, bbr
+    #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = tcp)]
+    tcp: Vec<Tcp>,
+    /// Feeds the workload and the disciplines
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Shape on the sending host itself: there TCP small queues hide the queue
+    #[arg(long)]
+    local_sender: bool,
+    /// Disciplines that run at the same time; by default as many as the machine carries easily
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<usize>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct TrafficOptions {
+    /// Load of the Poisson transfers, as a fraction of the link
+    #[arg(long, default_value = "0.4", value_parser = load)]
+    load: f64,
+    /// Law of the transfers' sizes, such as exponential:mean=100kb or pareto:shape=1.2,mean=60kb
+    #[arg(long, value_name = "LAW", default_value = "zipf:alpha=1.1,max=1000packets", value_parser = law)]
+    sizes: SizeLaw,
+    /// Transfers from a CSV file with columns start_s,size_bytes instead
+    #[arg(long, value_name = "CSV", conflicts_with_all = ["load", "sizes"])]
+    transfers: Option<PathBuf>,
+    /// Long downloads beside the transfers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    downloads: u32,
+    /// Long uploads beside the transfers
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    uploads: u32,
+    /// No voice, video, pings and requests beside them
+    #[arg(long)]
+    no_interactive: bool,
+}
+
+fn tcp(text: &str) -> Result<Tcp, String> {
+    let found = Tcp::ALL.into_iter().find(|tcp| tcp.name() == text);
+    found.ok_or_else(|| "cubic, reno or bbr".into())
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| "a number from 1 to 64".into())
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    let load: f64 = text.parse().map_err(|_| "a number above 0, at most 5".to_owned())?;
+    (load > 0.0 && load <= 5.0).then_some(load).ok_or_else(|| "above 0, at most 5".into())
+}
+
+fn law(text: &str) -> Result<SizeLaw, String> {
+    text.parse().map_err(|error: workload::LawError| error.to_string())
+}
+
+const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
+
+impl LinkOptions {
+    /// The disciplines that are named, or `defaults`, with the limit of this lab.
+    fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
+        let names: Vec<&str> = if self.schedulers.is_empty() {
+            defaults.to_vec()
+        } else {
+            self.schedulers.iter().map(String::as_str).collect()
+        };
+        let limit = self.limit.to_string();
+        let parse = |name: &&str| name.parse::<Spec>()?.with_default("limit", &limit);
+        let specs: Result<Vec<Spec>, _> = names.iter().map(parse).collect();
+        specs.map_err(|error: sched::SpecError| Failure::Usage(error.to_string()))
+    }
+
+    fn jobs(&self, schedulers: usize) -> usize {
+        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate, schedulers))
+    }
+
+    fn bottleneck(&self) -> Bottleneck {
+        Bottleneck {
+            rate_bps: self.rate,
+            limit: self.limit,
+            rtt: self.delay,
+            local_sender: self.local_sender,
+        }
+    }
+}
+
+/// This program itself plays client and server.
+fn agent_program() -> Result<AgentProgram, Failure> {
+    let path = std::env::current_exe()
+        .map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?;
+    Ok(AgentProgram { path, arguments: vec!["lab-agent".into()] })
+}
+
+/// A network of our own, before any thread is started.
+fn isolate() -> Result<(), Failure> {
+    netns::isolate().map_err(|error| Failure::Failed(error.to_string()))
+}
+
+impl Options {
+    fn config(&self) -> Result<Config, Failure> {
+        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let jobs = self.link.jobs(schedulers.len());
+        let mut timing = if self.thorough {
+            Timing::thorough(jobs)
+        } else if self.quick {
+            Timing::within(20_000_000_000, schedulers.len(), jobs)
+        } else {
+            Timing::within(self.duration.0, schedulers.len(), jobs)
+        };
+        let transfers = match &self.traffic.transfers {
+            None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
+            Some(path) => {
+                let name = path.display().to_string();
+                let file =
+                    File::open(path).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+                let list = TransferList::from_csv(file, &name)
+                    .map_err(|error| Failure::Usage(error.to_string()))?;
+                let last = list.transfers().iter().map(|t| t.start_ns).max().unwrap_or(0);
+                timing.arrivals_ns = timing.arrivals_ns.max(last + 1);
+                Transfers::Listed(list)
+            }
+        };
+        Ok(Config {
+            schedulers,
+            link: self.link.bottleneck(),
+            traffic: Traffic {
+                transfers,
+                tcp: self.link.tcp.clone(),
+                downloads: self.traffic.downloads,
+                uploads: self.traffic.uploads,
+                interactive: !self.traffic.no_interactive,
+            },
+            timing,
+            idle_times: true,
+            seed: self.link.seed,
+            agent: agent_program()?,
+        })
+    }
+}
+
+pub(crate) fn run(options: Options) -> Result<(), Failure> {
+    if let Some(Mode::Sweep(sweep)) = options.sweep {
+        return sweep::run(&sweep);
+    }
+    let config = options.config()?;
+    config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut files = Output::open(options.out.as_deref(), options.format)?;
+    let stop = signals::stop_flag()?;
+    isolate()?;
+    let mut line = ProgressLine::new(config.timing.rounds * config.schedulers.len() as u64);
+    let finished = lab::run(&config, &stop, &mut |progress| {
+        if let lab::Progress::Done(rows) = &progress {
+            files.add(rows);
+        }
+        line.show(&progress);
+    })
+    .map_err(|error| Failure::Usage(error.to_string()))?;
+    line.end();
+    let summary = Summary::of(&config, &finished.blocks);
+    let scenario = scenario(&config);
+    if options.link.json {
+        let document = json!({
+            "scenario": scenario,
+            "summary": summary,
+            "void_blocks": finished.void,
+            "ended_early": finished.ended_early,
+        });
+        println!("{document:#}");
+    } else if summary.rounds > 0 {
+        println!("{}", describe(&config, &summary));
+        print!("{}", lab::text::report(&summary));
+        if finished.void > 0 {
+            println!("{} blocks came late, were void and were repeated.", finished.void);
+        }
+    }
+    let written = files.finish(&config, scenario);
+    match finished.ended_early {
+        Some(reason) => {
+            let rounds = summary.rounds;
+            Err(Failure::Failed(format!("{reason}; what is shown rests on {rounds} whole rounds")))
+        }
+        None => written,
+    }
+}
+
+/// The experiment in one line.
+fn describe(config: &Config, summary: &Summary) -> String {
+    let link = &config.link;
+    format!(
+        "{}, {}, RTT {}; {} downloads and {} uploads of {} beside the transfers; {} rounds of {:.1} s, \
+         {} disciplines side by side",
+        sched::params::text::Rate(link.rate_bps),
+        link.limit,
+        sched::params::text::Time(link.rtt),
+        config.traffic.downloads,
+        config.traffic.uploads,
+        config.traffic.tcp.iter().map(|tcp| tcp.name()).collect::<Vec<_>>().join(", "),
+        summary.rounds,
+        config.timing.block_ns() as f64 / 1e9,
+        config.timing.jobs,
+    )
+}
+
+/// What was run, for whoever finds the results.
+fn scenario(config: &Config) -> serde_json::Value {
+    let traffic = &config.traffic;
+    let transfers = match &traffic.transfers {
+        Transfers::Drawn { law, load } => json!({ "sizes": law.to_string(), "load": load }),
+        Transfers::Listed(list) => json!({ "listed": list.transfers().len() }),
+    };
+    json!({
+        "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "rate_bps": config.link.rate_bps,
+        "limit": config.link.limit.to_string(),
+        "rtt_ns": config.link.rtt.0,
+        "local_sender": config.link.local_sender,
+        "transfers": transfers,
+        "tcp": traffic.tcp,
+        "downloads": traffic.downloads,
+        "uploads": traffic.uploads,
+        "interactive": traffic.interactive,
+        "timing": config.timing,
+        "seed": config.seed,
+    })
+}

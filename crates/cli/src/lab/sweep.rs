@@ -1,0 +1,98 @@
+//! `shortlane lab sweep`: who wins where, by transfer size and number of bulk flows.
+
+use clap::Args;
+use lab::{Config, Sweep, Timing, Traffic, Transfers};
+use sched::Amount;
+use sched::params::text;
+use serde_json::json;
+use workload::SizeLaw;
+
+use super::output::ProgressLine;
+use super::{LinkOptions, agent_program, isolate};
+use crate::{Failure, signals};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    link: LinkOptions,
+    /// Transfer sizes
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        value_parser = bytes,
+        default_value = "5kb,20kb,50kb,200kb,1mb,5mb"
+    )]
+    sizes: Vec<u64>,
+    /// Numbers of bulk flows
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(0..=1000),
+        default_value = "1,4,16"
+    )]
+    bulk: Vec<u32>,
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    match text::amount(text) {
+        Some(Amount::Bytes(n)) if n > 0 => Ok(n),
+        _ => Err("bytes above 0 with their unit, such as 20kb or 1mb".into()),
+    }
+}
+
+const DEFAULT_SCHEDULERS: [&str; 3] = ["fifo", "fq-codel", "efd"];
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let sweep = options.sweep()?;
+    for &size in &options.sizes {
+        let config = sweep.config(size, options.bulk[0]);
+        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let stop = signals::stop_flag()?;
+    isolate()?;
+    let cells = options.sizes.len() * options.bulk.len();
+    eprintln!(
+        "{cells} cells, {} blocks, about {:.0} minutes",
+        cells * sweep.base.schedulers.len(),
+        sweep.total_ns() as f64 / 6e10
+    );
+    let mut line = ProgressLine::new((cells * sweep.base.schedulers.len()) as u64).counting();
+    let (cells, ended_early) = sweep
+        .run(&stop, &mut |progress| line.show(&progress))
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    line.end();
+    if options.link.json {
+        println!("{:#}", json!({ "cells": cells, "ended_early": ended_early }));
+    } else {
+        print!("{}", lab::text::map(&cells));
+    }
+    match ended_early {
+        Some(reason) => Err(Failure::Failed(format!("{reason}; {} cells are whole", cells.len()))),
+        None => Ok(()),
+    }
+}
+
+impl Options {
+    fn sweep(&self) -> Result<Sweep, Failure> {
+        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let jobs = self.link.jobs(schedulers.len());
+        let base = Config {
+            schedulers,
+            link: self.link.bottleneck(),
+            traffic: Traffic {
+                transfers: Transfers::Drawn { law: SizeLaw::efd_paper(), load: 0.1 },
+                tcp: self.link.tcp.clone(),
+                downloads: 0,
+                uploads: 0,
+                interactive: false,
+            },
+            timing: Timing::thorough(jobs),
+            idle_times: false,
+            seed: self.link.seed,
+            agent: agent_program()?,
+        };
+        Ok(Sweep { base, sizes: self.sizes.clone(), bulk: self.bulk.clone() })
+    }
+}

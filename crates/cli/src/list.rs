@@ -1,0 +1,95 @@
+//! `shortlane list`: the registry, for people and for programs.
+
+use clap::Args;
+use sched::registry::Info;
+use sched::{Params, Spec, registry};
+use serde_json::{Value, json};
+
+use crate::Failure;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this discipline
+    name: Option<String>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let infos: Vec<&Info> = match &options.name {
+        None => registry::ALL.to_vec(),
+        Some(name) => {
+            let spec = Spec::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
+            vec![spec.info()]
+        }
+    };
+    if options.json {
+        let all: Vec<Value> = infos.iter().map(|info| as_json(info)).collect();
+        println!("{:#}", Value::from(all));
+    } else {
+        for info in infos {
+            print(info);
+        }
+    }
+    Ok(())
+}
+
+fn needs(info: &Info) -> Vec<&'static str> {
+    let all = [
+        (info.needs.flow_size, "flow-size"),
+        (info.needs.offset, "offset"),
+        (info.needs.hosts, "hosts"),
+    ];
+    all.iter().filter(|(needed, _)| *needed).map(|(_, name)| *name).collect()
+}
+
+fn as_json(info: &'static Info) -> Value {
+    let defaults = Params::defaults(info);
+    let params = defaults.iter().map(|(def, default)| {
+        json!({
+            "name": def.name,
+            "unit": def.kind.unit(),
+            "default": default,
+            "range": def.kind.to_string(),
+            "effect": def.effect,
+            "source": def.source,
+            "live": def.live,
+        })
+    });
+    let parts = info.parts.map(|parts| {
+        json!({
+            "accounting": parts.accounting,
+            "service": parts.service,
+            "buffer": parts.buffer,
+        })
+    });
+    json!({
+        "name": info.name,
+        "summary": info.summary,
+        "source": info.source,
+        "parts": parts,
+        "needs": needs(info),
+        "keeps_order": (info.keeps_order)(&defaults),
+        "params": params.collect::<Vec<_>>(),
+    })
+}
+
+fn print(info: &'static Info) {
+    println!("{}: {}", info.name, info.summary);
+    println!("    source: {}", info.source);
+    if let Some(parts) = info.parts {
+        println!("    whose packet is long: {}", parts.accounting);
+        println!("    how the lanes share:  {}", parts.service);
+        println!("    who is dropped:       {}", parts.buffer);
+    }
+    let needs = needs(info);
+    if !needs.is_empty() {
+        println!("    needs: {} (so not on a live link)", needs.join(", "));
+    }
+    for (def, default) in Params::defaults(info).iter() {
+        println!("    {}={default}  [{}]", def.name, def.kind);
+        println!("        {}", def.effect);
+    }
+    println!();
+}

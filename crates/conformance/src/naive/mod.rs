@@ -1,0 +1,120 @@
+//! Reference models, written the obvious slow way: a list, searched from end to end.
+//!
+//! They share no code with the disciplines but the types of the interface, and each keeps its
+//! state in another form than the discipline does, so that one mistake is not made twice.
+
+mod lanes;
+mod las;
+
+use sched::{Amount, Nanos, Packet, Params, Spec};
+
+use crate::ledger::{Violation, hold};
+use crate::operation::Operation;
+use crate::run::{Call, Step, run};
+
+pub use lanes::{Efd, Sb};
+pub use las::Las;
+
+/// A queue whose only virtue is to be obvious.
+pub trait Model {
+    /// Takes a packet in. Returns the ids of the packets lost by it, in order. `sampled` tells a
+    /// model of a sampling discipline what the dice said.
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sampled: bool) -> Vec<u64>;
+
+    /// The id of the packet that leaves.
+    fn dequeue(&mut self, now: Nanos) -> Option<u64>;
+
+    /// Takes over parameters.
+    fn change(&mut self, params: &Params);
+
+    /// Entries in the flow table.
+    fn flows(&self) -> usize;
+}
+
+/// The disciplines that have a model, with the parameters that the model leaves at their
+/// defaults: the table's bound, and what takes dice or a clock of its own.
+pub const MODELS: &[(&str, &[&str])] = &[
+    ("efd", &["flows"]),
+    ("las", &["flows"]),
+    ("sb", &["flows", "sharing", "cap-high"]),
+    ("sb-ko", &["flows", "sharing", "cap-high"]),
+    ("sb-sh", &["flows", "sharing", "cap-high"]),
+];
+
+/// The model of a discipline with these parameters; `None` where there is no model of it.
+#[must_use]
+pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
+    let params = spec.params();
+    match spec.info().name {
+        "efd" => Some(Box::new(Efd::new(params))),
+        "las" => Some(Box::new(Las::new(params))),
+        "sb" => Some(Box::new(Sb::every_flow(params, false))),
+        "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
+        "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
+        _ => None,
+    }
+}
+
+/// Whether there is a model of `spec` that holds throughout `operations`.
+#[must_use]
+pub fn covers(spec: &Spec, operations: &[Operation]) -> bool {
+    let Some((_, except)) = MODELS.iter().find(|(name, _)| *name == spec.info().name) else {
+        return false;
+    };
+    let changes = operations.iter().filter_map(|operation| match operation {
+        Operation::Change(name, _) => Some(*name),
+        _ => None,
+    });
+    changes
+        .chain(except.iter().copied().filter(|name| spec.params().is_given(name)))
+        .all(|name| !except.contains(&name))
+}
+
+/// Runs `spec` and its model through `operations`: departures, drops and flow tables must be
+/// identical after every call.
+///
+/// # Errors
+/// The first difference, with the step at which it showed.
+///
+/// # Panics
+/// If there is no model of the discipline.
+pub fn compare(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(), Violation> {
+    let mut model = model(spec).unwrap_or_else(|| panic!("no model of {spec}"));
+    for (index, step) in run(spec, operations, seed).iter().enumerate() {
+        follow(model.as_mut(), step)
+            .map_err(|violation| format!("{spec}, step {index}, {:?}: {violation}", step.call))?;
+    }
+    Ok(())
+}
+
+fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
+    match &step.call {
+        Call::Enqueue(packet) => {
+            let sampled = step.events().any(
+                |event| matches!(event, sched::Event::FlowCreated { flow } if flow == packet.flow),
+            );
+            let expected = model.enqueue(*packet, step.now, sampled);
+            let lost: Vec<_> = step.dropped().map(|(packet, _)| packet.id).collect();
+            hold!(lost == expected, "lost {lost:?}, the model {expected:?}");
+        }
+        Call::Dequeue(answer) => {
+            let expected = model.dequeue(step.now);
+            let left = answer.packet().map(|packet| packet.id);
+            hold!(left == expected, "{left:?} left, in the model {expected:?}");
+            hold!(step.dropped().next().is_none(), "a loss in dequeue");
+        }
+        Call::Change(_, Ok(())) => model.change(&step.params),
+        Call::Change(_, Err(_)) | Call::Advance => {}
+    }
+    let expected = model.flows();
+    hold!(step.flows == expected, "{} flows, in the model {expected}", step.flows);
+    Ok(())
+}
+
+/// What a packet counts for, in the unit of `amount`.
+fn cost(amount: Amount, packet: &Packet) -> u64 {
+    match amount {
+        Amount::Packets(_) => u64::from(packet.segments),
+        Amount::Bytes(_) => u64::from(packet.size),
+    }
+}

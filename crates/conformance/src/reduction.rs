@@ -1,0 +1,186 @@
+//! Reductions: two disciplines that must be the same one where their distinction is switched off.
+
+use sched::Spec;
+
+use crate::ledger::{Violation, hold};
+use crate::operation::{Arrival, Operation};
+use crate::run::{Step, run};
+
+/// Two specs with identical departures and drops on the same traffic.
+///
+/// `$th` and `$w` stand for the same random threshold and weight on both sides; both sides get
+/// the same `limit`.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction(pub &'static str, pub &'static str, pub Traffic);
+
+/// The traffic for which a reduction holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Traffic {
+    /// Any.
+    Any,
+    /// Of a single flow.
+    OneFlow,
+    /// A new flow with every packet.
+    OnePacketFlows,
+    /// Any, with the limits as the specs have them.
+    OwnLimits,
+}
+
+use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits};
+
+/// Every reduction; a new one is a line here.
+pub const ALL: &[Reduction] = &[
+    Reduction("efd:threshold=inf", "fifo", Any),
+    Reduction("efd:threshold=inf,low-share=$w,hold-on-wire=yes", "fifo", Any),
+    Reduction("efd:threshold=0packets", "fifo", OnePacketFlows),
+    Reduction("run2c:threshold=0packets", "fifo", Any),
+    Reduction("run2c:threshold=inf", "fifo", Any),
+    Reduction("run2c:threshold=inf,buffer=knockout", "fifo", Any),
+    Reduction("run2c-seq:threshold=0packets", "fifo", Any),
+    Reduction("run2c-seq:threshold=inf", "fifo", Any),
+    Reduction("x-protect:probability=0", "fifo", Any),
+    Reduction("x-protect:probability=1,threshold=inf", "fifo", Any),
+    Reduction("sift:probability=0,weight=$w", "fifo", Any),
+    Reduction("sb:threshold=inf,weight=$w", "fifo", Any),
+    Reduction("sb-ko:threshold=inf,weight=$w", "fifo", Any),
+    Reduction("sb-sh:threshold=inf,weight=$w,probability=1", "fifo", Any),
+    Reduction("sb-sh:probability=0,weight=$w", "fifo", Any),
+    Reduction("sb:threshold=$th,weight=1", "run2c:threshold=$th,idle=30s", Any),
+    Reduction("sb:threshold=$th,weight=1,sharing=coin", "run2c:threshold=$th,idle=30s", Any),
+    Reduction("sb-ko:threshold=$th,weight=1", "run2c:threshold=$th,idle=30s,buffer=knockout", Any),
+    Reduction("sb-sh:probability=1,threshold=$th,weight=$w", "sb-ko:threshold=$th,weight=$w", Any),
+    Reduction(
+        "sb-sh:probability=1,threshold=$th,weight=$w,buffer=drop-tail",
+        "sb:threshold=$th,weight=$w",
+        Any,
+    ),
+    Reduction(
+        "x-protect:probability=1,threshold=$th,sampled-to=rule",
+        "run2c:threshold=$th,idle=30s",
+        Any,
+    ),
+    Reduction("las", "fifo", OnePacketFlows),
+    Reduction("las", "fifo", OneFlow),
+    Reduction("las:victim=most-served", "fifo", OneFlow),
+    Reduction("las:charge-drops=yes", "fifo", OneFlow),
+    Reduction("srpt", "fifo", OneFlow),
+    Reduction("drr", "fifo", OneFlow),
+    Reduction("drr:quantum=64b", "fifo", OneFlow),
+    Reduction("codel:target=inf", "fifo", Any),
+    // One bucket is one queue, as long as nothing overflows.
+    Reduction("fq-codel:buckets=1", "codel:limit=10240packets,ecn=yes", OwnLimits),
+    Reduction("fq-codel:buckets=1,target=inf", "fifo:limit=10240packets", OwnLimits),
+    // Free composition of the parts is the named discipline.
+    Reduction(
+        "lanes:accounting=while-queued,service=guaranteed,buffer=knockout,threshold=$th,low-share=0.3",
+        "efd:threshold=$th,low-share=0.3",
+        Any,
+    ),
+    Reduction(
+        "lanes:accounting=every-flow,service=strict,buffer=drop-tail,threshold=$th,boundary=after",
+        "run2c:threshold=$th,idle=30s",
+        Any,
+    ),
+    Reduction(
+        "lanes:accounting=offset,service=strict,buffer=drop-tail,threshold=$th,boundary=after",
+        "run2c-seq:threshold=$th",
+        Any,
+    ),
+    Reduction(
+        "lanes:accounting=every-flow,service=weighted,buffer=knockout,threshold=$th,boundary=after,weight=$w",
+        "sb-ko:threshold=$th,weight=$w",
+        Any,
+    ),
+    Reduction(
+        "lanes:accounting=sample-and-hold,service=weighted,threshold=$th,boundary=after,weight=$w,probability=0.2",
+        "sb-sh:threshold=$th,weight=$w,probability=0.2",
+        Any,
+    ),
+    Reduction(
+        "lanes:accounting=sampled,service=strict,buffer=drop-tail,threshold=$th,boundary=after,sampled-to=high,probability=0.2",
+        "x-protect:threshold=$th,probability=0.2",
+        Any,
+    ),
+];
+
+impl Reduction {
+    /// Whether both disciplines of it are in the registry.
+    #[must_use]
+    pub fn is_registered(&self) -> bool {
+        let known = |spec: &str| {
+            let name = spec.split(':').next().unwrap_or_default();
+            sched::registry::find(name).is_some()
+        };
+        known(self.0) && known(self.1)
+    }
+
+    /// Checks that both sides lose and send the same packets.
+    ///
+    /// # Errors
+    /// The first difference, with the step at which it showed.
+    ///
+    /// # Panics
+    /// If a spec cannot be read.
+    pub fn check(
+        &self,
+        limit: &str,
+        threshold: &str,
+        weight: &str,
+        operations: &[Operation],
+        seed: u64,
+    ) -> Result<(), Violation> {
+        let spec = |template: &str| -> Spec {
+            let text = template.replace("$th", threshold).replace("$w", weight);
+            let spec = text.parse().and_then(|spec: Spec| match self.2 {
+                OwnLimits => Ok(spec),
+                _ => spec.with("limit", limit),
+            });
+            spec.unwrap_or_else(|error| panic!("{text}: {error}"))
+        };
+        let (left, right) = (spec(self.0), spec(self.1));
+        let operations = self.2.of(operations);
+        let pairs = run(&left, &operations, seed).into_iter().zip(run(&right, &operations, seed));
+        for (index, (a, b)) in pairs.enumerate() {
+            hold!(
+                outcome(&a) == outcome(&b),
+                "step {index}, {:?}: {left} lost and sent {:?}, {right} {:?}",
+                a.call,
+                outcome(&a),
+                outcome(&b)
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Traffic {
+    /// The operations with their arrivals spread over flows as this traffic has it.
+    fn of(self, operations: &[Operation]) -> Vec<Operation> {
+        let mut next = 0u8;
+        let mut flow = |given| match self {
+            Any | OwnLimits => given,
+            OneFlow => 0,
+            OnePacketFlows => {
+                next += 1;
+                next
+            }
+        };
+        let change = |operation: &Operation| match operation {
+            Operation::Enqueue(arrival) => {
+                Operation::Enqueue(Arrival { flow: flow(arrival.flow), ..*arrival })
+            }
+            other => other.clone(),
+        };
+        let is_kept = |operation: &&Operation| match operation {
+            Operation::Change(..) => !matches!(self, OwnLimits),
+            _ => true,
+        };
+        operations.iter().filter(is_kept).map(change).collect()
+    }
+}
+
+/// Ids of the packets that a step lost, and of the one that left.
+fn outcome(step: &Step) -> (Vec<u64>, Option<u64>) {
+    let lost = step.dropped().map(|(packet, _)| packet.id).collect();
+    (lost, step.departed().map(|packet| packet.id))
+}

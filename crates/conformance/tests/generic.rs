@@ -1,0 +1,74 @@
+//! Every discipline in the registry, in every set-up, against all that must hold for it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use conformance::strategy::{self, Setup};
+use conformance::{Operation, check, values};
+use sched::{Info, Spec, registry};
+
+/// Runs a test on every discipline, and then says which of them failed.
+fn for_every_discipline(test: impl Fn(&'static Info)) {
+    let fails = |info: &&'static Info| catch_unwind(AssertUnwindSafe(|| test(info))).is_err();
+    let failed: Vec<_> = registry::ALL.iter().copied().filter(fails).collect();
+    let names: Vec<_> = failed.iter().map(|info| info.name).collect();
+    assert!(names.is_empty(), "failed: {}", names.join(", "));
+}
+
+fn random_sequences_hold(setup: Setup, cases: u32) {
+    for_every_discipline(|info| strategy::for_all(info, &[], setup, cases, &check));
+}
+
+#[test]
+fn with_defaults() {
+    random_sequences_hold(Setup::Defaults, 96);
+}
+
+#[test]
+fn with_a_few_packets_of_room() {
+    random_sequences_hold(Setup::Tiny, 256);
+}
+
+#[test]
+fn with_limits_in_bytes() {
+    random_sequences_hold(Setup::Bytes, 192);
+}
+
+#[test]
+fn with_any_parameters() {
+    random_sequences_hold(Setup::Random, 256);
+}
+
+/// Both ends of every range can be built and used.
+#[test]
+fn at_both_ends_of_every_parameter() {
+    let operations: Vec<_> = (0..40u8)
+        .flat_map(|n| [Operation::arrival(n % 4, 100 + u32::from(n)), Operation::arrival(1, 1500)])
+        .chain((0..90).map(|_| Operation::Dequeue))
+        .collect();
+    for_every_discipline(|info| {
+        for def in info.params {
+            for value in values::extremes(def) {
+                let spec = Spec::named(info.name).and_then(|spec| spec.with(def.name, &value));
+                let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+                check(&spec, &operations, 1).unwrap_or_else(|violation| panic!("{violation}"));
+            }
+        }
+    });
+}
+
+/// A queue far larger and a table far fuller than random sequences make them.
+#[test]
+fn with_many_packets_of_many_flows() {
+    let arrivals = (0..700u32).map(|n| Operation::arrival((n * 7 % 251) as u8, 40 + n % 1460));
+    let operations: Vec<_> = arrivals
+        .enumerate()
+        .flat_map(|(n, arrival)| {
+            [Some(arrival), (n % 3 == 0).then_some(Operation::Dequeue)].into_iter().flatten()
+        })
+        .chain((0..500).map(|_| Operation::Dequeue))
+        .collect();
+    for_every_discipline(|info| {
+        let spec = strategy::sized(&Spec::named(info.name).unwrap(), "350packets", "9packets");
+        check(&spec, &operations, 1).unwrap_or_else(|violation| panic!("{violation}"));
+    });
+}

@@ -1,0 +1,67 @@
+//! Disciplines against naive models of themselves: departures, drops and flow tables identical
+//! on random sequences, with bytes, super-packets and live changes.
+
+use conformance::naive::{MODELS, compare};
+use conformance::strategy::{self, Setup};
+use sched::registry;
+
+/// What the model of a discipline leaves out.
+fn except(name: &str) -> &'static [&'static str] {
+    MODELS.iter().find(|(n, _)| *n == name).expect("a model").1
+}
+
+fn behaves_as_its_model(name: &str) {
+    let info = registry::find(name).expect("a discipline of this name");
+    for setup in Setup::ALL {
+        strategy::for_all(info, except(name), setup, 512, &compare);
+    }
+}
+
+#[test]
+fn efd() {
+    behaves_as_its_model("efd");
+}
+
+#[test]
+fn sb() {
+    behaves_as_its_model("sb");
+}
+
+#[test]
+fn sb_with_knockout() {
+    behaves_as_its_model("sb-ko");
+}
+
+#[test]
+fn sample_and_hold() {
+    behaves_as_its_model("sb-sh");
+}
+
+#[test]
+fn las() {
+    behaves_as_its_model("las");
+}
+
+/// The dice at other chances than the default, among them both certainties.
+#[test]
+fn sample_and_hold_at_any_probability() {
+    let info = registry::find("sb-sh").expect("a discipline of this name");
+    for probability in ["0", "0.01", "0.1", "0.5", "1"] {
+        strategy::for_all(info, except("sb-sh"), Setup::Tiny, 128, &|spec, operations, seed| {
+            let spec = spec.clone().with("probability", probability).map_err(|e| e.to_string())?;
+            compare(&spec, operations, seed)
+        });
+    }
+}
+
+/// Measurement intervals as short as the times between packets.
+#[test]
+fn sample_and_hold_with_intervals() {
+    let info = registry::find("sb-sh").expect("a discipline of this name");
+    for interval in ["1ms", "100ms", "10s"] {
+        strategy::for_all(info, except("sb-sh"), Setup::Tiny, 128, &|spec, operations, seed| {
+            let spec = spec.clone().with("interval", interval).and_then(|s| s.with("keep", "3"));
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! What a lab runs: the link, the traffic, the disciplines, how long.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use sched::{Amount, Nanos, Spec};
+use serde::Serialize;
+use workload::{Offered, SizeLaw, TransferList};
+
+use crate::traffic::Tcp;
+
+/// A whole experiment.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The disciplines, each run on the same traffic.
+    pub schedulers: Vec<Spec>,
+    /// The bottleneck.
+    pub link: Bottleneck,
+    /// What goes through it.
+    pub traffic: Traffic,
+    /// How often and how long.
+    pub timing: Timing,
+    /// Whether to measure what transfers take on the idle link first, for their slowdown.
+    pub idle_times: bool,
+    /// Feeds the workload and the disciplines.
+    pub seed: u64,
+    /// The program that plays client and server; its last argument will be `client` or `server`.
+    pub agent: AgentProgram,
+}
+
+/// The bottleneck, the same in both directions.
+#[derive(Clone, Debug)]
+pub struct Bottleneck {
+    /// Rate in bit/s.
+    pub rate_bps: u64,
+    /// The queue limit, where a discipline has no other.
+    pub limit: Amount,
+    /// Round-trip time of an empty link.
+    pub rtt: Nanos,
+    /// Whether the senders' own host shapes to the link's rate, so that TCP small queues hide
+    /// the queue from the discipline.
+    pub local_sender: bool,
+}
+
+/// The traffic beside which short transfers are measured, and these themselves.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The transfers.
+    pub transfers: Transfers,
+    /// Congestion controls, taken in turn by transfers and long flows.
+    pub tcp: Vec<Tcp>,
+    /// Long downloads.
+    pub downloads: u32,
+    /// Long uploads.
+    pub uploads: u32,
+    /// Whether voice, video, pings and a persistent connection run beside them.
+    pub interactive: bool,
+}
+
+/// Where transfers come from.
+#[derive(Clone, Debug)]
+pub enum Transfers {
+    /// Poisson arrivals with sizes by a law, at a load of the bottleneck.
+    Drawn {
+        /// The law of sizes.
+        law: SizeLaw,
+        /// Offered load, as a fraction of the link, headers included.
+        load: f64,
+    },
+    /// A given list, the same in every round.
+    Listed(TransferList),
+}
+
+/// How long and how often.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Timing {
+    /// Long flows run alone before the first transfer.
+    pub warm_up_ns: u64,
+    /// Transfers start.
+    pub arrivals_ns: u64,
+    /// Nothing starts any more; what is not complete at the end is counted as incomplete.
+    pub drain_ns: u64,
+    /// Rounds, each with every discipline once; for `until_precise` the least number.
+    pub rounds: u64,
+    /// Goes on until the intervals of the short transfers' ratios are within 5 %, but no further
+    /// than this many rounds.
+    pub until_precise: Option<u64>,
+    /// Disciplines that run at the same time, each in namespaces of its own.
+    pub jobs: usize,
+}
+
+/// What setting up and tearing down a block takes, about.
+const AROUND_BLOCK_NS: u64 = 700_000_000;
+/// A block longer than this has more rounds instead.
+const LONGEST_BLOCK_NS: u64 = 9_000_000_000;
+/// Transfers of a thousand packets cannot complete in less.
+const SHORTEST_BLOCK_NS: u64 = 2_000_000_000;
+
+impl Timing {
+    /// Splits `total_ns` between `schedulers` disciplines, `jobs` at a time, in rounds of short
+    /// blocks.
+    #[must_use]
+    pub fn within(total_ns: u64, schedulers: usize, jobs: usize) -> Self {
+        let each = total_ns / turns(schedulers, jobs);
+        let rounds = (each / LONGEST_BLOCK_NS).max(1);
+        let block = (each / rounds).saturating_sub(AROUND_BLOCK_NS).max(SHORTEST_BLOCK_NS);
+        let warm_up_ns = (block / 6).min(1_000_000_000);
+        let drain_ns = block / 5;
+        let arrivals_ns = block - warm_up_ns - drain_ns;
+        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None, jobs }
+    }
+
+    /// Rounds of long blocks until 5 % intervals are reached.
+    #[must_use]
+    pub const fn thorough(jobs: usize) -> Self {
+        Self {
+            warm_up_ns: 1_000_000_000,
+            arrivals_ns: 12_000_000_000,
+            drain_ns: 3_000_000_000,
+            rounds: 6,
+            until_precise: Some(200),
+            jobs,
+        }
+    }
+
+    /// The end of a block, from its start.
+    #[must_use]
+    pub const fn block_ns(&self) -> u64 {
+        self.warm_up_ns + self.arrivals_ns + self.drain_ns
+    }
+
+    /// About how long the whole takes.
+    #[must_use]
+    pub const fn total_ns(&self, schedulers: usize) -> u64 {
+        (self.block_ns() + AROUND_BLOCK_NS) * self.rounds * turns(schedulers, self.jobs)
+    }
+
+    /// How many disciplines a machine runs side by side without getting in each other's way: as many
+    /// as make 25 Mbit/s a processor, a small part of what it can carry.
+    #[must_use]
+    pub fn jobs_for(rate_bps: u64, schedulers: usize) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let carried = processors as u64 * PER_PROCESSOR_BPS / rate_bps.max(1);
+        (carried as usize).clamp(1, schedulers.max(1))
+    }
+}
+
+/// See [`Timing::jobs_for`].
+const PER_PROCESSOR_BPS: u64 = 25_000_000;
+
+/// How many blocks of a round come one after another.
+const fn turns(schedulers: usize, jobs: usize) -> u64 {
+    schedulers.div_ceil(if jobs == 0 { 1 } else { jobs }) as u64
+}
+
+/// The program that plays client and server.
+#[derive(Clone, Debug)]
+pub struct AgentProgram {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its arguments before the role.
+    pub arguments: Vec<String>,
+}
+
+/// IP and TCP headers with timestamps, beside the payload of a full packet.
+const HEADER_BYTES: u64 = 52;
+/// What of a full frame is payload, in parts per thousand: 1448 of 1514 bytes.
+const PAYLOAD_PER_MILLE: u64 = 956;
+
+impl Config {
+    /// The transfers of a round, from the start of its arrivals.
+    ///
+    /// # Errors
+    /// If the load or the size law does not give a list.
+    pub fn transfers(&self, round: u64) -> Result<TransferList, ConfigError> {
+        match &self.traffic.transfers {
+            Transfers::Listed(list) => Ok(list.clone()),
+            Transfers::Drawn { law, load } => {
+                let offered = Offered {
+                    load: *load,
+                    rate_bps: self.link.rate_bps / 1000 * PAYLOAD_PER_MILLE,
+                    duration_ns: self.timing.arrivals_ns,
+                };
+                let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round);
+                TransferList::generate(law, &offered, seed)
+                    .map_err(|error| ConfigError(error.to_string()))
+            }
+        }
+    }
+
+    /// Checks what the parts cannot check for themselves.
+    ///
+    /// # Errors
+    /// With the setting, what was found and what is accepted.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |text: String| Err(ConfigError(text));
+        if self.schedulers.is_empty() {
+            return refuse("no scheduler is named; at least one".into());
+        }
+        if self.link.rate_bps < 100_000 || self.link.rate_bps > 2_000_000_000 {
+            return refuse(format!(
+                "--rate {} is not accepted; the lab takes 100kbit to 2gbit",
+                sched::params::text::Rate(self.link.rate_bps)
+            ));
+        }
+        if self.traffic.tcp.is_empty() {
+            return refuse("no congestion control is named; cubic, reno or bbr".into());
+        }
+        for spec in &self.schedulers {
+            let needs = spec.info().needs;
+            let what = match (needs.flow_size, needs.offset) {
+                (true, _) => "the size of every flow before it ends",
+                (_, true) => "every packet's byte offset in its flow",
+                _ => continue,
+            };
+            return refuse(format!(
+                "{} cannot run on a live link: it needs {what}, which a link does not tell",
+                spec.info().name
+            ));
+        }
+        self.transfers(0).map(|_| ())
+    }
+}
+
+/// A setting was refused: one line with what was found and what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Payload of a full packet with TCP timestamps.
+pub const PAYLOAD_BYTES: u64 = 1500 - HEADER_BYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_minutes_of_five_schedulers_are_short_blocks_in_rounds() {
+        for (jobs, rounds) in [(1, 2), (2, 4), (5, 13)] {
+            let timing = Timing::within(120_000_000_000, 5, jobs);
+            assert_eq!(timing.rounds, rounds);
+            let total = timing.total_ns(5);
+            assert!((115_000_000_000..=125_000_000_000).contains(&total), "{total}");
+            assert!(timing.arrivals_ns > timing.drain_ns);
+        }
+    }
+
+    #[test]
+    fn too_little_time_still_makes_one_round() {
+        let timing = Timing::within(1, 5, 1);
+        assert_eq!(timing.rounds, 1);
+        assert_eq!(timing.block_ns(), SHORTEST_BLOCK_NS);
+    }
+}

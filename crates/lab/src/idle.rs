@@ -1,0 +1,83 @@
+//! How long a transfer takes on an idle link: what slowdown is measured against.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::block::{self, BlockError, empty_plan};
+use crate::config::{AgentProgram, Bottleneck, PAYLOAD_BYTES};
+use crate::traffic::{Tcp, Transfer};
+
+/// Completion times on the idle link, by size.
+#[derive(Clone, Debug, Default)]
+pub struct IdleTimes(Vec<(u64, u64)>);
+
+/// Sizes to measure, in packets, as far as the largest transfer of the workload goes.
+const PACKETS: [u64; 9] = [1, 3, 6, 12, 25, 60, 150, 400, 1000];
+
+impl IdleTimes {
+    /// Measures single transfers one after another, up to `largest` bytes, through a FIFO.
+    ///
+    /// # Errors
+    /// As [`block::run`].
+    pub fn measure(
+        largest: u64,
+        tcp: Tcp,
+        link: &Bottleneck,
+        program: &AgentProgram,
+        stop: &AtomicBool,
+    ) -> Result<Self, BlockError> {
+        let mut plan = empty_plan();
+        let mut at = 0;
+        for (id, packets) in (0..).zip(PACKETS) {
+            let size_bytes = packets * PAYLOAD_BYTES;
+            plan.transfers.push(Transfer { id, start_ns: at, size_bytes, tcp });
+            at += generous_time(size_bytes, link);
+            if size_bytes >= largest {
+                break;
+            }
+        }
+        plan.arrivals_end_ns = at;
+        plan.drain_end_ns = at;
+        let fifo = sched::Spec::named("fifo").expect("the baseline is in the registry");
+        let outcome = block::run(plan.clone(), &fifo, 0, link, program, stop)?;
+        let times = plan.transfers.iter().zip(&outcome.client.transfers);
+        let times = times.filter_map(|(t, seen)| Some((t.size_bytes, seen.completion_ns()?)));
+        Ok(Self(times.collect()))
+    }
+
+    /// The time of a transfer of `size` bytes: linear between measured sizes, and on along the
+    /// last stretch beyond them. `None` where too little was measured.
+    #[must_use]
+    pub fn of(&self, size: u64) -> Option<u64> {
+        let after = self.0.iter().position(|(bytes, _)| *bytes >= size).unwrap_or(self.0.len());
+        if after == 0 {
+            return self.0.first().map(|(_, time)| *time);
+        }
+        let right = after.min(self.0.len() - 1);
+        let (left_size, left) = *self.0.get(right.checked_sub(1)?)?;
+        let (right_size, right) = self.0[right];
+        let per_byte = (right as f64 - left as f64) / (right_size - left_size) as f64;
+        Some((left as f64 + per_byte * (size - left_size) as f64) as u64)
+    }
+}
+
+/// Twice the time at full rate and twenty round trips.
+fn generous_time(size_bytes: u64, link: &Bottleneck) -> u64 {
+    let sending = size_bytes as f64 * 8e9 / link.rate_bps as f64;
+    (2.0 * sending) as u64 + 20 * link.rtt.0.max(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_linear_between_and_beyond_what_was_measured() {
+        let idle = IdleTimes(vec![(1000, 40), (2000, 60), (4000, 160)]);
+        assert_eq!(idle.of(500), Some(40));
+        assert_eq!(idle.of(1000), Some(40));
+        assert_eq!(idle.of(1500), Some(50));
+        assert_eq!(idle.of(3000), Some(110));
+        assert_eq!(idle.of(6000), Some(260));
+        assert_eq!(IdleTimes::default().of(10), None);
+    }
+}

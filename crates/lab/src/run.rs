@@ -1,0 +1,272 @@
+//! The whole experiment: rounds of blocks in interleaved order.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use measure::Key;
+use sched::Spec;
+
+use crate::block::{self, BlockError, Outcome};
+use crate::config::Config;
+use crate::idle::IdleTimes;
+use crate::rows::{Rows, Source};
+use crate::summary::Summary;
+use crate::traffic::{Plan, monotonic_ns};
+use crate::{config, plan};
+
+/// What the caller is told while the lab runs.
+#[derive(Clone, Debug)]
+pub enum Progress<'a> {
+    /// Times on the idle link are being measured.
+    Idle,
+    /// A block begins.
+    Block {
+        /// Its number, from 0.
+        number: u64,
+        /// Blocks expected in all.
+        of: u64,
+        /// The discipline.
+        scheduler: &'a str,
+    },
+    /// A block does not count and is repeated.
+    Void {
+        /// The discipline.
+        scheduler: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A block is over; here are its rows, void or not.
+    Done(&'a Rows),
+}
+
+/// How a lab ended. What was measured until then is in `blocks` in any case.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Blocks that count, of complete rounds only: every discipline on the same traffic.
+    pub blocks: Vec<Rows>,
+    /// Blocks that were void and repeated.
+    pub void: u64,
+    /// Why the lab ended before its time.
+    pub ended_early: Option<String>,
+}
+
+/// How often a block is tried before the machine counts as too busy.
+const TRIES: u32 = 3;
+/// A block is void if the pacer gave up more of its sending time than this fraction...
+const MOST_TIME_LOST: f64 = 0.01;
+/// ... or the engine lost more of the packets than this before they reached the queue ...
+const MOST_PACKETS_LOST: f64 = 0.001;
+/// ... or woke up later than this, or client or server did so.
+const MOST_LATE_NS: u64 = 50_000_000;
+
+/// Runs the experiment.
+///
+/// # Errors
+/// With the setting that cannot be run. What goes wrong later ends the lab early: see
+/// [`Finished::ended_early`].
+pub fn run(
+    config: &Config,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Finished, config::ConfigError> {
+    config.check()?;
+    let mut finished = Finished::default();
+    if let Err(error) =
+        (Rounds { config, stop, progress, start_ns: monotonic_ns(), number: 0, done: 0 })
+            .run_into(&mut finished)
+    {
+        let interrupted = error.is_interrupt();
+        finished.ended_early =
+            Some(if interrupted { "interrupted".to_owned() } else { error.to_string() });
+    }
+    Ok(finished)
+}
+
+struct Rounds<'a, 'p> {
+    config: &'a Config,
+    stop: &'a AtomicBool,
+    progress: &'p mut dyn FnMut(Progress<'_>),
+    start_ns: u64,
+    /// The next block's number.
+    number: u64,
+    /// Blocks that count, so far.
+    done: u64,
+}
+
+impl Rounds<'_, '_> {
+    fn run_into(&mut self, finished: &mut Finished) -> Result<(), BlockError> {
+        let config = self.config;
+        let idle = if config.idle_times { self.idle_times()? } else { IdleTimes::default() };
+        let most = config.timing.until_precise.unwrap_or(config.timing.rounds);
+        for round in 0..most {
+            let list = config.transfers(round).map_err(|e| BlockError::Engine(e.to_string()))?;
+            let plan = plan::of_round(config, &list);
+            let blocks = self.round(round, &plan, &idle, &mut finished.void)?;
+            finished.blocks.extend(blocks);
+            let enough = round + 1 >= config.timing.rounds;
+            if enough && Summary::of(config, &finished.blocks).is_precise() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn idle_times(&mut self) -> Result<IdleTimes, BlockError> {
+        let config = self.config;
+        (self.progress)(Progress::Idle);
+        let list = config.transfers(0).map_err(|e| BlockError::Engine(e.to_string()))?;
+        let largest = list.transfers().iter().map(|t| t.size_bytes).max().unwrap_or(0);
+        let tcp = config.traffic.tcp[0];
+        IdleTimes::measure(largest, tcp, &config.link, &config.agent, self.stop)
+    }
+
+    /// Every discipline once on the same plan, `jobs` of them side by side.
+    fn round(
+        &mut self,
+        round: u64,
+        plan: &Plan,
+        idle: &IdleTimes,
+        void: &mut u64,
+    ) -> Result<Vec<Rows>, BlockError> {
+        let count = self.config.schedulers.len();
+        // Rotated, so that no discipline is always first or always after the same one.
+        let order = (0..count).map(|index| (index + round as usize) % count);
+        let mut pending: Vec<&Spec> = order.map(|at| &self.config.schedulers[at]).collect();
+        let mut whole = Vec::new();
+        for try_number in 1..=TRIES {
+            let mut again = Vec::new();
+            for specs in pending.chunks(self.config.timing.jobs) {
+                let (start_ns, outcomes) = self.side_by_side(specs, round, plan);
+                for (spec, outcome) in specs.iter().zip(outcomes) {
+                    let outcome = match outcome {
+                        Ok(outcome) => outcome,
+                        Err(BlockError::Agent(error))
+                            if !error.is_interrupt() && try_number < TRIES =>
+                        {
+                            self.say_void(spec, &error.to_string(), void);
+                            again.push(*spec);
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    let reason = too_late(&outcome);
+                    let rows = self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
+                    (self.progress)(Progress::Done(&rows));
+                    match reason {
+                        None => whole.push(Rows { samples: Vec::new(), ..rows }),
+                        Some(reason) => {
+                            self.say_void(spec, &reason, void);
+                            again.push(*spec);
+                        }
+                    }
+                }
+            }
+            if again.is_empty() {
+                return Ok(whole);
+            }
+            pending = again;
+        }
+        Err(BlockError::Engine(format!(
+            "the machine is too busy: {TRIES} blocks of {} in a row were late; free a processor, \
+             or lower --rate or --jobs",
+            pending[0]
+        )))
+    }
+
+    /// Runs one block of each discipline at the same time. Returns also when that was.
+    fn side_by_side(
+        &mut self,
+        specs: &[&Spec],
+        round: u64,
+        plan: &Plan,
+    ) -> (u64, Vec<Result<Outcome, BlockError>>) {
+        let config = self.config;
+        let of = config.timing.rounds * config.schedulers.len() as u64;
+        for (spec, index) in specs.iter().zip(0..) {
+            let number = self.done + index;
+            let scheduler = &spec.to_string();
+            (self.progress)(Progress::Block { number, of: of.max(number + 1), scheduler });
+        }
+        let start_ns = monotonic_ns() - self.start_ns;
+        let stop = self.stop;
+        let outcomes = thread::scope(|scope| {
+            let running: Vec<_> = specs
+                .iter()
+                .map(|spec| {
+                    let seed = seed_of(config.seed, round, &spec.to_string());
+                    scope.spawn(move || {
+                        block::run(plan.clone(), spec, seed, &config.link, &config.agent, stop)
+                    })
+                })
+                .collect();
+            let joined = running
+                .into_iter()
+                .map(|block| block.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            joined.collect()
+        });
+        (start_ns, outcomes)
+    }
+
+    fn say_void(&mut self, spec: &Spec, reason: &str, void: &mut u64) {
+        *void += 1;
+        (self.progress)(Progress::Void { scheduler: &spec.to_string(), reason });
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn rows(
+        &mut self,
+        spec: &Spec,
+        round: u64,
+        plan: &Plan,
+        outcome: &Outcome,
+        idle: &IdleTimes,
+        start_ns: u64,
+        void_reason: &Option<String>,
+    ) -> Rows {
+        let config = self.config;
+        let key = Key {
+            run: "lab".into(),
+            scheduler: spec.to_string().as_str().into(),
+            seed: config.seed,
+            round,
+            block: self.number,
+        };
+        self.number += 1;
+        self.done += u64::from(void_reason.is_none());
+        let (rate_bps, warm_up_ns) = (config.link.rate_bps, config.timing.warm_up_ns);
+        let mut rows = Source { key, plan, outcome, idle, rate_bps, warm_up_ns }.rows();
+        rows.block.start_ns = start_ns;
+        rows.block.void = void_reason.is_some();
+        rows.block.void_reason = void_reason.as_deref().map(Into::into);
+        rows
+    }
+}
+
+/// The reason why a block does not count, if there is one.
+fn too_late(outcome: &Outcome) -> Option<String> {
+    for direction in [&outcome.engine.right_to_left, &outcome.engine.left_to_right] {
+        let punctuality = &direction.punctuality;
+        let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
+        if lost > MOST_TIME_LOST {
+            return Some(format!("the pacer gave up {:.1} % of its time", lost * 100.0));
+        }
+        if punctuality.max_late_ns > MOST_LATE_NS {
+            return Some(format!("the pacer woke {} ms late", punctuality.max_late_ns / 1_000_000));
+        }
+        let lost = direction.lost_in_kernel;
+        if lost as f64 > MOST_PACKETS_LOST * direction.received.packets as f64 {
+            return Some(format!("the engine was too late for {lost} packets"));
+        }
+    }
+    let late = outcome.client.worst_late_ns.max(outcome.server.worst_late_ns);
+    (late > MOST_LATE_NS).then(|| format!("client or server was {} ms late", late / 1_000_000))
+}
+
+/// A seed for the discipline's own choices, different in every block.
+fn seed_of(seed: u64, round: u64, scheduler: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, round, scheduler).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,98 @@
+//! Time since the plan's epoch, and waking up on time.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Duration;
+
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{
+    ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
+};
+use nix::time::{ClockId, clock_gettime};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::Instant;
+
+use super::error::Error;
+
+/// `CLOCK_MONOTONIC` in nanoseconds; an epoch is chosen on it.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    // It cannot fail: Linux always has this clock.
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds since an epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    epoch_ns: u64,
+}
+
+impl Clock {
+    pub(crate) fn new(epoch_ns: u64) -> Self {
+        Self { epoch_ns }
+    }
+
+    /// The clock of a run that is about to begin.
+    pub(crate) fn starting(epoch_ns: u64) -> Result<Self, Error> {
+        match monotonic_ns().checked_sub(epoch_ns) {
+            Some(late_ns) => Err(Error::Late(late_ns / 1000)),
+            None => Ok(Self::new(epoch_ns)),
+        }
+    }
+
+    /// Nanoseconds since the epoch; 0 before it.
+    pub(crate) fn now(self) -> u64 {
+        monotonic_ns().saturating_sub(self.epoch_ns)
+    }
+
+    /// A time since the epoch for tokio's timers (1 ms fine: for deadlines only).
+    pub(crate) fn deadline(self, at_ns: u64) -> Instant {
+        let left = self.epoch_ns.saturating_add(at_ns).saturating_sub(monotonic_ns());
+        Instant::now() + Duration::from_nanos(left)
+    }
+}
+
+/// A timer that wakes as precisely as the kernel can, against absolute times: no drift.
+///
+/// Tokio's own timers round up to the next millisecond.
+pub(crate) struct Alarm {
+    clock: Clock,
+    timer: AsyncFd<Timer>,
+}
+
+struct Timer(TimerFd);
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Alarm {
+    pub(crate) fn new(clock: Clock) -> io::Result<Self> {
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, flags)?;
+        // SAFETY: `Timer` owns its descriptor and keeps the same one until it is dropped.
+        let timer = unsafe { AsyncFd::register_with_interest(Timer(timer), Interest::READABLE)? };
+        Ok(Self { clock, timer })
+    }
+
+    /// Returns at `at_ns` since the epoch, or at once if that has passed. Cancel-safe.
+    pub(crate) async fn wait_until(&mut self, at_ns: u64) -> io::Result<()> {
+        let at_ns = self.clock.epoch_ns.saturating_add(at_ns);
+        while monotonic_ns() < at_ns {
+            let at = Duration::from_nanos(at_ns);
+            // Setting the timer also takes back an expiry nobody has read.
+            self.timer.get_ref().0.set(
+                Expiration::OneShot(TimeSpec::from_duration(at)),
+                TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+            )?;
+            let mut expired = self.timer.readable().await?;
+            // Readiness left over from a cancelled wait is cleared by the read that would block.
+            let _ = expired.try_io(|timer| timer.get_ref().0.wait().map_err(io::Error::from));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,464 @@
+//! What is to be sent when: the plan both roles follow.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::Hash;
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::wire;
+
+/// All traffic of one run; both roles get the same one.
+///
+/// Times are nanoseconds since the epoch. A plan is built field by field from
+/// [`Plan::new`]; the roles check it before they begin.
+///
+/// ```
+/// use lab::traffic::{Cbr, Pings, Plan, Stream, Tcp, Transfer, monotonic_ns};
+///
+/// const MS: u64 = 1_000_000;
+/// let mut plan = Plan::new("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
+/// plan.epoch_ns = monotonic_ns() + 300 * MS; // both sides must be ready by then
+/// plan.arrivals_end_ns = 10_000 * MS;
+/// plan.drain_end_ns = 15_000 * MS;
+/// plan.transfers.push(Transfer { id: 1, start_ns: 0, size_bytes: 20_000, tcp: Tcp::Cubic });
+/// plan.downloads.push(Stream { id: 1, tcp: Tcp::Bbr, start_ns: 0, stop_ns: 10_000 * MS });
+/// plan.cbr.push(Cbr {
+///     name: "voice".into(),
+///     rate_bps: 64_000,
+///     packet_bytes: 200,
+///     start_ns: 5 * MS,
+///     stop_ns: 10_000 * MS,
+/// });
+/// plan.pings.push(Pings {
+///     id: 1,
+///     packet_bytes: 64,
+///     period_ns: 50 * MS,
+///     start_ns: 10 * MS,
+///     stop_ns: 10_000 * MS,
+/// });
+/// plan.check().unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The server's address.
+    pub server: IpAddr,
+    /// The client's address, of the same family.
+    pub client: IpAddr,
+    /// The server's port for TCP and UDP. CBR stream *i* goes to the client's UDP port
+    /// `port + 1 + i`, so all of them should lie below the ephemeral ports (32768).
+    pub port: u16,
+    /// `CLOCK_MONOTONIC` at time 0 of the plan (see [`monotonic_ns`](super::monotonic_ns)).
+    pub epoch_ns: u64,
+    /// From here on no transfer starts.
+    pub arrivals_end_ns: u64,
+    /// The hard stop: what is not finished by then is incomplete.
+    pub drain_end_ns: u64,
+    /// How long after its last packet was due a CBR or ping socket waits for packets that are
+    /// still missing, before the hard stop; more than the queue can hold.
+    pub datagram_wait_ns: u64,
+    /// Time resolution of [`Series`](super::Series).
+    pub sample_ns: u64,
+    /// Transfers from server to client, each on a TCP connection of its own.
+    pub transfers: Vec<Transfer>,
+    /// Long downloads.
+    pub downloads: Vec<Stream>,
+    /// Long uploads.
+    pub uploads: Vec<Stream>,
+    /// Requests on persistent connections.
+    pub sessions: Vec<Session>,
+    /// Constant bit rate UDP from server to client.
+    pub cbr: Vec<Cbr>,
+    /// Small UDP requests from the client, answered by the server.
+    pub pings: Vec<Pings>,
+}
+
+/// The congestion control of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tcp {
+    /// CUBIC (RFC 9438), Linux's default.
+    #[default]
+    Cubic,
+    /// NewReno (RFC 6582).
+    Reno,
+    /// BBR as in the kernel.
+    Bbr,
+}
+
+impl Tcp {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cubic, Self::Reno, Self::Bbr];
+
+    /// The kernel's name for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+impl fmt::Display for Tcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One transfer: the client connects, asks for `size_bytes` and gets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Its name in the reports, unique among transfers.
+    pub id: u32,
+    /// When the client connects.
+    pub start_ns: u64,
+    /// Bytes of payload.
+    pub size_bytes: u64,
+    /// The server's congestion control.
+    pub tcp: Tcp,
+}
+
+/// A TCP connection that sends as much as it can from `start_ns` to `stop_ns`.
+///
+/// At `stop_ns` it is reset, so that a full send buffer does not go on filling the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Its name in the reports, unique among streams of its direction.
+    pub id: u32,
+    /// The sender's congestion control.
+    pub tcp: Tcp,
+    /// When the client connects.
+    pub start_ns: u64,
+    /// When the client ends it.
+    pub stop_ns: u64,
+}
+
+/// A persistent connection on which the client asks for `size_bytes` every `period_ns`.
+///
+/// A request is sent when it is due, also while earlier answers are outstanding: a slow answer
+/// does not thin out the requests behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its name in the reports, unique among sessions.
+    pub id: u32,
+    /// The server's congestion control.
+    pub tcp: Tcp,
+    /// When the client connects; the first request is due at once.
+    pub start_ns: u64,
+    /// From here on no request is sent.
+    pub stop_ns: u64,
+    /// Time from request to request.
+    pub period_ns: u64,
+    /// Bytes of each answer.
+    pub size_bytes: u64,
+}
+
+impl Session {
+    /// When request `index` (from 0) is due, if it is before `stop_ns`.
+    #[must_use]
+    pub fn due_ns(&self, index: usize) -> Option<u64> {
+        let after = (index as u64).saturating_mul(self.period_ns);
+        Some(self.start_ns.saturating_add(after)).filter(|due| *due < self.stop_ns)
+    }
+}
+
+/// A constant bit rate UDP stream from server to client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cbr {
+    /// Its name in the reports, unique among CBR streams.
+    pub name: String,
+    /// Rate in bit/s, IP and UDP headers included.
+    pub rate_bps: u64,
+    /// Size of each IP packet, headers included.
+    pub packet_bytes: u16,
+    /// When the first packet is due.
+    pub start_ns: u64,
+    /// From here on no packet is due.
+    pub stop_ns: u64,
+}
+
+impl Cbr {
+    /// When packet `seq` (from 0) is due.
+    #[must_use]
+    pub fn due_ns(&self, seq: u32) -> u64 {
+        let bits = u128::from(seq) * u128::from(self.packet_bytes) * 8;
+        let after = bits * 1_000_000_000 / u128::from(self.rate_bps.max(1));
+        self.start_ns.saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
+    }
+
+    /// Packets due before `stop_ns`.
+    #[must_use]
+    pub fn packets(&self) -> u32 {
+        let span = u128::from(self.stop_ns.saturating_sub(self.start_ns));
+        let packet = u128::from(self.packet_bytes.max(1)) * 8 * 1_000_000_000;
+        let whole = (span * u128::from(self.rate_bps)).div_ceil(packet);
+        u32::try_from(whole).unwrap_or(u32::MAX)
+    }
+}
+
+/// Small UDP requests, each answered by one packet of the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pings {
+    /// Its name in the reports, unique among pings.
+    pub id: u32,
+    /// Size of each IP packet, headers included.
+    pub packet_bytes: u16,
+    /// Time from request to request.
+    pub period_ns: u64,
+    /// When the first request is due.
+    pub start_ns: u64,
+    /// From here on no request is due.
+    pub stop_ns: u64,
+}
+
+impl Pings {
+    /// When request `seq` (from 0) is due.
+    #[must_use]
+    pub fn due_ns(&self, seq: u32) -> u64 {
+        self.start_ns.saturating_add(u64::from(seq).saturating_mul(self.period_ns))
+    }
+
+    /// Requests due before `stop_ns`.
+    #[must_use]
+    pub fn requests(&self) -> u32 {
+        let span = self.stop_ns.saturating_sub(self.start_ns);
+        u32::try_from(span.div_ceil(self.period_ns.max(1))).unwrap_or(u32::MAX)
+    }
+}
+
+/// More datagrams than this in one stream are refused: each has a row in a report.
+const MOST_DATAGRAMS: u32 = 10_000_000;
+
+impl Plan {
+    /// A plan without traffic between two addresses: port 5000, samples every 100 ms.
+    #[must_use]
+    pub fn new(server: IpAddr, client: IpAddr) -> Self {
+        Self {
+            server,
+            client,
+            port: 5000,
+            epoch_ns: 0,
+            arrivals_end_ns: 0,
+            drain_end_ns: 0,
+            datagram_wait_ns: 1_000_000_000,
+            sample_ns: 100_000_000,
+            transfers: Vec::new(),
+            downloads: Vec::new(),
+            uploads: Vec::new(),
+            sessions: Vec::new(),
+            cbr: Vec::new(),
+            pings: Vec::new(),
+        }
+    }
+
+    /// Where the server listens, on TCP and UDP.
+    #[must_use]
+    pub fn server_address(&self) -> SocketAddr {
+        SocketAddr::new(self.server, self.port)
+    }
+
+    /// Where the client receives CBR stream `index`.
+    #[must_use]
+    pub fn cbr_address(&self, index: usize) -> SocketAddr {
+        let offset = u16::try_from(index).unwrap_or(u16::MAX);
+        SocketAddr::new(self.client, self.port.saturating_add(1).saturating_add(offset))
+    }
+
+    /// When the last datagram that is still missing is given up.
+    pub(crate) fn give_up_ns(&self, stop_ns: u64) -> u64 {
+        stop_ns.saturating_add(self.datagram_wait_ns).min(self.drain_end_ns)
+    }
+
+    /// Checks the plan.
+    ///
+    /// # Errors
+    /// With the first thing that contradicts another, and what would be accepted.
+    pub fn check(&self) -> Result<(), Error> {
+        self.check_frame()?;
+        unique("transfers", self.transfers.iter().map(|t| t.id))?;
+        for t in &self.transfers {
+            let what = || format!("transfer {}", t.id);
+            require(t.size_bytes > 0, || format!("{}: size_bytes is 0; at least 1", what()))?;
+            require(t.start_ns < self.arrivals_end_ns, || {
+                format!("{}: start_ns {} is not before arrivals_end_ns", what(), t.start_ns)
+            })?;
+        }
+        for (kind, streams) in [("download", &self.downloads), ("upload", &self.uploads)] {
+            unique(kind, streams.iter().map(|s| s.id))?;
+            for s in streams {
+                self.check_span(&format!("{kind} {}", s.id), s.start_ns, s.stop_ns)?;
+            }
+        }
+        unique("sessions", self.sessions.iter().map(|s| s.id))?;
+        for s in &self.sessions {
+            let what = format!("session {}", s.id);
+            self.check_span(&what, s.start_ns, s.stop_ns)?;
+            require(s.size_bytes > 0, || format!("{what}: size_bytes is 0; at least 1"))?;
+            require(s.period_ns > 0, || format!("{what}: period_ns is 0; at least 1"))?;
+        }
+        unique("cbr", self.cbr.iter().map(|c| c.name.as_str()))?;
+        for c in &self.cbr {
+            let what = format!("cbr {}", c.name);
+            self.check_span(&what, c.start_ns, c.stop_ns)?;
+            require(c.rate_bps > 0, || format!("{what}: rate_bps is 0; at least 1"))?;
+            self.check_datagrams(&what, c.packet_bytes, c.packets())?;
+        }
+        unique("pings", self.pings.iter().map(|p| p.id))?;
+        for p in &self.pings {
+            let what = format!("pings {}", p.id);
+            self.check_span(&what, p.start_ns, p.stop_ns)?;
+            require(p.period_ns > 0, || format!("{what}: period_ns is 0; at least 1"))?;
+            self.check_datagrams(&what, p.packet_bytes, p.requests())?;
+        }
+        Ok(())
+    }
+
+    fn check_frame(&self) -> Result<(), Error> {
+        require(self.server.is_ipv4() == self.client.is_ipv4(), || {
+            format!("server {} and client {} differ in family", self.server, self.client)
+        })?;
+        let last_port = usize::from(self.port) + self.cbr.len();
+        require(self.port > 0 && last_port <= 65535, || {
+            format!("port {} with {} cbr streams; 1 to 65535", self.port, self.cbr.len())
+        })?;
+        require(self.sample_ns > 0, || "sample_ns is 0; at least 1".into())?;
+        require(self.arrivals_end_ns <= self.drain_end_ns, || {
+            let (end, drain) = (self.arrivals_end_ns, self.drain_end_ns);
+            format!("arrivals_end_ns {end} is after drain_end_ns {drain}")
+        })
+    }
+
+    fn check_span(&self, what: &str, start_ns: u64, stop_ns: u64) -> Result<(), Error> {
+        require(start_ns < stop_ns && stop_ns <= self.drain_end_ns, || {
+            let drain = self.drain_end_ns;
+            format!("{what}: start_ns {start_ns}, stop_ns {stop_ns}; start < stop <= {drain}")
+        })
+    }
+
+    fn check_datagrams(&self, what: &str, bytes: u16, count: u32) -> Result<(), Error> {
+        let least = wire::headers(self.server) + wire::DATAGRAM;
+        require(usize::from(bytes) >= least, || {
+            format!("{what}: packet_bytes is {bytes}; {least} to 65535")
+        })?;
+        require(count <= MOST_DATAGRAMS, || {
+            format!("{what}: {count} packets; at most {MOST_DATAGRAMS}")
+        })
+    }
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Plan(otherwise())) }
+}
+
+fn unique<T: Eq + Hash + fmt::Display + Copy>(
+    kind: &str,
+    ids: impl Iterator<Item = T>,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    for id in ids {
+        require(seen.insert(id), || format!("{kind}: '{id}' occurs twice"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A plan with one of everything.
+    fn plan() -> Plan {
+        let mut plan = Plan::new("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
+        (plan.arrivals_end_ns, plan.drain_end_ns) = (SECOND, 2 * SECOND);
+        let (id, tcp, start_ns, stop_ns) = (1, Tcp::Bbr, 0, SECOND);
+        plan.transfers.push(Transfer { id, start_ns, size_bytes: 1, tcp });
+        plan.downloads.push(Stream { id, tcp, start_ns, stop_ns });
+        plan.uploads.push(Stream { id, tcp, start_ns, stop_ns });
+        plan.sessions.push(Session {
+            id,
+            tcp,
+            start_ns,
+            stop_ns,
+            period_ns: SECOND,
+            size_bytes: 1,
+        });
+        let name = "voice".to_string();
+        plan.cbr.push(Cbr { name, rate_bps: 64_000, packet_bytes: 200, start_ns, stop_ns });
+        plan.pings.push(Pings { id, packet_bytes: 64, period_ns: SECOND, start_ns, stop_ns });
+        plan
+    }
+
+    #[test]
+    fn a_plan_survives_json_on_one_line() {
+        let line = serde_json::to_string(&plan()).unwrap();
+        assert!(!line.contains('\n') && line.contains("\"tcp\":\"bbr\""), "{line}");
+        assert_eq!(serde_json::from_str::<Plan>(&line).unwrap(), plan());
+        let unknown = line.replacen("\"port\"", "\"prot\"", 1);
+        assert!(serde_json::from_str::<Plan>(&unknown).is_err());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_with_what_is_accepted() {
+        plan().check().unwrap();
+        type Change = fn(&mut Plan);
+        let cases: &[(Change, &str)] = &[
+            (|p| p.client = "::1".parse().unwrap(), "differ in family"),
+            (|p| p.port = 0, "port 0 with 1 cbr streams; 1 to 65535"),
+            (|p| p.port = 65535, "port 65535 with 1 cbr streams; 1 to 65535"),
+            (|p| p.sample_ns = 0, "sample_ns is 0; at least 1"),
+            (|p| p.drain_end_ns = SECOND - 1, "arrivals_end_ns 1000000000 is after"),
+            (|p| p.transfers[0].size_bytes = 0, "transfer 1: size_bytes is 0; at least 1"),
+            (|p| p.transfers[0].start_ns = SECOND, "is not before arrivals_end_ns"),
+            (|p| p.transfers.push(p.transfers[0]), "transfers: '1' occurs twice"),
+            (|p| p.downloads[0].stop_ns = 0, "download 1: start_ns 0, stop_ns 0; start < stop"),
+            (|p| p.uploads[0].stop_ns = 3 * SECOND, "upload 1: start_ns 0, stop_ns 3000000000"),
+            (|p| p.sessions[0].period_ns = 0, "session 1: period_ns is 0"),
+            (|p| p.sessions[0].size_bytes = 0, "session 1: size_bytes is 0"),
+            (|p| p.cbr[0].rate_bps = 0, "cbr voice: rate_bps is 0"),
+            (|p| p.cbr[0].packet_bytes = 55, "cbr voice: packet_bytes is 55; 56 to 65535"),
+            (|p| p.cbr[0].rate_bps = u64::MAX, "packets; at most 10000000"),
+            (|p| p.cbr.push(p.cbr[0].clone()), "cbr: 'voice' occurs twice"),
+            (|p| p.pings[0].packet_bytes = 0, "pings 1: packet_bytes is 0; 56 to 65535"),
+            (|p| p.pings[0].period_ns = 0, "pings 1: period_ns is 0"),
+            (|p| p.pings[0].period_ns = 1, "pings 1: 1000000000 packets; at most"),
+        ];
+        for (change, expected) in cases {
+            let mut plan = plan();
+            change(&mut plan);
+            let error = plan.check().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error} (not: {expected})");
+        }
+    }
+
+    #[test]
+    fn schedules_are_exact_and_do_not_drift() {
+        let mut cbr = plan().cbr.remove(0);
+        assert_eq!((cbr.packets(), cbr.due_ns(1), cbr.due_ns(39)), (40, 25_000_000, 975_000_000));
+        // 3 kbit/s of 200 bytes: every 533.3 ms, and the thirds add up.
+        (cbr.rate_bps, cbr.start_ns) = (3_000, 5);
+        assert_eq!(
+            [0, 1, 2, 3].map(|seq| cbr.due_ns(seq)),
+            [5, 533_333_338, 1_066_666_671, 1_600_000_005]
+        );
+        cbr.stop_ns = 1_600_000_005;
+        assert_eq!(cbr.packets(), 3);
+        cbr.stop_ns += 1;
+        assert_eq!(cbr.packets(), 4);
+
+        let mut pings = plan().pings.remove(0);
+        (pings.period_ns, pings.stop_ns) = (300, 901);
+        assert_eq!((pings.requests(), pings.due_ns(3)), (4, 900));
+        pings.stop_ns = 900;
+        assert_eq!(pings.requests(), 3);
+
+        let mut session = plan().sessions.remove(0);
+        (session.period_ns, session.stop_ns) = (300, 900);
+        assert_eq!((session.due_ns(2), session.due_ns(3)), (Some(600), None));
+    }
+}

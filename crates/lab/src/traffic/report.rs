@@ -1,0 +1,478 @@
+//! What the two roles saw: raw rows, nanoseconds since the epoch.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Tcp;
+use super::tcp_info::TcpInfo;
+
+/// How often what went wrong, by [`Cause`] in words.
+pub type Failures = BTreeMap<String, u64>;
+
+/// What the client measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientReport {
+    /// One row per transfer of the plan, in the plan's order.
+    pub transfers: Vec<TransferRow>,
+    /// One row per download.
+    pub downloads: Vec<DownloadRow>,
+    /// One row per upload: the sender's side; what arrived is in the server's report.
+    pub uploads: Vec<UploadRow>,
+    /// One row per session.
+    pub sessions: Vec<SessionRow>,
+    /// One row per CBR stream: what arrived. See [`cbr_packets`].
+    pub cbr: Vec<CbrReceived>,
+    /// One row per ping stream.
+    pub pings: Vec<PingsRow>,
+    /// Connections that did not end as planned, by cause.
+    pub failures: Failures,
+    /// How late the client began what was due, at worst: its own lag, not the network's.
+    pub worst_late_ns: u64,
+}
+
+/// A connection, as the client opened it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The 5-tuple in the direction of the data, `server:port > client:port tcp`, of an upload
+    /// `client:port > server:port tcp`; none if the connection never had a port.
+    pub flow: Option<String>,
+    /// When the plan has it start.
+    pub due_ns: u64,
+    /// Just before `connect()`: where the clock of a completion time starts.
+    pub start_ns: u64,
+    /// When the connection stood.
+    pub connected_ns: Option<u64>,
+}
+
+impl Link {
+    fn due(due_ns: u64) -> Self {
+        Self { due_ns, ..Self::default() }
+    }
+
+    /// How late the client began it: its own lag, not the network's.
+    #[must_use]
+    pub fn late_ns(&self) -> u64 {
+        self.start_ns.saturating_sub(self.due_ns)
+    }
+}
+
+/// One transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransferRow {
+    /// The transfer.
+    pub id: u32,
+    /// Its connection.
+    pub link: Link,
+    /// When the first bytes were read.
+    pub first_byte_ns: Option<u64>,
+    /// When the last byte was read; none if the transfer is incomplete.
+    pub end_ns: Option<u64>,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Why it is incomplete.
+    pub failure: Option<Cause>,
+}
+
+impl TransferRow {
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        let link = Link::due(due_ns);
+        Self { id, link, first_byte_ns: None, end_ns: None, bytes: 0, failure: None }
+    }
+
+    /// From `connect()` to the last byte; none if it is incomplete.
+    #[must_use]
+    pub fn completion_ns(&self) -> Option<u64> {
+        self.end_ns.map(|end| end.saturating_sub(self.link.start_ns))
+    }
+}
+
+/// One long download, as its receiver saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DownloadRow {
+    /// The download.
+    pub id: u32,
+    /// Its connection.
+    pub link: Link,
+    /// Bytes received over time.
+    pub received: Series,
+    /// Why it ended before its time.
+    pub failure: Option<Cause>,
+}
+
+impl DownloadRow {
+    pub(crate) fn new(id: u32, due_ns: u64, sample_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), received: Series::new(sample_ns), failure: None }
+    }
+}
+
+/// One long upload, as its sender saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UploadRow {
+    /// The upload.
+    pub id: u32,
+    /// Its connection.
+    pub link: Link,
+    /// The congestion control it was sent with, as the kernel had it at the end.
+    pub tcp: Tcp,
+    /// The sender's TCP at its end.
+    pub info: Option<TcpInfo>,
+    /// Why it ended before its time.
+    pub failure: Option<Cause>,
+}
+
+impl UploadRow {
+    pub(crate) fn new(id: u32, due_ns: u64, tcp: Tcp) -> Self {
+        Self { id, link: Link::due(due_ns), tcp, info: None, failure: None }
+    }
+}
+
+/// One session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// The session.
+    pub id: u32,
+    /// Its connection.
+    pub link: Link,
+    /// One row per request that was sent.
+    pub answers: Vec<Answer>,
+    /// Why it ended before all answers were in.
+    pub failure: Option<Cause>,
+}
+
+impl SessionRow {
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), answers: Vec::new(), failure: None }
+    }
+}
+
+/// One request of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// When the request was due.
+    pub due_ns: u64,
+    /// When it was handed to the kernel. Later than due only if the connection or the client
+    /// was; a response time that hides nothing counts from `due_ns`.
+    pub sent_ns: u64,
+    /// When the answer's first byte was read.
+    pub first_byte_ns: Option<u64>,
+    /// When its last byte was read.
+    pub end_ns: Option<u64>,
+}
+
+/// What arrived of a CBR stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CbrReceived {
+    /// The stream.
+    pub name: String,
+    /// `server:port > client:port udp`.
+    pub flow: String,
+    /// The first arrival of each packet, in order of arrival.
+    pub arrivals: Vec<CbrArrival>,
+    /// Further arrivals of a packet.
+    pub duplicates: u64,
+    /// Packets that arrived after one that was sent later.
+    pub reordered: u64,
+}
+
+/// The arrival of a CBR packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CbrArrival {
+    /// Its number, from 0.
+    pub seq: u32,
+    /// When the server sent it.
+    pub sent_ns: u64,
+    /// When the client read it.
+    pub received_ns: u64,
+}
+
+/// What was sent of a CBR stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CbrSent {
+    /// The stream.
+    pub name: String,
+    /// When each packet was sent, by number. Shorter than planned if the run was cut short.
+    pub sent_ns: Vec<u64>,
+    /// Numbers of those that the kernel refused to send, ascending.
+    pub refused: Vec<u32>,
+}
+
+/// One packet of a CBR stream: both sides of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CbrPacket {
+    /// Its number, from 0.
+    pub seq: u32,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// When it was received; none if it was lost.
+    pub received_ns: Option<u64>,
+}
+
+impl CbrPacket {
+    /// One-way delay.
+    #[must_use]
+    pub fn delay_ns(&self) -> Option<u64> {
+        self.received_ns.map(|at| at.saturating_sub(self.sent_ns))
+    }
+}
+
+/// One row per packet that was sent, by number: what was sent joined with what arrived.
+#[must_use]
+pub fn cbr_packets(sent: &CbrSent, received: &CbrReceived) -> Vec<CbrPacket> {
+    let mut arrivals: BTreeMap<u32, u64> =
+        received.arrivals.iter().map(|a| (a.seq, a.received_ns)).collect();
+    (0..)
+        .zip(&sent.sent_ns)
+        .filter(|(seq, _)| sent.refused.binary_search(seq).is_err())
+        .map(|(seq, &sent_ns)| CbrPacket { seq, sent_ns, received_ns: arrivals.remove(&seq) })
+        .collect()
+}
+
+/// A stream of pings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingsRow {
+    /// The stream.
+    pub id: u32,
+    /// The answers' direction, `server:port > client:port udp`.
+    pub flow: String,
+    /// One row per request, by number.
+    pub rows: Vec<PingRow>,
+    /// Further answers to one request.
+    pub duplicates: u64,
+}
+
+/// One ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingRow {
+    /// When the request was sent.
+    pub sent_ns: u64,
+    /// When the server answered it; known only if the answer arrived.
+    pub answered_ns: Option<u64>,
+    /// When the answer was read; none if request or answer was lost.
+    pub received_ns: Option<u64>,
+}
+
+/// What the server saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerReport {
+    /// One row per connection on which the server sent, in order of their ends.
+    pub connections: Vec<ConnectionRow>,
+    /// What arrived of each upload.
+    pub uploads: Vec<UploadReceived>,
+    /// What was sent of each CBR stream, in the plan's order.
+    pub cbr: Vec<CbrSent>,
+    /// Connections that did not end as planned, by cause.
+    pub failures: Failures,
+    /// How late a CBR packet was sent, at worst: the server's own lag, not the network's.
+    pub worst_late_ns: u64,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionKind {
+    /// Tells the server that the client is there.
+    Control,
+    /// A transfer.
+    Transfer,
+    /// A long download.
+    Download,
+    /// A long upload.
+    Upload,
+    /// A session.
+    Session,
+}
+
+/// A connection on which the server sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRow {
+    /// What it is for.
+    pub kind: ConnectionKind,
+    /// The transfer, download or session of that id.
+    pub id: u32,
+    /// `server:port > client:port tcp`, as in the client's row.
+    pub flow: String,
+    /// The congestion control it was sent with, as the kernel had it at the end.
+    pub tcp: Tcp,
+    /// The sender's TCP at the connection's end, or at the hard stop.
+    pub info: Option<TcpInfo>,
+    /// Why it ended before all was sent and acknowledged. A long download is ended by the
+    /// client, so the end that the plan asks for is none.
+    pub failure: Option<Cause>,
+}
+
+/// What arrived of an upload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UploadReceived {
+    /// The upload.
+    pub id: u32,
+    /// `client:port > server:port tcp`, as in the client's row.
+    pub flow: String,
+    /// Bytes received over time.
+    pub received: Series,
+}
+
+/// Bytes received over time, cumulative.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Time from value to value.
+    pub step_ns: u64,
+    /// Value *k* is what had been received by `(k + 1) * step_ns` since the epoch. After the
+    /// last value nothing more was received.
+    pub cumulative: Vec<u64>,
+}
+
+impl Series {
+    /// Nothing yet; `step_ns` is at least 1.
+    pub(crate) fn new(step_ns: u64) -> Self {
+        Self { step_ns: step_ns.max(1), cumulative: Vec::new() }
+    }
+
+    /// Adds bytes received at `now_ns`; times never go back.
+    pub(crate) fn add(&mut self, now_ns: u64, bytes: u64) {
+        // What arrives at the very end of a step belongs to it.
+        let slot = (now_ns.saturating_sub(1) / self.step_ns) as usize;
+        let total = self.total();
+        if self.cumulative.len() <= slot {
+            self.cumulative.resize(slot + 1, total);
+        }
+        if let Some(last) = self.cumulative.last_mut() {
+            *last = total + bytes;
+        }
+    }
+
+    /// Bytes received in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.cumulative.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes received by `at_ns` since the epoch, interpolated within a step.
+    #[must_use]
+    pub fn by(&self, at_ns: u64) -> u64 {
+        let slot = (at_ns / self.step_ns) as usize;
+        let Some(&after) = self.cumulative.get(slot) else { return self.total() };
+        let before = slot.checked_sub(1).map_or(0, |previous| self.cumulative[previous]);
+        let share = u128::from(after - before) * u128::from(at_ns % self.step_ns);
+        before + (share / u128::from(self.step_ns)) as u64
+    }
+
+    /// Bytes received between two times since the epoch.
+    #[must_use]
+    pub fn between(&self, from_ns: u64, to_ns: u64) -> u64 {
+        self.by(to_ns).saturating_sub(self.by(from_ns))
+    }
+}
+
+/// Why a connection did not end as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// No local port was free (`EADDRNOTAVAIL`).
+    PortsUsedUp,
+    /// No file descriptor was free.
+    FilesUsedUp,
+    /// Nobody listened.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// The kernel gave up (`ETIMEDOUT`).
+    TimedOut,
+    /// There was no way to the peer.
+    Unreachable,
+    /// The peer closed before all bytes were there.
+    ClosedEarly,
+    /// The plan's hard stop came first.
+    HardStop,
+    /// A connection began with something that is no request.
+    NoRequest,
+    /// Any other error, by its `errno`.
+    Errno(i32),
+}
+
+impl From<&io::Error> for Cause {
+    fn from(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EADDRNOTAVAIL) => Self::PortsUsedUp,
+            Some(libc::EMFILE | libc::ENFILE) => Self::FilesUsedUp,
+            Some(libc::ECONNREFUSED) => Self::Refused,
+            Some(libc::ECONNRESET | libc::EPIPE) => Self::Reset,
+            Some(libc::ETIMEDOUT) => Self::TimedOut,
+            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN) => Self::Unreachable,
+            Some(errno) => Self::Errno(errno),
+            // The roles make no other error of their own than an early end of file.
+            None => Self::ClosedEarly,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PortsUsedUp => "local ports used up",
+            Self::FilesUsedUp => "file descriptors used up",
+            Self::Refused => "connection refused",
+            Self::Reset => "connection reset",
+            Self::TimedOut => "connection timed out",
+            Self::Unreachable => "no route",
+            Self::ClosedEarly => "closed early",
+            Self::HardStop => "not finished at the hard stop",
+            Self::NoRequest => "no request",
+            Self::Errno(errno) => return io::Error::from_raw_os_error(*errno).fmt(f),
+        })
+    }
+}
+
+/// Counts causes.
+pub(crate) fn count_failures(causes: impl Iterator<Item = Cause>) -> Failures {
+    let mut failures = Failures::new();
+    for cause in causes {
+        *failures.entry(cause.to_string()).or_default() += 1;
+    }
+    failures
+}
+
+/// A 5-tuple in the direction of the data.
+pub(crate) fn flow(from: SocketAddr, to: SocketAddr, protocol: &str) -> String {
+    format!("{from} > {to} {protocol}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_tells_what_had_arrived_when() {
+        let mut series = Series::new(100);
+        series.add(100, 10); // the last instant of step 0
+        series.add(101, 5);
+        series.add(350, 20);
+        assert_eq!(series.cumulative, [10, 15, 15, 35]);
+        assert_eq!(series.total(), 35);
+        assert_eq!(
+            [0, 50, 100, 200, 300, 400, 999].map(|t| series.by(t)),
+            [0, 5, 10, 15, 15, 35, 35]
+        );
+        assert_eq!(series.between(50, 350), 20);
+        assert_eq!(Series::new(100).between(0, 1000), 0);
+    }
+
+    #[test]
+    fn a_lost_packet_has_a_row_and_a_refused_one_has_none() {
+        let sent = CbrSent { name: "v".into(), sent_ns: vec![10, 20, 30, 40], refused: vec![2] };
+        let arrival = |seq, received_ns| CbrArrival { seq, sent_ns: 0, received_ns };
+        let received = CbrReceived {
+            name: "v".into(),
+            flow: String::new(),
+            arrivals: vec![arrival(3, 47), arrival(0, 48)],
+            duplicates: 0,
+            reordered: 1,
+        };
+        let packets = cbr_packets(&sent, &received);
+        let rows: Vec<_> = packets.iter().map(|p| (p.seq, p.sent_ns, p.delay_ns())).collect();
+        assert_eq!(rows, [(0, 10, Some(38)), (1, 20, None), (3, 40, Some(7))]);
+    }
+}

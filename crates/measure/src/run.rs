@@ -1,0 +1,130 @@
+//! A directory of results: the tables, and `run.json` beside them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::file::{WriteError, json_file};
+use crate::schema::{Block, DropCount, Flow, LinkUse, Probe, Sample};
+use crate::table::Row;
+use crate::writer::{Format, TableWriter};
+
+/// Changes when a column changes its meaning or goes; new columns leave it alone.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What was run, where, and on what: the content of `run.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunInfo {
+    /// The run's name, as in column `run`.
+    pub run: String,
+    /// [`SCHEMA_VERSION`].
+    pub schema: u32,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Version of Shortlane.
+    pub version: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// The machine.
+    pub machine: Machine,
+    /// The seed that all others derive from.
+    pub seed: u64,
+    /// Everything that was set, explicitly or by default.
+    pub scenario: serde_json::Value,
+}
+
+/// The machine that a run was done on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Kernel release; empty where unknown.
+    pub kernel: String,
+    /// CPU model; empty where unknown.
+    pub cpu: String,
+    /// Processors that this process may use.
+    pub processors: usize,
+}
+
+impl Machine {
+    /// This machine.
+    #[must_use]
+    pub fn here() -> Self {
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        Self {
+            kernel: kernel.trim().to_string(),
+            cpu: cpu_model(&cpu),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let model = cpuinfo
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| matches!(key.trim(), "model name" | "Model" | "cpu model"));
+    model.map_or_else(String::new, |(_, name)| name.trim().to_string())
+}
+
+/// A directory of results under way: a writer per table. Files appear when
+/// [`Results::finish`] has succeeded; dropped before, nothing is left.
+pub struct Results {
+    directory: PathBuf,
+    /// Table `blocks`.
+    pub blocks: TableWriter<Block>,
+    /// Table `links`.
+    pub links: TableWriter<LinkUse>,
+    /// Table `flows`.
+    pub flows: TableWriter<Flow>,
+    /// Table `probes`.
+    pub probes: TableWriter<Probe>,
+    /// Table `samples`.
+    pub samples: TableWriter<Sample>,
+    /// Table `drops`.
+    pub drops: TableWriter<DropCount>,
+}
+
+impl Results {
+    /// Makes the directory if need be, and opens a temporary file per table: a directory that
+    /// cannot be written is found out before the run, not after.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub fn create(directory: &Path, format: Format) -> Result<Self, WriteError> {
+        fs::create_dir_all(directory)
+            .map_err(|source| WriteError { path: directory.into(), source })?;
+        Ok(Self {
+            directory: directory.into(),
+            blocks: table(directory, format)?,
+            links: table(directory, format)?,
+            flows: table(directory, format)?,
+            probes: table(directory, format)?,
+            samples: table(directory, format)?,
+            drops: table(directory, format)?,
+        })
+    }
+
+    /// Completes all tables, then gives them their names, `run.json` last: a directory with
+    /// `run.json` is complete.
+    ///
+    /// # Errors
+    /// If a file cannot be written; no table has its name then, unless the renaming itself failed.
+    pub fn finish(self, info: &RunInfo) -> Result<(), WriteError> {
+        let files = [
+            self.blocks.close()?,
+            self.links.close()?,
+            self.flows.close()?,
+            self.probes.close()?,
+            self.samples.close()?,
+            self.drops.close()?,
+            json_file(&self.directory.join("run.json"), info)?,
+        ];
+        files.into_iter().try_for_each(crate::file::NewFile::publish)
+    }
+}
+
+fn table<R: Row>(directory: &Path, format: Format) -> Result<TableWriter<R>, WriteError> {
+    let name = format!("{}.{}", R::TABLE, format.extension());
+    TableWriter::create(&directory.join(name), format)
+}

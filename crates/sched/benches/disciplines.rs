@@ -1,0 +1,214 @@
+//! What a packet costs: enqueue + dequeue through `Box<dyn Qdisc>`, as an engine calls it.
+//!
+//! *steady*: N flows in turn, 2N packets resident, so every flow always has packets queued.
+//! *churn*: 10N flows in turn, N packets resident, so nearly every packet makes and removes an
+//! entry. `harness` is the same loop around nothing, `vecdeque` around a bare `VecDeque`. After
+//! the run a table shows each median net of the harness, and its ratio to the bare queue.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+use sched::{Dequeue, FlowId, Nanos, Packet, Spec, registry};
+
+const FLOWS: [u64; 4] = [300, 10_000, 100_000, 1_000_000];
+const PATTERNS: [Pattern; 2] = [
+    Pattern { name: "steady", flows_per_n: 1, resident_per_n: 2 },
+    Pattern { name: "churn", flows_per_n: 10, resident_per_n: 1 },
+];
+
+/// Packets come in batches, as an engine reads them: parsed first, then enqueued one by one.
+const BATCH: usize = 32;
+
+struct Pattern {
+    name: &'static str,
+    flows_per_n: u64,
+    resident_per_n: u64,
+}
+
+/// Something that is fed one packet and gives one back.
+trait Subject {
+    fn put(&mut self, packet: Packet, now: Nanos);
+    /// The id of the packet: an engine needs it to find its frame.
+    fn take(&mut self, now: Nanos) -> Option<u64>;
+}
+
+/// Nothing: what the loop itself costs.
+struct Harness(Option<u64>);
+
+impl Subject for Harness {
+    fn put(&mut self, packet: Packet, _: Nanos) {
+        self.0 = Some(black_box(&packet).id);
+    }
+    fn take(&mut self, _: Nanos) -> Option<u64> {
+        self.0.take()
+    }
+}
+
+impl Subject for VecDeque<Packet> {
+    fn put(&mut self, packet: Packet, _: Nanos) {
+        self.push_back(packet);
+    }
+    fn take(&mut self, _: Nanos) -> Option<u64> {
+        self.pop_front().map(|packet| packet.id)
+    }
+}
+
+type Drops = Vec<(Packet, sched::Drop)>;
+
+struct Discipline(Box<dyn sched::Qdisc<Drops>>, Drops);
+
+impl Subject for Discipline {
+    fn put(&mut self, packet: Packet, now: Nanos) {
+        self.0.enqueue(packet, now, &mut self.1);
+    }
+    fn take(&mut self, now: Nanos) -> Option<u64> {
+        match self.0.dequeue(now, &mut self.1) {
+            Dequeue::Packet { packet, .. } => Some(packet.id),
+            _ => None,
+        }
+    }
+}
+
+/// Feeds flows in turn; the clock moves as on a link of 10 Gbit/s.
+struct Feed {
+    flows: u64,
+    next: u64,
+    now: u64,
+}
+
+impl Feed {
+    #[inline(always)]
+    fn packet(&mut self) -> (Packet, Nanos) {
+        let index = self.next;
+        self.next = if index + 1 == self.flows { 0 } else { index + 1 };
+        self.now += 1200;
+        // A bijection that scatters, as a keyed hash does.
+        let fingerprint = (index ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let fingerprint = fingerprint ^ (fingerprint >> 32);
+        let packet = Packet::new(FlowId::new(fingerprint), 1500)
+            .with_flow_size(1 << 40)
+            .with_offset(0)
+            .with_id(index);
+        (packet, Nanos(self.now))
+    }
+}
+
+fn run(
+    criterion: &mut Criterion,
+    n: u64,
+    pattern: &Pattern,
+    name: &str,
+    mut subject: impl Subject,
+) {
+    let mut feed = Feed { flows: n * pattern.flows_per_n, next: 0, now: 0 };
+    let mut filled = false;
+    criterion.bench_function(&format!("{}/{n}/{name}", pattern.name), |bencher| {
+        if !filled {
+            for _ in 0..n * pattern.resident_per_n {
+                let (packet, now) = feed.packet();
+                subject.put(packet, now);
+            }
+            filled = true;
+        }
+        let mut batch = [feed.packet(); BATCH];
+        bencher.iter_custom(|iterations| {
+            let start = Instant::now();
+            for _ in 0..iterations / BATCH as u64 {
+                for slot in &mut batch {
+                    *slot = feed.packet();
+                }
+                for (packet, now) in black_box(&batch) {
+                    subject.put(*packet, *now);
+                    black_box(subject.take(*now));
+                }
+            }
+            for _ in 0..iterations % BATCH as u64 {
+                let (packet, now) = feed.packet();
+                subject.put(packet, now);
+                black_box(subject.take(now));
+            }
+            start.elapsed()
+        });
+    });
+}
+
+fn discipline(name: &str, n: u64) -> Discipline {
+    let spec = Spec::named(name)
+        .and_then(|spec| spec.with_default("limit", &format!("{}packets", 4 * n)))
+        .and_then(|spec| spec.with_default("flows", &format!("{}", 10 * n)))
+        .and_then(|spec| spec.with_default("memory", "64gb"))
+        .expect("every discipline takes a limit");
+    // CoDel's queues stand above their target here by design: let them.
+    let spec = spec.with_default("target", "3600s").unwrap_or_else(|_| Spec::named(name).unwrap());
+    Discipline(spec.build(1), Vec::with_capacity(16))
+}
+
+fn names() -> Vec<String> {
+    let all = registry::ALL.iter().map(|info| info.name.to_string());
+    match std::env::var("DISCIPLINES") {
+        Ok(list) => list.split(',').map(str::to_string).collect(),
+        Err(_) => all.collect(),
+    }
+}
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1000))
+        .sample_size(15)
+        .configure_from_args();
+    for pattern in &PATTERNS {
+        for n in FLOWS {
+            run(&mut criterion, n, pattern, "harness", Harness(None));
+            run(&mut criterion, n, pattern, "vecdeque", VecDeque::with_capacity(4 * n as usize));
+            let spec =
+                Spec::named("efd").unwrap().with("limit", &format!("{}packets", 4 * n)).unwrap();
+            run(
+                &mut criterion,
+                n,
+                pattern,
+                "efd-static",
+                Discipline(Box::new(sched::lanes::Efd::unboxed(spec.params())), Vec::new()),
+            );
+            for name in names() {
+                run(&mut criterion, n, pattern, &name, discipline(&name, n));
+            }
+        }
+    }
+    criterion.final_summary();
+    print_table();
+}
+
+/// Median ns per packet of a finished benchmark.
+fn median(pattern: &Pattern, n: u64, name: &str) -> Option<f64> {
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../../target".into());
+    let path = format!("{target}/criterion/{}_{n}_{name}/new/estimates.json", pattern.name);
+    let text = std::fs::read_to_string(path).ok()?;
+    let json: serde_json::Value = serde_json::from_str(&text).ok()?;
+    json["median"]["point_estimate"].as_f64()
+}
+
+fn print_table() {
+    println!("\nns per packet net of the harness (ratio to a bare VecDeque), medians");
+    for pattern in &PATTERNS {
+        println!("\n| {} | {} |", pattern.name, FLOWS.map(|n| n.to_string()).join(" | "));
+        println!("|---|{}", "---:|".repeat(FLOWS.len()));
+        let rows = ["harness".to_string(), "vecdeque".to_string()].into_iter().chain(names());
+        for name in rows {
+            let cells = FLOWS.map(|n| cell(pattern, n, &name).unwrap_or_else(|| "-".into()));
+            println!("| {name} | {} |", cells.join(" | "));
+        }
+    }
+}
+
+fn cell(pattern: &Pattern, n: u64, name: &str) -> Option<String> {
+    let harness = median(pattern, n, "harness")?;
+    let own = median(pattern, n, name)?;
+    if name == "harness" {
+        return Some(format!("{own:.1} gross"));
+    }
+    let queue = median(pattern, n, "vecdeque")? - harness;
+    Some(format!("{:.1} ({:.1})", own - harness, (own - harness) / queue))
+}

@@ -1,0 +1,36 @@
+//! Seeded workloads: what is sent, how much of it, and when.
+//!
+//! * [`SizeLaw`] is a law of transfer sizes, read from text such as
+//!   `zipf:alpha=1.1,max=1000packets`.
+//! * [`TransferList`] is a list of transfers (start, size), drawn from a law at a chosen load or
+//!   read from a CSV file.
+//! * [`Cbr`] and [`Requests`] say when a constant-rate stream sends and when a client asks.
+//!
+//! Everything is a function of its parameters and a seed, the same on every machine: random
+//! numbers come from one named generator, and logarithms and powers from `libm` rather than
+//! from the system.
+//!
+//! ```
+//! use workload::{Offered, SizeLaw, TransferList};
+//!
+//! let law: SizeLaw = "zipf:alpha=1.1,max=1000packets".parse()?;
+//! let offered = Offered { load: 0.8, rate_bps: 10_000_000, duration_ns: 60_000_000_000 };
+//! let list = TransferList::generate(&law, &offered, 1)?;
+//! assert!(list.transfers().iter().all(|t| t.start_ns < offered.duration_ns));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod law;
+mod law_text;
+mod random;
+mod streams;
+mod transfers;
+mod transfers_csv;
+
+pub use law::{PAYLOAD_BYTES, SizeLaw};
+pub use law_text::LawError;
+pub use random::Random;
+pub use streams::{Cbr, Requests};
+pub use transfers::{Offered, Transfer, TransferError, TransferList};
+pub use transfers_csv::CsvError;
