@@ -1,0 +1,30 @@
+//! Any bytes as a frame of any link type: a key for each, and never a panic.
+
+#![no_main]
+
+use frame::{Fingerprinter, LinkType, mark_ce};
+use libfuzzer_sys::fuzz_target;
+use sched::Needs;
+
+const LINKS: [LinkType; 7] = [
+    LinkType::Ethernet,
+    LinkType::RawIp,
+    LinkType::Loopback,
+    LinkType::LinuxSll,
+    LinkType::LinuxSll2,
+    LinkType::Ppp,
+    LinkType::CiscoHdlc,
+];
+
+fuzz_target!(|input: (u8, Vec<u8>)| {
+    let (choice, mut frame) = input;
+    let link = LINKS[usize::from(choice) % LINKS.len()];
+    let needs = Needs { hosts: true, ..Needs::NOTHING };
+    let fingerprinter = Fingerprinter::from_seed(1);
+    let parsed = fingerprinter.packet(link, &frame, frame.len() as u32, needs);
+    assert_eq!(fingerprinter.flow(&parsed.key), parsed.packet.flow);
+    if link == LinkType::Ethernet && mark_ce(&mut frame) {
+        let marked = fingerprinter.packet(link, &frame, frame.len() as u32, needs);
+        assert_eq!(marked.key, parsed.key, "a mark does not change the flow");
+    }
+});
