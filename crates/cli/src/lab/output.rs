@@ -48,7 +48,10 @@ impl Output {
         if let Some(error) = self.failed {
             return Err(failed(error));
         }
-        let Some(results) = self.results else { return Ok(()) };
+        // Files without a block would only look like results.
+        let Some(results) = self.results.filter(|results| results.blocks.rows() > 0) else {
+            return Ok(());
+        };
         let info = RunInfo {
             run: "lab".into(),
             schema: SCHEMA_VERSION,

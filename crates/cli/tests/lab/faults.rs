@@ -21,7 +21,7 @@ fn interfaces() -> Vec<String> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-pub fn ctrl_c_shows_whole_rounds() {
+pub(crate) fn ctrl_c_shows_whole_rounds() {
     let before = interfaces();
     let directory = tempfile::tempdir().unwrap();
     let mut run = start(&["--duration", "20s", "--out", directory.path().to_str().unwrap()]);
@@ -40,7 +40,7 @@ pub fn ctrl_c_shows_whole_rounds() {
     assert_eq!(interfaces(), before);
 }
 
-pub fn sigterm_in_the_first_round() {
+pub(crate) fn sigterm_in_the_first_round() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = start(&["--quick", "--out", directory.path().to_str().unwrap()]);
     run.wait_for("block 1 of");
@@ -55,7 +55,7 @@ pub fn sigterm_in_the_first_round() {
 
 /// [`Run::end`] checks that client and server die with the command. The next run has nothing to
 /// clear away, and works.
-pub fn kill_leaves_nothing() {
+pub(crate) fn kill_leaves_nothing() {
     let before = interfaces();
     let mut run = start(&["--quick"]);
     run.wait_for("block 1 of");
@@ -67,7 +67,7 @@ pub fn kill_leaves_nothing() {
     succeed(&[SHORTLANE], &[&LIGHT[..], &["--duration", "3s"]].concat());
 }
 
-pub fn a_client_that_dies_once() {
+pub(crate) fn a_client_that_dies_once() {
     let mut run = start(&["--duration", "3s", "--json"]);
     run.wait_for("block 1 of");
     kill(run.wait_for_agent("client").unwrap(), Signal::SIGKILL).unwrap();
@@ -79,7 +79,7 @@ pub fn a_client_that_dies_once() {
     assert_eq!(document["summary"]["rounds"], 1);
 }
 
-pub fn a_server_that_always_dies() {
+pub(crate) fn a_server_that_always_dies() {
     let mut run = start(&["--duration", "3s"]);
     run.wait_for("block 1 of");
     while let Some(server) = run.wait_for_agent("server") {
@@ -88,12 +88,12 @@ pub fn a_server_that_always_dies() {
     }
     let ended = run.end();
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("3 times in a row"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("3 blocks of efd in a row were void"), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches("void, repeated").count(), 2, "{}", ended.stderr);
 }
 
 /// In a mount namespace of its own, the disk for the results has 16 kB.
-pub fn a_full_disk() {
+pub(crate) fn a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
     let script = r#"mount -t tmpfs -o size=16k none "$0" && "$@" --out "$0"
         status=$?; ls -A "$0" | sed 's/^/left: /' >&2; exit $status"#;
@@ -110,7 +110,7 @@ pub fn a_full_disk() {
 }
 
 /// Root of a user namespace that allows no more of them, and then no longer root of it.
-pub fn no_namespaces() {
+pub(crate) fn no_namespaces() {
     let script = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all \
                   --inh-caps=-all \"$0\" \"$@\"";
     let powerless = ["unshare", "--user", "--map-root-user", "sh", "-c", script, SHORTLANE];
