@@ -249,7 +249,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),
-            rounds => format!("what is shown rests on {rounds} whole rounds"),
+            rounds => format!("what is shown rests on {}", count(rounds, "whole round")),
         };
         Err(Failure::Failed(format!("{reason}; {basis}")))
     });
@@ -265,29 +265,41 @@ fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
 
 /// The experiment and its results for a terminal.
 fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let mut text = format!("{}\n{}", describe(config, summary), lab::text::report(summary));
+    let what = lab::text::wrap(&describe(config, summary));
+    let mut text = format!("{what}\n{}", lab::text::report(summary));
     if void > 0 {
-        text += &format!("{void} blocks were void and were repeated.\n");
+        text += &format!("Void and repeated: {}.\n", count(void, "block"));
     }
     text
 }
 
 /// The experiment in one line.
 fn describe(config: &Config, summary: &Summary) -> String {
-    let link = &config.link;
+    let (link, traffic) = (&config.link, &config.traffic);
+    let bulk = match (traffic.downloads, traffic.uploads) {
+        (0, 0) => "nothing long".to_owned(),
+        (downloads, 0) => count(u64::from(downloads), "long download"),
+        (downloads, uploads) => format!(
+            "{} and {}",
+            count(u64::from(downloads), "long download"),
+            count(u64::from(uploads), "long upload")
+        ),
+    };
+    let tcp: Vec<&str> = traffic.tcp.iter().map(|tcp| tcp.name()).collect();
     format!(
-        "{}, {}, RTT {}; {} downloads and {} uploads of {} beside the transfers; {} rounds of {:.1} s, \
-         {} disciplines side by side",
+        "{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
         sched::params::text::Rate(link.rate_bps),
         link.limit,
         sched::params::text::Time(link.rtt),
-        config.traffic.downloads,
-        config.traffic.uploads,
-        config.traffic.tcp.iter().map(|tcp| tcp.name()).collect::<Vec<_>>().join(", "),
-        summary.rounds,
+        tcp.join(", "),
+        count(summary.rounds, "round"),
         config.timing.block_ns() as f64 / 1e9,
         config.timing.jobs,
     )
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// What was run, for whoever finds the results.
