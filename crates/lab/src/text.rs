@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use measure::SizeClass;
 use measure::stats::Estimate;
 
-use crate::summary::{ClassSummary, SchedulerSummary, StreamSummary, Summary};
+use crate::summary::{SchedulerSummary, StreamSummary, Summary};
 use crate::sweep::{Cell, CellResult};
 
 /// Columns of a terminal that everything fits.
@@ -340,7 +340,7 @@ mod tests {
     use measure::stats;
 
     use super::*;
-    use crate::summary::DropSummary;
+    use crate::summary::{ClassSummary, DropSummary};
 
     fn estimate(value: f64) -> Option<Estimate> {
         Some(Estimate { value, interval: Some((value * 0.81, value * 1.23)), n: 1234 })

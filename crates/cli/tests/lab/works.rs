@@ -9,7 +9,7 @@ use nix::unistd::geteuid;
 use serde_json::Value;
 
 use crate::SHORTLANE;
-use crate::run::succeed;
+use crate::run::{Run, succeed};
 
 const TABLES: [&str; 6] = ["blocks", "drops", "flows", "links", "probes", "samples"];
 
@@ -33,7 +33,7 @@ fn sane(scheduler: &Value) {
     let (complete, _) = transfers(scheduler);
     assert!(complete > 0, "{scheduler}");
     let used = scheduler["utilisation"].as_f64().unwrap();
-    assert!(used > 0.0 && used < 1.05, "{used}");
+    assert!(used > 0.0 && used < 1.01, "{used}");
 }
 
 pub(crate) fn mixed_traffic() {
@@ -111,7 +111,8 @@ pub(crate) fn listed_transfers_over_a_long_way() {
         let number = |column: &str| link[column].parse::<u64>().unwrap();
         let (arrived, gone) =
             (number("arrived_packets"), number("sent_packets") + number("dropped_packets"));
-        assert!(gone <= arrived && arrived <= gone + 300, "{arrived} packets in, {gone} out");
+        // The others are in the queue or on their long way.
+        assert!(gone <= arrived && arrived <= gone + 600, "{arrived} packets in, {gone} out");
     }
 }
 
@@ -149,18 +150,15 @@ pub(crate) fn an_ordinary_user() {
     let link = ["lab", "--duration", "3s", "--rate", "3mbit", "--json", "--scheduler", "efd"];
     let law = ["--sizes", "fixed:size=5kb", "--load", "0.1"];
     let arguments = [&link[..], &law].concat();
-    let refused = crate::run::Run::start(&program, &arguments).end();
-    if refused.stderr.contains("user namespaces") {
+    let ended = Run::start(&program, &arguments).end();
+    if ended.stderr.contains("user namespaces") {
         // Where the system keeps them from ordinary users, the remedy is named.
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(refused.stderr.contains("run as root"), "{}", refused.stderr);
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
         return;
     }
-    let document = match refused.status.success() {
-        true => refused.json(),
-        false => succeed(&program, &arguments).json(),
-    };
-    sane(&document["summary"]["schedulers"][0]);
+    assert!(ended.status.success(), "{}", ended.stderr);
+    sane(&ended.json()["summary"]["schedulers"][0]);
 }
 
 pub(crate) fn sweep() {
