@@ -12,18 +12,10 @@ use super::tcp;
 /// Makes room for thousands of connections, and checks that every congestion control that
 /// this side sends with can be had.
 pub(crate) fn begin(senders: impl Iterator<Item = Tcp>) -> Result<(), Error> {
-    come_first();
     raise_file_limit().map_err(Error::io("cannot raise the limit of open files"))?;
     let wanted: Vec<Tcp> = senders.collect();
     let distinct = Tcp::ALL.into_iter().filter(|tcp| wanted.contains(tcp));
     distinct.map(Tcp::name).try_for_each(tcp::check_congestion)
-}
-
-/// Ahead of whatever else is busy here, though not of the bottleneck: connections that begin late
-/// make a block void. An ordinary user cannot, and may see more of those.
-fn come_first() {
-    // SAFETY: the call takes three numbers and touches no memory.
-    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
 fn raise_file_limit() -> io::Result<()> {
