@@ -124,14 +124,21 @@ fn csv(path: &Path) -> Vec<HashMap<String, String>> {
     lines.map(|cells| header.iter().cloned().zip(cells).collect()).collect()
 }
 
-/// TCP small queues keep the queue at the sender: little of it is left at the bottleneck.
+/// TCP small queues keep the queue at the sender: little of it is left at the bottleneck, where a
+/// FIFO behind two downloads otherwise fills its 300 packets.
 pub(crate) fn local_sender() {
+    let directory = tempfile::tempdir().unwrap();
     let link = ["lab", "--duration", "3s", "--rate", "5mbit", "--json", "--local-sender"];
     let law = ["--sizes", "fixed:size=5kb", "--load", "0.1", "--scheduler", "fifo"];
-    let ended = succeed(&[SHORTLANE], &[&link[..], &law].concat());
+    let files = ["--format", "csv", "--out", directory.path().to_str().unwrap()];
+    let ended = succeed(&[SHORTLANE], &[&link[..], &law, &files].concat());
     let document = ended.json();
     assert_eq!(document["scenario"]["local_sender"], true);
     sane(&document["summary"]["schedulers"][0]);
+    let links = csv(&directory.path().join("links.csv"));
+    let down = links.iter().find(|row| row["link"] == "down").unwrap();
+    let backlog: f64 = down["backlog_mean_packets"].parse().unwrap();
+    assert!(backlog < 30.0, "{backlog} packets wait at the bottleneck");
 }
 
 /// Needs no more than user namespaces.
