@@ -14,7 +14,7 @@ use sched::{Amount, Nanos, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
-use crate::{Failure, quantity, signals};
+use crate::{Failure, print, quantity, signals};
 use output::{Output, ProgressLine};
 
 /// This machine's own TCP and UDP through each discipline, in private namespaces.
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     traffic: TrafficOptions,
     /// About how long the whole takes, shared between the disciplines
-    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = quantity::positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "2min", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     duration: Nanos,
     /// The same as --duration 20s
     #[arg(long, conflicts_with_all = ["duration", "thorough"])]
@@ -67,25 +67,25 @@ pub(crate) struct LinkOptions {
     #[arg(long = "scheduler", value_name = "SPEC")]
     schedulers: Vec<String>,
     /// Rate of the bottleneck, in both directions
-    #[arg(long, default_value = "10mbit", value_parser = quantity::rate)]
+    #[arg(long, default_value = "10mbit", allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: u64,
     /// Queue limit of every discipline that is not given one
-    #[arg(long, default_value = "300packets", value_parser = quantity::amount)]
+    #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Amount,
     /// Round-trip time of the empty link
-    #[arg(long, value_name = "RTT", default_value = "20ms", value_parser = quantity::time)]
+    #[arg(long, value_name = "RTT", default_value = "20ms", allow_hyphen_values = true, value_parser = quantity::time)]
     delay: Nanos,
     /// Congestion controls, taken in turn: cubic, reno, bbr
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = tcp)]
     tcp: Vec<Tcp>,
     /// Feeds the workload and the disciplines
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
     seed: u64,
     /// Shape on the sending host itself: there TCP small queues hide the queue
     #[arg(long)]
     local_sender: bool,
     /// Disciplines that run at the same time; by default as many as the machine carries easily
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    #[arg(long, value_name = "N", value_parser = quantity::number(1..=64usize))]
     jobs: Option<usize>,
     /// One JSON document on standard output
     #[arg(long)]
@@ -95,7 +95,7 @@ pub(crate) struct LinkOptions {
 #[derive(Args)]
 struct TrafficOptions {
     /// Load of the Poisson transfers, as a fraction of the link
-    #[arg(long, default_value = "0.4", value_parser = load)]
+    #[arg(long, default_value = "0.4", allow_hyphen_values = true, value_parser = load)]
     load: f64,
     /// Law of the transfers' sizes, such as exponential:mean=100kb or pareto:shape=1.2,mean=60kb
     #[arg(long, value_name = "LAW", default_value = "zipf:alpha=1.1,max=1000packets", value_parser = law)]
@@ -104,10 +104,10 @@ struct TrafficOptions {
     #[arg(long, value_name = "CSV", conflicts_with_all = ["load", "sizes"])]
     transfers: Option<PathBuf>,
     /// Long downloads beside the transfers
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, value_parser = quantity::number(0..=1000u32))]
     downloads: u32,
     /// Long uploads beside the transfers
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = quantity::number(0..=1000u32))]
     uploads: u32,
     /// No voice, video, pings and requests beside them
     #[arg(long)]
@@ -116,16 +116,12 @@ struct TrafficOptions {
 
 fn tcp(text: &str) -> Result<Tcp, String> {
     let found = Tcp::ALL.into_iter().find(|tcp| tcp.name() == text);
-    found.ok_or_else(|| "cubic, reno or bbr".into())
-}
-
-fn jobs(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| "a number from 1 to 64".into())
+    found.ok_or_else(|| "it takes cubic, reno or bbr".into())
 }
 
 fn load(text: &str) -> Result<f64, String> {
-    let load: f64 = text.parse().map_err(|_| "a number above 0, at most 5".to_owned())?;
-    (load > 0.0 && load <= 5.0).then_some(load).ok_or_else(|| "above 0, at most 5".into())
+    let load = text.parse().ok().filter(|load| *load > 0.0 && *load <= 5.0);
+    load.ok_or_else(|| "it takes a number above 0, at most 5".into())
 }
 
 fn law(text: &str) -> Result<SizeLaw, String> {
@@ -189,10 +185,10 @@ impl Options {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
             Some(path) => {
                 let name = path.display().to_string();
-                let file =
-                    File::open(path).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+                let refused = |error: String| Failure::Usage(format!("--transfers {error}"));
+                let file = File::open(path).map_err(|error| refused(format!("{name}: {error}")))?;
                 let list = TransferList::from_csv(file, &name)
-                    .map_err(|error| Failure::Usage(error.to_string()))?;
+                    .map_err(|error| refused(error.to_string()))?;
                 let last = list.transfers().iter().map(|t| t.start_ns).max().unwrap_or(0);
                 timing.arrivals_ns = timing.arrivals_ns.max(last + 1);
                 Transfers::Listed(list)
@@ -236,47 +232,74 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     line.end();
     let summary = Summary::of(&config, &finished.blocks);
     let scenario = scenario(&config);
-    if options.link.json {
+    let shown = if options.link.json {
         let document = json!({
             "scenario": scenario,
             "summary": summary,
             "void_blocks": finished.void,
             "ended_early": finished.ended_early,
         });
-        println!("{document:#}");
+        print(&format!("{document:#}\n"))
     } else if summary.rounds > 0 {
-        println!("{}", describe(&config, &summary));
-        print!("{}", lab::text::report(&summary));
-        if finished.void > 0 {
-            println!("{} blocks came late, were void and were repeated.", finished.void);
-        }
-    }
+        print(&report(&config, &summary, finished.void))
+    } else {
+        Ok(())
+    };
     let written = files.finish(&config, scenario);
-    match finished.ended_early {
-        Some(reason) => {
-            let rounds = summary.rounds;
-            Err(Failure::Failed(format!("{reason}; what is shown rests on {rounds} whole rounds")))
-        }
-        None => written,
+    let ended = finished.ended_early.map_or(Ok(()), |reason| {
+        let basis = match summary.rounds {
+            0 => "no round was whole, so there is nothing to show".to_owned(),
+            rounds => format!("what is shown rests on {}", count(rounds, "whole round")),
+        };
+        Err(Failure::Failed(format!("{reason}; {basis}")))
+    });
+    all([ended, shown, written])
+}
+
+/// Whatever failed, in one.
+fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
+    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+}
+
+/// The experiment and its results for a terminal.
+fn report(config: &Config, summary: &Summary, void: u64) -> String {
+    let what = lab::text::wrap(&describe(config, summary));
+    let mut text = format!("{what}\n{}", lab::text::report(summary));
+    if void > 0 {
+        text += &format!("Void and repeated: {}.\n", count(void, "block"));
     }
+    text
 }
 
 /// The experiment in one line.
 fn describe(config: &Config, summary: &Summary) -> String {
-    let link = &config.link;
+    let (link, traffic) = (&config.link, &config.traffic);
+    let bulk = match (traffic.downloads, traffic.uploads) {
+        (0, 0) => "nothing long".to_owned(),
+        (downloads, 0) => count(u64::from(downloads), "long download"),
+        (downloads, uploads) => format!(
+            "{} and {}",
+            count(u64::from(downloads), "long download"),
+            count(u64::from(uploads), "long upload")
+        ),
+    };
+    let tcp: Vec<&str> = traffic.tcp.iter().map(|tcp| tcp.name()).collect();
     format!(
-        "{}, {}, RTT {}; {} downloads and {} uploads of {} beside the transfers; {} rounds of {:.1} s, \
-         {} disciplines side by side",
+        "{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
         sched::params::text::Rate(link.rate_bps),
         link.limit,
         sched::params::text::Time(link.rtt),
-        config.traffic.downloads,
-        config.traffic.uploads,
-        config.traffic.tcp.iter().map(|tcp| tcp.name()).collect::<Vec<_>>().join(", "),
-        summary.rounds,
+        tcp.join(", "),
+        count(summary.rounds, "round"),
         config.timing.block_ns() as f64 / 1e9,
         config.timing.jobs,
     )
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// What was run, for whoever finds the results.

@@ -5,7 +5,7 @@ use sched::registry::Info;
 use sched::{Params, Spec, registry};
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::{Failure, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,13 +26,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     if options.json {
         let all: Vec<Value> = infos.iter().map(|info| as_json(info)).collect();
-        println!("{:#}", Value::from(all));
+        print(&format!("{:#}\n", Value::from(all)))
     } else {
-        for info in infos {
-            print(info);
-        }
+        print(&infos.into_iter().map(as_text).collect::<String>())
     }
-    Ok(())
 }
 
 fn needs(info: &Info) -> Vec<&'static str> {
@@ -75,21 +72,23 @@ fn as_json(info: &'static Info) -> Value {
     })
 }
 
-fn print(info: &'static Info) {
-    println!("{}: {}", info.name, info.summary);
-    println!("    source: {}", info.source);
+fn as_text(info: &'static Info) -> String {
+    let mut text = String::new();
+    text += &format!("{}: {}\n", info.name, info.summary);
+    text += &format!("    source: {}\n", info.source);
     if let Some(parts) = info.parts {
-        println!("    whose packet is long: {}", parts.accounting);
-        println!("    how the lanes share:  {}", parts.service);
-        println!("    who is dropped:       {}", parts.buffer);
+        text += &format!("    whose packet is long: {}\n", parts.accounting);
+        text += &format!("    how the lanes share:  {}\n", parts.service);
+        text += &format!("    who is dropped:       {}\n", parts.buffer);
     }
     let needs = needs(info);
     if !needs.is_empty() {
-        println!("    needs: {} (so not on a live link)", needs.join(", "));
+        text += &format!("    needs: {} (so not on a live link)\n", needs.join(", "));
     }
     for (def, default) in Params::defaults(info).iter() {
-        println!("    {}={default}  [{}]", def.name, def.kind);
-        println!("        {}", def.effect);
+        text += &format!("    {}={default}  [{}]\n", def.name, def.kind);
+        text += &format!("        {}\n", def.effect);
     }
-    println!();
+    text.push('\n');
+    text
 }

@@ -4,7 +4,9 @@ mod lab;
 mod list;
 mod quantity;
 mod signals;
+mod usage;
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -22,7 +24,7 @@ enum Action {
     /// Every discipline: what it does, its parts, its parameters
     List(list::Options),
     /// This machine's own TCP and UDP through each discipline, in private namespaces
-    Lab(lab::Options),
+    Lab(Box<lab::Options>),
     /// Client or server of the lab; started by it
     #[command(hide = true)]
     LabAgent {
@@ -31,7 +33,7 @@ enum Action {
     },
 }
 
-/// How a command ends: with this exit status, once everything is said.
+/// How a command ends that did not succeed: with this exit status, once everything is said.
 pub(crate) enum Failure {
     /// Bad usage or bad input: exit status 2.
     Usage(String),
@@ -39,11 +41,21 @@ pub(crate) enum Failure {
     Failed(String),
 }
 
+impl Failure {
+    fn into_text(self) -> String {
+        let (Self::Usage(text) | Self::Failed(text)) = self;
+        text
+    }
+}
+
 fn main() -> ExitCode {
-    let command = Command::parse();
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return usage::answer(&error),
+    };
     let result = match command.action {
         Action::List(options) => list::run(&options),
-        Action::Lab(options) => lab::run(options),
+        Action::Lab(options) => lab::run(*options),
         Action::LabAgent { role } => return agent(&role),
     };
     let (status, text) = match result {
@@ -51,8 +63,24 @@ fn main() -> ExitCode {
         Err(Failure::Usage(text)) => (2, text),
         Err(Failure::Failed(text)) => (1, text),
     };
-    eprintln!("shortlane: {text}");
+    say(&format!("shortlane: {text}"));
     ExitCode::from(status)
+}
+
+/// Writes results to standard output. A reader that has seen enough and left is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error; if nobody can read it, so be it.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn agent(role: &str) -> ExitCode {

@@ -27,8 +27,10 @@ const TO_SERVER: &str = "servers";
 /// The only interface of a host.
 const HOST_INTERFACE: &str = "eth0";
 
-/// From building the plan to the start of traffic: time to start two processes.
+/// From building the plan to the start of traffic: time to start two processes...
 const START_NS: u64 = 250_000_000;
+/// ... and round trips: the client asks for the server's address, connects, and one to spare.
+const START_ROUND_TRIPS: u64 = 3;
 /// How much longer than its plan an agent may take to report.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -122,12 +124,14 @@ pub(crate) fn run(
 ) -> Result<Outcome, BlockError> {
     let hosts = Hosts::new(link)?;
     let engine = hosts.engine(spec, seed, link)?;
-    plan.epoch_ns = monotonic_ns() + START_NS;
+    let start_ns = START_NS + START_ROUND_TRIPS * link.rtt.0;
+    plan.epoch_ns = monotonic_ns() + start_ns;
     let observe = Observe::since(Nanos(plan.epoch_ns));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let running = scope.spawn(|| engine.run_observed(&done, observe));
-        let reports = hosts.traffic(&plan, program, stop);
+        let within = Duration::from_nanos(start_ns + plan.drain_end_ns) + GRACE;
+        let reports = hosts.traffic(&plan, within, program, stop);
         done.store(true, Ordering::Relaxed);
         let engine = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         if let Some(fault) = engine.fault {
@@ -185,6 +189,7 @@ impl Hosts {
     fn traffic(
         &self,
         plan: &Plan,
+        within: Duration,
         program: &AgentProgram,
         stop: &AtomicBool,
     ) -> Result<(ClientReport, ServerReport), BlockError> {
@@ -192,7 +197,6 @@ impl Hosts {
         server.ready(GRACE, stop)?;
         let mut client = Agent::start("client", program, &self.client, plan)?;
         client.ready(GRACE, stop)?;
-        let within = Duration::from_nanos(START_NS + plan.drain_end_ns) + GRACE;
         let seen = client.report(within, stop)?;
         Ok((seen, server.report(within, stop)?))
     }

@@ -167,6 +167,9 @@ const HEADER_BYTES: u64 = 52;
 /// What of a full frame is payload, in parts per thousand: 1448 of 1514 bytes.
 const PAYLOAD_PER_MILLE: u64 = 956;
 
+/// Beyond any link on this planet, satellites included.
+const MOST_RTT: Nanos = Nanos(2_000_000_000);
+
 impl Config {
     /// The transfers of a round, from the start of its arrivals.
     ///
@@ -202,6 +205,18 @@ impl Config {
                 "--rate {} is not accepted; the lab takes 100kbit to 2gbit",
                 sched::params::text::Rate(self.link.rate_bps)
             ));
+        }
+        if self.link.rtt > MOST_RTT {
+            return refuse(format!(
+                "--delay {} is not accepted; the lab takes at most {}",
+                sched::params::text::Time(self.link.rtt),
+                sched::params::text::Time(MOST_RTT)
+            ));
+        }
+        for (index, spec) in self.schedulers.iter().enumerate() {
+            if self.schedulers[..index].iter().any(|other| other.to_string() == spec.to_string()) {
+                return refuse(format!("the scheduler {spec} is named twice; each is run once"));
+            }
         }
         if self.traffic.tcp.is_empty() {
             return refuse("no congestion control is named; cubic, reno or bbr".into());

@@ -60,10 +60,11 @@ impl IdleTimes {
     }
 }
 
-/// Twice the time at full rate and twenty round trips.
+/// Twice the time at full rate, twice the round trips of slow start, and some for the machine.
 fn generous_time(size_bytes: u64, link: &Bottleneck) -> u64 {
     let sending = size_bytes as f64 * 8e9 / link.rate_bps as f64;
-    (2.0 * sending) as u64 + 20 * link.rtt.0.max(1_000_000)
+    let round_trips = 3 + 2 * u64::from((size_bytes / PAYLOAD_BYTES).max(1).ilog2());
+    (2.0 * sending) as u64 + round_trips * link.rtt.0 + 50_000_000
 }
 
 #[cfg(test)]

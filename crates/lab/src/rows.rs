@@ -101,7 +101,12 @@ impl Source<'_> {
             (!during.is_empty()).then(|| sum as f64 / during.len() as f64)
         };
         let punctuality = &direction.punctuality;
-        let busy_ns = direction.sent.bytes as f64 * 8e9 / self.rate_bps as f64;
+        // What still waited at the end of the plan was sent after it.
+        let end_ns = self.plan.drain_end_ns;
+        let waited = samples.iter().rfind(|s| s.t_ns <= end_ns).map_or(0, |s| s.bytes);
+        let sent_later = waited.saturating_sub(direction.queued.bytes);
+        let sent = direction.sent.bytes.saturating_sub(sent_later);
+        let busy_ns = sent as f64 * 8e9 / self.rate_bps as f64;
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
@@ -113,7 +118,7 @@ impl Source<'_> {
             dropped_packets: direction.dropped().packets,
             lost_in_kernel: Some(direction.lost_in_kernel),
             marked_packets: Some(direction.marked),
-            utilisation: Some(busy_ns / self.plan.drain_end_ns as f64),
+            utilisation: Some(busy_ns / end_ns as f64),
             backlog_mean_packets: mean(|s| s.packets),
             backlog_peak_packets: during.iter().map(|s| s.packets).max(),
             flow_entries_mean: mean(|s| s.flows),

@@ -32,7 +32,7 @@ pub enum Progress<'a> {
     },
     /// A block does not count and is repeated.
     Void {
-        /// The discipline.
+        /// The discipline, or `the idle link`.
         scheduler: &'a str,
         /// Why.
         reason: &'a str,
@@ -52,7 +52,7 @@ pub struct Finished {
     pub ended_early: Option<String>,
 }
 
-/// How often a block is tried before the machine counts as too busy.
+/// How often a block is tried before the lab gives up.
 const TRIES: u32 = 3;
 /// A block is void if the pacer gave up more of its sending time than this fraction...
 const MOST_TIME_LOST: f64 = 0.01;
@@ -98,7 +98,11 @@ struct Rounds<'a, 'p> {
 impl Rounds<'_, '_> {
     fn run_into(&mut self, finished: &mut Finished) -> Result<(), BlockError> {
         let config = self.config;
-        let idle = if config.idle_times { self.idle_times()? } else { IdleTimes::default() };
+        let idle = if config.idle_times {
+            self.idle_times(&mut finished.void)?
+        } else {
+            IdleTimes::default()
+        };
         let most = config.timing.until_precise.unwrap_or(config.timing.rounds);
         for round in 0..most {
             let list = config.transfers(round).map_err(|e| BlockError::Engine(e.to_string()))?;
@@ -113,13 +117,22 @@ impl Rounds<'_, '_> {
         Ok(())
     }
 
-    fn idle_times(&mut self) -> Result<IdleTimes, BlockError> {
+    fn idle_times(&mut self, void: &mut u64) -> Result<IdleTimes, BlockError> {
         let config = self.config;
         (self.progress)(Progress::Idle);
         let list = config.transfers(0).map_err(|e| BlockError::Engine(e.to_string()))?;
         let largest = list.transfers().iter().map(|t| t.size_bytes).max().unwrap_or(0);
         let tcp = config.traffic.tcp[0];
-        IdleTimes::measure(largest, tcp, &config.link, &config.agent, self.stop)
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match IdleTimes::measure(largest, tcp, &config.link, &config.agent, self.stop) {
+                Err(BlockError::Agent(error)) if !error.is_interrupt() => {
+                    self.repeat("the idle link", &error.to_string(), tries, void)?;
+                }
+                other => return other,
+            }
+        }
     }
 
     /// Every discipline once on the same plan, `jobs` of them side by side.
@@ -135,44 +148,38 @@ impl Rounds<'_, '_> {
         let order = (0..count).map(|index| (index + round as usize) % count);
         let mut pending: Vec<&Spec> = order.map(|at| &self.config.schedulers[at]).collect();
         let mut whole = Vec::new();
-        for try_number in 1..=TRIES {
+        let mut tries = 0;
+        while !pending.is_empty() {
+            tries += 1;
             let mut again = Vec::new();
             for specs in pending.chunks(self.config.timing.jobs) {
                 let (start_ns, outcomes) = self.side_by_side(specs, round, plan);
                 for (spec, outcome) in specs.iter().zip(outcomes) {
-                    let outcome = match outcome {
-                        Ok(outcome) => outcome,
-                        Err(BlockError::Agent(error))
-                            if !error.is_interrupt() && try_number < TRIES =>
-                        {
-                            self.say_void(spec, &error.to_string(), void);
-                            again.push(*spec);
-                            continue;
+                    let void_reason = match outcome {
+                        Ok(outcome) => {
+                            let reason = too_late(&outcome);
+                            let rows =
+                                self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
+                            (self.progress)(Progress::Done(&rows));
+                            if reason.is_none() {
+                                whole.push(Rows { samples: Vec::new(), ..rows });
+                            }
+                            reason
+                        }
+                        Err(BlockError::Agent(error)) if !error.is_interrupt() => {
+                            Some(error.to_string())
                         }
                         Err(error) => return Err(error),
                     };
-                    let reason = too_late(&outcome);
-                    let rows = self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
-                    (self.progress)(Progress::Done(&rows));
-                    match reason {
-                        None => whole.push(Rows { samples: Vec::new(), ..rows }),
-                        Some(reason) => {
-                            self.say_void(spec, &reason, void);
-                            again.push(*spec);
-                        }
+                    if let Some(reason) = void_reason {
+                        self.repeat(&spec.to_string(), &reason, tries, void)?;
+                        again.push(*spec);
                     }
                 }
             }
-            if again.is_empty() {
-                return Ok(whole);
-            }
             pending = again;
         }
-        Err(BlockError::Engine(format!(
-            "the machine is too busy: {TRIES} blocks of {} in a row were late; free a processor, \
-             or lower --rate or --jobs",
-            pending[0]
-        )))
+        Ok(whole)
     }
 
     /// Runs one block of each discipline at the same time. Returns also when that was.
@@ -209,9 +216,23 @@ impl Rounds<'_, '_> {
         (start_ns, outcomes)
     }
 
-    fn say_void(&mut self, spec: &Spec, reason: &str, void: &mut u64) {
+    /// Says that a block is repeated, unless this was its last try.
+    fn repeat(
+        &mut self,
+        scheduler: &str,
+        reason: &str,
+        tries: u32,
+        void: &mut u64,
+    ) -> Result<(), BlockError> {
+        if tries >= TRIES {
+            return Err(BlockError::Engine(format!(
+                "{TRIES} blocks of {scheduler} in a row were void, the last one because {reason}; \
+                 if the machine is too busy, free a processor or lower --rate or --jobs"
+            )));
+        }
         *void += 1;
-        (self.progress)(Progress::Void { scheduler: &spec.to_string(), reason });
+        (self.progress)(Progress::Void { scheduler, reason });
+        Ok(())
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -10,7 +10,7 @@ use measure::{Format, Machine, Results, RunInfo, SCHEMA_VERSION, WriteError};
 use serde_json::Value;
 
 use super::FileFormat;
-use crate::Failure;
+use crate::{Failure, say};
 
 /// The results files, if any were asked for. A write that fails does not end the lab: what was
 /// measured is still shown, and the command fails at its end.
@@ -27,7 +27,10 @@ impl Output {
             FileFormat::Csv => Format::Csv,
         };
         let results = directory.map(|directory| Results::create(directory, format)).transpose();
-        let results = results.map_err(|error| Failure::Usage(error.to_string()))?;
+        let results = results.map_err(|error| {
+            let (found, why) = (error.path.display(), error.source);
+            Failure::Usage(format!("--out {found} is not accepted: {why}; it takes a directory"))
+        })?;
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Ok(Self { results, failed: None, started })
     }
@@ -45,7 +48,10 @@ impl Output {
         if let Some(error) = self.failed {
             return Err(failed(error));
         }
-        let Some(results) = self.results else { return Ok(()) };
+        // Files without a block would only look like results.
+        let Some(results) = self.results.filter(|results| results.blocks.rows() > 0) else {
+            return Ok(());
+        };
         let info = RunInfo {
             run: "lab".into(),
             schema: SCHEMA_VERSION,
@@ -110,13 +116,13 @@ impl ProgressLine {
                 bar.println(format!("void, repeated: {scheduler}: {reason}"));
             }
             (Some(bar), Progress::Done(_)) => bar.inc(1),
-            (None, Progress::Idle) => eprintln!("timing the idle link"),
-            (None, Progress::Block { scheduler, .. }) if self.counting => eprintln!("{scheduler}"),
+            (None, Progress::Idle) => say("timing the idle link"),
+            (None, Progress::Block { scheduler, .. }) if self.counting => say(scheduler),
             (None, Progress::Block { number, of, scheduler }) => {
-                eprintln!("block {} of {of}: {scheduler}", number + 1);
+                say(&format!("block {} of {of}: {scheduler}", number + 1));
             }
             (None, Progress::Void { scheduler, reason }) => {
-                eprintln!("void, repeated: {scheduler}: {reason}");
+                say(&format!("void, repeated: {scheduler}: {reason}"));
             }
             (None, Progress::Done(_)) => {}
         }

@@ -9,7 +9,7 @@ use workload::SizeLaw;
 
 use super::output::ProgressLine;
 use super::{LinkOptions, agent_program, isolate};
-use crate::{Failure, signals};
+use crate::{Failure, print, quantity, say, signals};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -29,7 +29,7 @@ pub(crate) struct Options {
         long,
         value_name = "NUMBERS",
         value_delimiter = ',',
-        value_parser = clap::value_parser!(u32).range(0..=1000),
+        value_parser = quantity::number(0..=1000u32),
         default_value = "1,4,16"
     )]
     bulk: Vec<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
 fn bytes(text: &str) -> Result<u64, String> {
     match text::amount(text) {
         Some(Amount::Bytes(n)) if n > 0 => Ok(n),
-        _ => Err("bytes above 0 with their unit, such as 20kb or 1mb".into()),
+        _ => Err("it takes bytes above 0 with their unit, such as 20kb or 1mb".into()),
     }
 }
 
@@ -53,20 +53,20 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let stop = signals::stop_flag()?;
     isolate()?;
     let cells = options.sizes.len() * options.bulk.len();
-    eprintln!(
+    say(&format!(
         "{cells} cells, {} blocks, about {:.0} minutes",
         cells * sweep.base.schedulers.len(),
         sweep.total_ns() as f64 / 6e10
-    );
+    ));
     let mut line = ProgressLine::new((cells * sweep.base.schedulers.len()) as u64).counting();
     let (cells, ended_early) = sweep
         .run(&stop, &mut |progress| line.show(&progress))
         .map_err(|error| Failure::Usage(error.to_string()))?;
     line.end();
     if options.link.json {
-        println!("{:#}", json!({ "cells": cells, "ended_early": ended_early }));
+        print(&format!("{:#}\n", json!({ "cells": cells, "ended_early": ended_early })))?;
     } else {
-        print!("{}", lab::text::map(&cells));
+        print(&lab::text::map(&cells))?;
     }
     match ended_early {
         Some(reason) => Err(Failure::Failed(format!("{reason}; {} cells are whole", cells.len()))),

@@ -1,0 +1,185 @@
+//! Labs that succeed.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use nix::unistd::geteuid;
+use serde_json::Value;
+
+use crate::SHORTLANE;
+use crate::run::{Run, succeed};
+
+const TABLES: [&str; 6] = ["blocks", "drops", "flows", "links", "probes", "samples"];
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Transfers of all classes, complete or not.
+fn transfers(scheduler: &Value) -> (u64, u64) {
+    let classes = scheduler["classes"].as_array().unwrap();
+    let complete = classes.iter().map(|class| class["completion_ms"]["n"].as_u64().unwrap());
+    let incomplete = classes.iter().map(|class| class["incomplete"].as_u64().unwrap());
+    (complete.sum(), incomplete.sum())
+}
+
+fn sane(scheduler: &Value) {
+    let (complete, _) = transfers(scheduler);
+    assert!(complete > 0, "{scheduler}");
+    let used = scheduler["utilisation"].as_f64().unwrap();
+    assert!(used > 0.0 && used < 1.01, "{used}");
+}
+
+pub(crate) fn mixed_traffic() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("made/here");
+    let link = ["lab", "--duration", "5s", "--rate", "5mbit", "--json", "--seed", "7"];
+    let law = ["--sizes", "exponential:mean=20kb", "--tcp", "cubic,reno,bbr", "--uploads", "1"];
+    let disciplines = ["--scheduler", "fifo", "--scheduler", "efd:threshold=10packets"];
+    let files = ["--out", out.to_str().unwrap()];
+    let ended = succeed(&[SHORTLANE], &[&link[..], &law, &disciplines, &files].concat());
+
+    let document = ended.json();
+    assert_eq!(document["ended_early"], Value::Null);
+    let schedulers = document["summary"]["schedulers"].as_array().unwrap();
+    let found: Vec<&str> = schedulers.iter().map(|s| s["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(found, ["fifo", "efd:threshold=10packets"]);
+    let total = |scheduler| {
+        let (complete, incomplete) = transfers(scheduler);
+        complete + incomplete
+    };
+    assert_eq!(total(&schedulers[0]), total(&schedulers[1]), "the same workload");
+    for scheduler in schedulers {
+        sane(scheduler);
+        for stream in ["voice", "video", "ping"] {
+            let (sent, lost) = (&scheduler[stream]["sent"], &scheduler[stream]["lost"]);
+            let arrived = scheduler[stream]["delay_ms"]["n"].as_u64().unwrap();
+            assert!(arrived > 0, "{scheduler}");
+            assert_eq!(arrived + lost.as_u64().unwrap(), sent.as_u64().unwrap());
+        }
+        for rate in ["downloads_mbit", "uploads_mbit"] {
+            let rate = scheduler[rate]["value"].as_f64().unwrap();
+            assert!(rate > 0.0 && rate < 5.0, "{scheduler}");
+        }
+    }
+
+    let mut expected: Vec<String> = TABLES.iter().map(|table| format!("{table}.parquet")).collect();
+    expected.push("run.json".into());
+    expected.sort();
+    assert_eq!(names(&out), expected);
+    for table in TABLES {
+        let bytes = fs::read(out.join(format!("{table}.parquet"))).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{table}");
+    }
+    let run: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["seed"], 7);
+    assert_eq!(run["scenario"], document["scenario"]);
+}
+
+/// A round trip longer than the start of client and server, files in CSV, and the report that people read.
+pub(crate) fn listed_transfers_over_a_long_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list.csv");
+    fs::write(&list, "start_s,size_bytes\n0,1000\n0.2,8000\n0.4,100\n").unwrap();
+    let link = ["lab", "--duration", "5s", "--rate", "5mbit", "--delay", "400ms"];
+    let transfers = ["--transfers", list.to_str().unwrap(), "--no-interactive"];
+    let disciplines = ["--scheduler", "fifo", "--scheduler", "las"];
+    let files = ["--format", "csv", "--out", directory.path().to_str().unwrap()];
+    let ended = succeed(&[SHORTLANE], &[&link[..], &transfers, &disciplines, &files].concat());
+
+    for line in ended.stdout.lines() {
+        assert!(line.chars().count() <= 100, "wider than 100 columns: {line}");
+    }
+    for part in ["5mbit", "RTT 400ms", "n=3", "las: "] {
+        assert!(ended.stdout.contains(part), "'{part}' in {}", ended.stdout);
+    }
+    let flows = csv(&directory.path().join("flows.csv"));
+    for scheduler in ["fifo", "las"] {
+        let own = flows.iter().filter(|row| row["scheduler"] == scheduler);
+        let complete = own.filter(|row| row["kind"] == "transfer" && row["complete"] == "true");
+        let mut sizes: Vec<&str> = complete.map(|row| &*row["size_bytes"]).collect();
+        sizes.sort_unstable();
+        assert_eq!(sizes, ["100", "1000", "8000"]);
+    }
+    for link in csv(&directory.path().join("links.csv")) {
+        let number = |column: &str| link[column].parse::<u64>().unwrap();
+        let (arrived, gone) =
+            (number("arrived_packets"), number("sent_packets") + number("dropped_packets"));
+        // The others are in the queue or on their long way.
+        assert!(gone <= arrived && arrived <= gone + 600, "{arrived} packets in, {gone} out");
+    }
+}
+
+/// Rows by column; without quoted cells.
+fn csv(path: &Path) -> Vec<HashMap<String, String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+    let header: Vec<String> = lines.next().unwrap().collect();
+    lines.map(|cells| header.iter().cloned().zip(cells).collect()).collect()
+}
+
+/// TCP small queues keep the queue at the sender: little of it is left at the bottleneck, where a
+/// FIFO behind two downloads otherwise fills its 300 packets.
+pub(crate) fn local_sender() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = ["lab", "--duration", "3s", "--rate", "5mbit", "--json", "--local-sender"];
+    let law = ["--sizes", "fixed:size=5kb", "--load", "0.1", "--scheduler", "fifo"];
+    let files = ["--format", "csv", "--out", directory.path().to_str().unwrap()];
+    let ended = succeed(&[SHORTLANE], &[&link[..], &law, &files].concat());
+    let document = ended.json();
+    assert_eq!(document["scenario"]["local_sender"], true);
+    sane(&document["summary"]["schedulers"][0]);
+    let links = csv(&directory.path().join("links.csv"));
+    let down = links.iter().find(|row| row["link"] == "down").unwrap();
+    let backlog: f64 = down["backlog_mean_packets"].parse().unwrap();
+    assert!(backlog < 30.0, "{backlog} packets wait at the bottleneck");
+}
+
+/// Needs no more than user namespaces.
+pub(crate) fn an_ordinary_user() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // Where the build stands, others may not be let in.
+    let program = directory.path().join("shortlane");
+    fs::copy(SHORTLANE, &program).unwrap();
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let program = program.to_str().unwrap();
+    let program = match geteuid().is_root() {
+        true => [&nobody[..], &[program]].concat(),
+        false => vec![program],
+    };
+    let link = ["lab", "--duration", "3s", "--rate", "3mbit", "--json", "--scheduler", "efd"];
+    let law = ["--sizes", "fixed:size=5kb", "--load", "0.1"];
+    let arguments = [&link[..], &law].concat();
+    let ended = Run::start(&program, &arguments).end();
+    if ended.stderr.contains("user namespaces") {
+        // Where the system keeps them from ordinary users, the remedy is named.
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
+        return;
+    }
+    assert!(ended.status.success(), "{}", ended.stderr);
+    sane(&ended.json()["summary"]["schedulers"][0]);
+}
+
+pub(crate) fn sweep() {
+    let cell = ["lab", "sweep", "--sizes", "10kb", "--bulk", "1", "--json", "--rate", "5mbit"];
+    let disciplines = ["--scheduler", "fifo", "--scheduler", "efd"];
+    let document = succeed(&[SHORTLANE], &[&cell[..], &disciplines].concat()).json();
+    assert_eq!(document["ended_early"], Value::Null);
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 1);
+    assert_eq!((&cells[0]["size_bytes"], &cells[0]["bulk"]), (&10_240.into(), &1.into()));
+    let results = cells[0]["results"].as_array().unwrap();
+    for (result, name) in results.iter().zip(["fifo", "efd"]) {
+        assert_eq!(result["scheduler"], name);
+        assert!(result["n"].as_u64().unwrap() > 0 && result["mean_ms"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!(results.len(), 2);
+}
