@@ -5,7 +5,7 @@
 //! | G1 | conservation | arrivals = departures + drops + backlog, per flow as well ([`Ledger`]) |
 //! | G2 | no inventions | a packet leaves or is lost at most once, never both ([`Ledger`]) |
 //! | G3 | capacity | no call leaves more behind than the limit, or than was there before |
-//! | G4 | work conservation | with a backlog, a packet is returned |
+//! | G4 | work conservation | with a backlog, a packet is returned; or, shaped, by when it said |
 //! | G5 | order | packets of one flow leave in order of arrival, where the discipline says so |
 //! | G6 | reclaim | without traffic for long enough, the flow table is empty |
 //! | G7 | determinism | same sequence, same seed: the same reports |
@@ -16,9 +16,8 @@ use std::collections::HashMap;
 use sched::params::Kind;
 use sched::{Amount, Backlog, Dequeue, Event, Nanos, Params, Spec, SpecError};
 
-use crate::hold;
 use crate::invariants;
-use crate::ledger::{Ledger, Violation};
+use crate::ledger::{Ledger, Violation, hold};
 use crate::operation::{Operation, flow_id};
 use crate::run::{Call, Step, run};
 
@@ -42,12 +41,14 @@ fn check_steps(spec: &Spec, steps: &[Step]) -> Result<(), Violation> {
     let mut before = Backlog::default();
     let mut params = spec.params();
     let mut last_departed = HashMap::new();
+    let mut promised = None;
     let keeps_order = steps.iter().all(|step| (spec.info().keeps_order)(&step.params));
     for (index, step) in steps.iter().enumerate() {
         let here = |violation| format!("step {index}, {:?}: {violation}", step.call);
         ledger.enter(step).map_err(here)?;
         check_capacity(step, before).map_err(here)?;
         check_work_conservation(spec, step, before).map_err(here)?;
+        check_wait(&mut promised, step).map_err(here)?;
         check_change(params, step).map_err(here)?;
         check_bound(step).map_err(here)?;
         if let Some(packet) = step.departed().filter(|_| keeps_order) {
@@ -85,6 +86,20 @@ fn check_work_conservation(spec: &Spec, step: &Step, before: Backlog) -> Result<
         let expected = before.packets > 0;
         let found = matches!(answer, Dequeue::Packet { .. });
         hold!(found == expected, "{answer:?} with a backlog of {before:?}");
+    }
+    Ok(())
+}
+
+/// A queue that says "wait until" has a packet by then, unless a parameter changes meanwhile.
+fn check_wait(promised: &mut Option<Nanos>, step: &Step) -> Result<(), Violation> {
+    match step.call {
+        Call::Dequeue(Dequeue::Wait(until)) => {
+            hold!(until > step.now, "at {:?}: wait until {until:?}", step.now);
+            hold!(promised.is_none_or(|then| step.now < then), "promised for {promised:?}");
+            *promised = Some(until);
+        }
+        Call::Dequeue(_) | Call::Change(..) => *promised = None,
+        Call::Enqueue(_) | Call::Advance => {}
     }
     Ok(())
 }

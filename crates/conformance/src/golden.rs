@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `+A` | a packet of flow A arrives (1000 bytes): the first is A1, then A2, ... |
 //! | `+A=3000x2` | ... of 3000 bytes in 2 segments |
-//! | `+A/low` | ... and joins the low lane (or `/high`) |
+//! | `+A/low` | ... and joins, or would have joined, the low lane (or `/high`) |
 //! | `+A!B2,A3` | ... and B2, A3 are lost by it (in this order; A3 may be the arrival) |
 //! | `+A^` | ... and is ECN-capable |
 //! | `>B1` | B1 leaves; `>-`: nothing does |
@@ -104,12 +104,14 @@ impl Names {
     }
 }
 
+/// The lane that an arrival joined, or would have joined had it not been lost.
 fn lane_joined(step: &Step) -> &'static str {
     let joined = step.events().find_map(|event| match event {
         Event::Enqueued { lane, .. } => Some(lane),
         _ => None,
     });
-    match joined {
+    let lost = step.dropped().last().map(|(_, drop)| drop.lane);
+    match joined.or(lost) {
         Some(Lane::HIGH) => "/high",
         Some(Lane::LOW) => "/low",
         Some(_) => "/other",

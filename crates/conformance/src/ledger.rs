@@ -14,7 +14,6 @@ use crate::run::{Call, Record, Step};
 pub type Violation = String;
 
 /// Fails with the formatted message unless the condition holds.
-#[macro_export]
 macro_rules! hold {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
@@ -22,6 +21,8 @@ macro_rules! hold {
         }
     };
 }
+
+pub(crate) use hold;
 
 /// The state of a queue as its own reports have it.
 #[derive(Clone, Debug, Default)]
@@ -46,37 +47,27 @@ impl Ledger {
     pub fn enter(&mut self, step: &Step) -> Result<(), Violation> {
         let mut enqueued = None;
         let mut dequeued = None;
-        let mut lost = None;
+        let mut lost = false;
         let mut marked = None;
         for record in &step.records {
             match *record {
                 Record::Dropped(packet, drop) => {
-                    match self.queued.remove(&packet.id) {
-                        Some((_, lane)) => {
-                            hold!(drop.lane == lane, "{packet:?} was in {lane:?}, not in {drop:?}");
-                            hold!(drop.reason != DropReason::Full, "{packet:?} had been accepted");
-                        }
-                        None => {
-                            let arrival = self.expect_arrival(step, packet.id)?;
-                            hold!(lost.is_none(), "{packet:?} was dropped twice");
-                            hold!(enqueued.is_none(), "{packet:?} is queued no more");
-                            hold!(
-                                drop.reason == DropReason::Full,
-                                "{arrival:?} never was in the queue, but {drop:?}"
-                            );
-                        }
+                    if let Some((arrival, lane)) = self.queued.remove(&packet.id) {
+                        hold!(same(&arrival, &packet), "{arrival:?} came back as {packet:?}");
+                        hold!(drop.lane == lane, "{packet:?} was in {lane:?}, not in {drop:?}");
+                        hold!(drop.reason != DropReason::Full, "{packet:?} had been accepted");
+                        continue;
                     }
-                    if let Call::Enqueue(arrival) = step.call {
-                        if arrival.id == packet.id {
-                            hold!(same(&arrival, &packet), "came back as {packet:?}: {arrival:?}");
-                            lost = Some(packet.id);
-                        }
-                    }
+                    let arrival = self.expect_arrival(step, packet.id)?;
+                    hold!(same(&arrival, &packet), "{arrival:?} came back as {packet:?}");
+                    hold!(!lost && enqueued.is_none(), "{packet:?} was lost or sent before");
+                    hold!(drop.reason == DropReason::Full, "{packet:?} never was queued: {drop:?}");
+                    lost = true;
                 }
                 Record::Event(Event::Enqueued { packet, flow, lane }) => {
                     let arrival = self.expect_arrival(step, packet)?;
                     hold!(arrival.flow == flow, "{arrival:?} joined as flow {flow:?}");
-                    hold!(lost.is_none() && enqueued.is_none(), "{arrival:?} joined twice");
+                    hold!(!lost && enqueued.is_none(), "{arrival:?} joined twice");
                     enqueued = Some(packet);
                     self.queued.insert(packet, (arrival, lane));
                 }
@@ -99,7 +90,7 @@ impl Ledger {
         match step.call {
             Call::Enqueue(arrival) => {
                 self.arrivals = arrival.id + 1;
-                hold!(lost.is_some() || enqueued.is_some(), "{arrival:?} vanished");
+                hold!(lost || enqueued.is_some(), "{arrival:?} vanished");
                 hold!(dequeued.is_none(), "a packet left while another arrived");
                 if let Some((packet, flow)) = marked {
                     let found = self.queued.get(&packet);

@@ -7,6 +7,7 @@
 //!
 //! The suite reads the registry. A new discipline gets every generic check from its one line there.
 
+pub mod case;
 pub mod global;
 pub mod golden;
 pub mod invariants;
@@ -18,5 +19,6 @@ pub mod run;
 pub mod strategy;
 pub mod values;
 
+pub use case::Case;
 pub use global::check;
 pub use operation::{Arrival, Offset, Operation};

@@ -2,8 +2,7 @@
 
 use sched::Spec;
 
-use crate::hold;
-use crate::ledger::Violation;
+use crate::ledger::{Violation, hold};
 use crate::operation::{Arrival, Operation};
 use crate::run::{Step, run};
 
@@ -23,9 +22,11 @@ pub enum Traffic {
     OneFlow,
     /// A new flow with every packet.
     OnePacketFlows,
+    /// Any, with the limits as the specs have them.
+    OwnLimits,
 }
 
-use Traffic::{Any, OneFlow, OnePacketFlows};
+use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits};
 
 /// Every reduction; a new one is a line here.
 pub const ALL: &[Reduction] = &[
@@ -66,6 +67,9 @@ pub const ALL: &[Reduction] = &[
     Reduction("drr", "fifo", OneFlow),
     Reduction("drr:quantum=64b", "fifo", OneFlow),
     Reduction("codel:target=inf", "fifo", Any),
+    // One bucket is one queue, as long as nothing overflows.
+    Reduction("fq-codel:buckets=1", "codel:limit=10240packets,ecn=yes", OwnLimits),
+    Reduction("fq-codel:buckets=1,target=inf", "fifo:limit=10240packets", OwnLimits),
     // Free composition of the parts is the named discipline.
     Reduction(
         "lanes:accounting=while-queued,service=guaranteed,buffer=knockout,threshold=$th,low-share=0.3",
@@ -127,7 +131,10 @@ impl Reduction {
     ) -> Result<(), Violation> {
         let spec = |template: &str| -> Spec {
             let text = template.replace("$th", threshold).replace("$w", weight);
-            let spec = text.parse().and_then(|spec: Spec| spec.with("limit", limit));
+            let spec = text.parse().and_then(|spec: Spec| match self.2 {
+                OwnLimits => Ok(spec),
+                _ => spec.with("limit", limit),
+            });
             spec.unwrap_or_else(|error| panic!("{text}: {error}"))
         };
         let (left, right) = (spec(self.0), spec(self.1));
@@ -151,7 +158,7 @@ impl Traffic {
     fn of(self, operations: &[Operation]) -> Vec<Operation> {
         let mut next = 0u8;
         let mut flow = |given| match self {
-            Any => given,
+            Any | OwnLimits => given,
             OneFlow => 0,
             OnePacketFlows => {
                 next += 1;
@@ -164,7 +171,11 @@ impl Traffic {
             }
             other => other.clone(),
         };
-        operations.iter().map(change).collect()
+        let is_kept = |operation: &&Operation| match operation {
+            Operation::Change(..) => !matches!(self, OwnLimits),
+            _ => true,
+        };
+        operations.iter().filter(is_kept).map(change).collect()
     }
 }
 

@@ -19,6 +19,13 @@ pub enum Record {
 #[derive(Debug, Default)]
 pub struct Recorder(Vec<Record>);
 
+impl Recorder {
+    /// What was said since the last call.
+    pub fn take(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.0)
+    }
+}
+
 impl Sink for Recorder {
     fn dropped(&mut self, packet: Packet, drop: Drop) {
         self.0.push(Record::Dropped(packet, drop));
@@ -121,7 +128,7 @@ pub fn run(spec: &Spec, operations: &[Operation], seed: u64) -> Vec<Step> {
         Step {
             now,
             call,
-            records: std::mem::take(&mut sink.0),
+            records: sink.take(),
             backlog: queue.backlog(),
             flows: queue.flows(),
             params: Rc::clone(&params),

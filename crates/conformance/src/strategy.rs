@@ -46,14 +46,21 @@ pub fn for_all(
     let test = |(spec, operations, seed): (Spec, Vec<_>, _)| {
         property(&spec, &operations, seed).map_err(TestCaseError::fail)
     };
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    match TestRunner::new(config).run(&inputs, test) {
+    match TestRunner::new(config(cases)).run(&inputs, test) {
         Ok(()) => {}
         Err(TestError::Fail(reason, (spec, operations, seed))) => {
             panic!("{spec} ({setup:?}, seed {seed}): {reason}\nafter {operations:#?}")
         }
         Err(abort) => panic!("{}, {setup:?}: {abort}", info.name),
     }
+}
+
+/// The configuration for `cases` cases, or that times `CONFORMANCE_EFFORT`.
+#[must_use]
+pub fn config(cases: u32) -> Config {
+    let effort = std::env::var("CONFORMANCE_EFFORT").ok().and_then(|times| times.parse().ok());
+    let cases = cases.saturating_mul(effort.unwrap_or(1));
+    Config { cases, failure_persistence: None, ..Config::default() }
 }
 
 /// The discipline `info`, set up so; parameters in `except` stay at their defaults.

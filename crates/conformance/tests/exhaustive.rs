@@ -59,22 +59,22 @@ fn equals_its_model(spec: &str, flows: u8, length: usize) {
 
 #[test]
 fn efd() {
-    equals_its_model("efd", 3, 9);
-    equals_its_model("efd:boundary=literal,hold-on-wire=yes", 2, 9);
-    equals_its_model("efd:low-share=0.5", 2, 9);
+    equals_its_model("efd", 3, 10);
+    equals_its_model("efd:boundary=literal,hold-on-wire=yes", 2, 10);
+    equals_its_model("efd:low-share=0.5", 2, 10);
 }
 
 #[test]
 fn sb() {
-    equals_its_model("sb:weight=1", 3, 8);
-    equals_its_model("sb-ko:weight=1", 3, 8);
-    equals_its_model("sb-ko:weight=0.5", 2, 9);
-    equals_its_model("sb-sh:weight=1,probability=1", 2, 9);
+    equals_its_model("sb:weight=1", 3, 9);
+    equals_its_model("sb-ko:weight=1", 3, 9);
+    equals_its_model("sb-ko:weight=0.5", 2, 10);
+    equals_its_model("sb-sh:weight=1,probability=1", 2, 10);
 }
 
 #[test]
 fn las() {
-    equals_its_model("las", 3, 9);
+    equals_its_model("las", 3, 10);
     equals_its_model("las:victim=most-served", 2, 9);
     equals_its_model("las:charge-drops=yes", 2, 9);
 }
@@ -86,7 +86,7 @@ fn every_discipline_in_the_registry() {
         for (limit, threshold) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
             let spec = Spec::named(info.name).expect("a name from the registry");
             let spec = sized(&spec, &format!("{limit}packets"), &format!("{threshold}packets"));
-            every_sequence(2, 6, &mut |operations| {
+            every_sequence(2, 7, &mut |operations| {
                 check(&spec, operations, 1).unwrap_or_else(|violation| panic!("{violation}"));
             });
         }

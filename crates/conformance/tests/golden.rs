@@ -1,6 +1,6 @@
 //! Short sequences for each discipline, worked out by hand from the papers.
 //!
-//! The notation is explained in `conformance::golden`.
+//! The notation is explained in `conformance::golden`. Packets are 1000 bytes unless they say so.
 
 use conformance::golden::golden;
 
@@ -13,4 +13,228 @@ fn fifo() {
     golden("fifo:limit=4packets", "+A=4500x3 +B +A!A2 >A1 +A=4500x4!A3 +A=4500x3 >B1 >A4");
     // A lowered limit loses nothing that is queued, and refuses until there is room again.
     golden("fifo:limit=3packets", "+A +A +A limit=1packets +B!B1 >A1 >A2 +B!B2 >A3 +B >B3");
+}
+
+#[test]
+fn efd() {
+    // The first two packets of an episode are high; B overtakes what is low.
+    golden("efd:threshold=2packets", "+A/high +A/high +A/low +B/high >A1 >A2 >B1 >A3 >-");
+    // When A has nothing queued its episode is over: the next packet is its first again. The
+    // count goes on while a packet is queued, though two have left.
+    golden("efd:threshold=2packets", "+A/high >A1 +A/high +A/high >A2 +A/low >A3 >A4 +A/high");
+    // Counting the one on the wire, the episode lasts until the next departure.
+    golden(
+        "efd:threshold=2packets,hold-on-wire=yes",
+        "+A/high >A1 +A/high >A2 +A/low >A3 >- +A/high",
+    );
+    // Full: a high arrival takes the place of the low lane's tail; a low one is lost; with an
+    // empty low lane a high one is lost as well.
+    golden(
+        "efd:threshold=1packets,limit=3packets",
+        "+A/high +A/low +A/low +B/high!A3 +A/low!A4 +C/high!A2 +D/high!D1 >A1 >B1 >C1 >-",
+    );
+    // A lost arrival with nothing else queued leaves no entry: D2 is the first of an episode.
+    golden("efd:threshold=1packets,limit=1packets", "+A/high +D!D1 >A1 +D/high +D/low!D3 >D2");
+    // Lost packets count in an episode: A4 is the third.
+    golden("efd:threshold=2packets,limit=1packets", "+A/high +A!A2 +A/low!A3 >A1 +A/high");
+    // th+1 packets by the literal reading; in bytes a packet that begins within is high whole.
+    golden("efd:threshold=1packets,boundary=literal", "+A/high +A/high +A/low");
+    golden("efd:threshold=1500b", "+A=1000/high +A=1000/high +A=40/low");
+    golden("efd:threshold=1500b,boundary=after", "+A=1000/high +A=1000/low +A=40/low");
+    // A super-packet counts as its segments, and its first arrival is high all the same.
+    golden("efd:threshold=20packets", "+A=65160x45/high +A/low +B/high >A1 >B1 >A2");
+    // Two segments are needed; one low packet is not enough, two are.
+    golden(
+        "efd:threshold=1packets,limit=4packets",
+        "+A/high +A/low +A/low +A/low +B=2896x2/high!A4,A3 >A1 >B1 >A2 >-",
+    );
+    // Even an empty low lane would not do: the arrival is lost, and nobody else.
+    golden("efd:threshold=1packets,limit=3packets", "+A/high +A/low +B=4344x3/high!B1 >A1 >A2");
+    // A raised threshold promotes nobody within an episode; a lowered one acts at once.
+    golden(
+        "efd:threshold=1packets",
+        "+A/high +A/low threshold=9packets +A/low +B/high +B/high threshold=2packets +B/low",
+    );
+    // With a share of one half, the low lane earns 500 bytes with each packet of 1000 that
+    // leaves while both lanes wait. At 1000 it is served, and pays.
+    golden(
+        "efd:threshold=1packets,low-share=0.5",
+        "+A/high +A/low +A/low +B/high +C/high +D/high +E/high >A1 >B1 >A2 >C1 >A3 >D1 >E1",
+    );
+}
+
+#[test]
+fn run2c() {
+    // The count never expires: A4 is low though nothing of A is queued.
+    golden("run2c:threshold=2packets", "+A/high >A1 +A/high >A2 +A/low +B/high >B1 >A3 >-");
+    // Drop-tail by default, whoever it hits; with knockout the low lane's tail makes room.
+    golden("run2c:threshold=1packets,limit=2packets", "+A/high +A/low +B/high!B1 >A1 >A2");
+    golden(
+        "run2c:threshold=1packets,limit=2packets,buffer=knockout",
+        "+A/high +A/low +B/high!A2 >A1 >B1 >-",
+    );
+    // With the packet, the count must be within 1500 bytes.
+    golden("run2c:threshold=1500b", "+A/high +A/low +B=1500/high +B=40/low");
+    // Lost packets count as well: A2 was the second.
+    golden("run2c:threshold=2packets,limit=1packets", "+A/high +A!A2 >A1 +A/low");
+    // Forgotten after more than a second without a packet, at the first arrival after a sweep.
+    golden(
+        "run2c:threshold=1packets,idle=1s,sweep=1s",
+        "+A/high >A1 @500ms +A/low >A2 @2s +A/high",
+    );
+}
+
+/// A1 begins at byte 0, A2 at 1000, A3 at 2000.
+#[test]
+fn run2c_seq() {
+    golden("run2c-seq:threshold=1001b", "+A/high +A/high +A/low +B/high >A1 >A2 >B1 >A3");
+    golden("run2c-seq:threshold=1packets,segment=1000b", "+A/high +A/low");
+}
+
+/// Certain sampling leaves nothing to the dice; none leaves a FIFO.
+#[test]
+fn sampling_disciplines() {
+    golden("x-protect:probability=1,threshold=2000b", "+A/high +A/high +A/low +B/high >A1 >A2 >B1");
+    golden("x-protect:probability=1,threshold=2000b,count-sampled=no", "+A/high +A/high +A/high");
+    golden("x-protect:probability=0,threshold=0b", "+A/high +A/high +A/high");
+    golden("sift:probability=1,weight=1", "+A/high +A/low +B/high +B/low >A1 >B1 >A2 >B2");
+    golden("sift:probability=1,weight=1,sampled-to=low", "+A/low +B/low >A1 >B1");
+    golden("sift:probability=0,weight=1", "+A/high +A/high +B/high >A1 >A2 >B1");
+    golden("sb-sh:probability=1,threshold=2packets,weight=1", "+A/high +A/high +A/low +B/high");
+    golden("sb-sh:probability=0,threshold=0packets", "+A/high +A/high +A/high");
+    // At the end of an interval long flows are short again, and those below `keep` forgotten.
+    golden(
+        "sb-sh:probability=1,threshold=1packets,weight=1,interval=1s,keep=1",
+        "+A/high +A/low @1s +A/high +A/low >A1 >A3 >A2 >A4",
+    );
+}
+
+/// Stamps in units of w(1-w), with w = 0.8: a high packet of 1000 takes 200, a low one 800.
+#[test]
+fn sb() {
+    // Low: A2 at 800, A3 at 1600. High: A1 at 200, B1 400, C1 600, D1 800 (after A2, which
+    // arrived before it), E1 1000.
+    golden(
+        "sb:threshold=1packets,weight=0.8,boundary=after",
+        "+A/high +A/low +A/low +B/high +C/high +D/high +E/high >A1 >B1 >C1 >A2 >D1 >E1 >A3 >-",
+    );
+    // Strict when the weight is 1. At 0.5 a packet takes 500 in both: A1 and A2 at 500, A3 and B1
+    // at 1000, C1 at 1500.
+    golden("sb:threshold=1packets,weight=1", "+A +A/low +B +C >A1 >B1 >C1 >A2");
+    golden("sb:threshold=1packets,weight=0.5", "+A +A/low +A/low +B +C >A1 >A2 >A3 >B1 >C1");
+    // The low lane has the link alone while nobody is high.
+    golden("sb:threshold=0packets,weight=0.8", "+A/low +A/low >A1 >A2 >-");
+    // Drop-tail without knockout, push-out with it; a long flow's arrival is lost in both.
+    golden("sb:threshold=1packets,limit=2packets", "+A +A/low +B!B1 +A/low!A3");
+    golden("sb-ko:threshold=1packets,limit=2packets", "+A +A/low +B!A2 +A/low!A3 +C!C1 >A1 >B1");
+    // A packet of 1000 bytes at 8 kbit/s holds the high lane for a second, not the low lane.
+    golden(
+        "sb:threshold=1packets,cap-high=8kbit",
+        "+A +B >A1 >- @500ms >- +A/low >B1 >A2 @1s +C >- @1500ms >C1",
+    );
+}
+
+/// Knockout with a sampled flow that is counted as far as it was seen.
+#[test]
+fn sb_sh() {
+    golden(
+        "sb-sh:probability=1,threshold=1packets,limit=2packets",
+        "+A/high +A/low +B/high!A2 +B/low!B2 >A1 >B1 >-",
+    );
+}
+
+/// Free composition: offset accounting, strict service, knockout.
+#[test]
+fn lanes() {
+    golden(
+        "lanes:accounting=offset,service=strict,buffer=knockout,threshold=1000b,limit=2packets",
+        "+A/high +A/low +B/high!A2 >A1 >B1 >-",
+    );
+}
+
+#[test]
+fn las() {
+    // Keys: A 0, 1000, 2000; B 0, 1000. Equal keys in order of arrival.
+    golden("las", "+A +A +A +B +B >A1 >B1 >A2 >B2 >A3 >-");
+    // A was served 2000; B and C are new.
+    golden("las", "+A >A1 +A >A2 +A +B +C +B >B1 >C1 >B2 >A3");
+    // Full: the largest key goes, which may be the arrival's; bytes pushed out are rolled back,
+    // so A4 has key 1000 and arrives later than B2.
+    golden("las:limit=3packets", "+A +A +A +B!A3 +B!B2 >A1 >B1 +A >A2 >A4");
+    golden("las:limit=2packets", "+A +A +A!A3 >A1 +A >A2 >A4 >-");
+    // Charged for what was lost: A3 counts, so A4 is at 3000 and behind B's 2000.
+    golden("las:limit=2packets,charge-drops=yes", "+A +A +A!A3 >A1 >A2 +A +B=2000 >B1 +B >B2 >A4");
+    // The other victim: A was served most, though B's tail has the largest key.
+    golden("las:limit=5packets", "+A=1500 >A1 +A +B +B +B +B +C!B4");
+    golden("las:limit=5packets,victim=most-served", "+A=1500 >A1 +A +B +B +B +B +C!A2");
+    // Ties of new flows: the latest arrival is lost.
+    golden("las:limit=2packets", "+A +B +C!C1 >A1 >B1");
+    // Forgotten when idle for more than 30 s, and new again.
+    golden("las", "+A >A1 @1s +B >B1 +A=500 >A2 @40s +A +B=100 +A >A3 >B2 >A4");
+}
+
+/// A flow's size is what the sequence offers: A 3000, B 2000, C 1000.
+#[test]
+fn srpt() {
+    golden("srpt", "+A +A +A +B +B +C >C1 >B1 >B2 >A1 >A2 >A3 >-");
+    // A has 1000 left when B, of 2000, comes.
+    golden("srpt", "+A +A +A >A1 >A2 +B +B >A3 >B1 >B2");
+    // Full: the newest of the flow with most remaining.
+    golden("srpt:limit=3packets", "+A +A +A +B!A3 +B!A2 >B1 >B2 >A1");
+    // C has 2000 to come, and 40 once C1 has left: less than D, though A was back in between.
+    golden(
+        "srpt:limit=2packets",
+        "+A=2500 +B=1500 +C=1960!A1 >C1 +A=2500 +C=40!A2 +D!B1 >C2 >D1 +B=1500 >B2 >-",
+    );
+}
+
+/// With a quantum of 1500: A 1000 (500 left), 1000 more do not fit; B the same; then both have
+/// 2000 and send two.
+#[test]
+fn drr() {
+    golden("drr:quantum=1500b", "+A +A +A +A +B +B +B >A1 >B1 >A2 >A3 >B2 >B3 >A4 >-");
+    // Small packets share bytes, not packets.
+    golden("drr:quantum=1000b", "+A +A +B=500 +B=500 +B=500 >A1 >B1 >B2 >A2 >B3");
+    // An emptied flow loses its deficit: B's 500 of the first turn do not help B2.
+    golden("drr:quantum=1000b", "+A +A +B=500 >A1 >B1 +B=1500 >A2 >B2");
+    // The longest queue, in bytes, loses its tail, or its head.
+    golden("drr:limit=3packets", "+A +A +B=1500 +C!A2 >A1 >B1 >C1");
+    golden("drr:limit=3packets,victim=head", "+A +A +B=1500 +C!A1 >A2 >B1 >C1");
+    // Of equally long ones that which has been backlogged longest.
+    golden("drr:limit=2packets", "+A +B +C!A1 >B1 >C1");
+}
+
+/// Target 5 ms, interval 100 ms. Packets arrive at 0 and leave late.
+#[test]
+fn codel() {
+    // Above target from 10 ms on; at 110 ms an interval has passed and the head is dropped, again
+    // after 100 ms (n = 1) and after 100/sqrt(2) = 70.7 ms more (n = 2).
+    golden(
+        "codel",
+        "+A +A +A +A +A +A +A +A +A +A +A @10ms >A1 @109ms >A2 @110ms >A4!A3 @209ms >A5 \
+         @210ms >A7!A6 @280ms >A8 @281ms >A10!A9 >A11 >-",
+    );
+    // The same with marks, one at most in a call.
+    golden(
+        "codel:ecn=yes",
+        "+A^ +A^ +A^ +A^ +A^ +A^ +A^ @10ms >A1 @110ms >A2* @209ms >A3 @210ms >A4* @280ms >A5 \
+         @281ms >A6 >A7",
+    );
+    // A1 is late at 10 ms, but A2 has less than a packet behind it, so the wait starts again
+    // with A3 at 110 ms.
+    golden("codel", "+A +A +A @10ms >A1 >A2 +B +B +B @110ms >A3 @209ms >B1 @210ms +C >B3!B2");
+    golden("codel:limit=2packets", "+A +A +A!A3 >A1");
+}
+
+/// A, C and E have a bucket each, with a quantum of 1514; B shares A's.
+#[test]
+fn fq_codel() {
+    // A sends A1 (514 left) and A2 (-486), goes to the old list with 1028. C, and then E, are new
+    // and go first.
+    golden("fq-codel", "+A +A +A +A +C >A1 >A2 >C1 +E >E1 >A3 >A4 >-");
+    golden("fq-codel", "+A +A +A +A +B >A1 >A2 >A3 >A4 >B1 >-");
+    // Full: the fattest bucket loses half its bytes at its head, here A1 and A2 of 4000.
+    golden("fq-codel:limit=4packets", "+A +A +A +C +A!A1,A2 >A3 >A4 >C1");
+    golden("fq-codel:limit=4packets,drop-batch=1", "+A +A +A +C +A!A1 >A2 >A3 >C1 >A4");
+    golden("fq-codel:memory=4000b", "+A +A +A +C +A!A1,A2 >A3 >A4 >C1");
 }

@@ -13,7 +13,7 @@ fn except(name: &str) -> &'static [&'static str] {
 fn behaves_as_its_model(name: &str) {
     let info = registry::find(name).expect("a discipline of this name");
     for setup in Setup::ALL {
-        strategy::for_all(info, except(name), setup, 256, &compare);
+        strategy::for_all(info, except(name), setup, 512, &compare);
     }
 }
 
@@ -50,6 +50,18 @@ fn sample_and_hold_at_any_probability() {
         strategy::for_all(info, except("sb-sh"), Setup::Tiny, 128, &|spec, operations, seed| {
             let spec = spec.clone().with("probability", probability).map_err(|e| e.to_string())?;
             compare(&spec, operations, seed)
+        });
+    }
+}
+
+/// Measurement intervals as short as the times between packets.
+#[test]
+fn sample_and_hold_with_intervals() {
+    let info = registry::find("sb-sh").expect("a discipline of this name");
+    for interval in ["1ms", "100ms", "10s"] {
+        strategy::for_all(info, except("sb-sh"), Setup::Tiny, 128, &|spec, operations, seed| {
+            let spec = spec.clone().with("interval", interval).and_then(|s| s.with("keep", "3"));
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
         });
     }
 }

@@ -3,7 +3,7 @@
 use conformance::reduction::ALL;
 use conformance::strategy;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 
 #[test]
 fn both_sides_of_every_reduction_behave_alike() {
@@ -16,7 +16,7 @@ fn both_sides_of_every_reduction_behave_alike() {
     let inputs = (strategy::limit(), threshold, weight, traffic, any::<u64>());
     for reduction in ALL {
         assert!(reduction.is_registered(), "{reduction:?}");
-        TestRunner::new(Config { cases: 128, failure_persistence: None, ..Config::default() })
+        TestRunner::new(strategy::config(256))
             .run(&inputs, |(limit, threshold, weight, operations, seed)| {
                 let outcome = reduction.check(&limit, &threshold, &weight, &operations, seed);
                 outcome.map_err(TestCaseError::fail)

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use frame::{Fingerprinter, LinkType, mark_ce};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
@@ -19,11 +18,17 @@ use crate::buffers::Buffers;
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
+use crate::punctual::be_punctual;
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
 use crate::shaper::{Pacing, Shaper};
 
 /// Longest sleep: a request to stop is seen within this time.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
+/// With a packet waiting and its start this close, arrivals are not looked at before it: they
+/// could not change what is sent until then, and each would cost a wake-up.
+const NAP: Nanos = Nanos(50_000);
+/// Shortest nap. More frequent wake-ups cost more than the shaper's catching up.
+const LEAST_NAP: Nanos = Nanos(20_000);
 /// Most frames that one direction holds.
 const MOST_FRAMES: usize = 1 << 16;
 /// Frames between two looks at the kernel's counter, which has 32 bits.
@@ -86,6 +91,7 @@ struct Counts {
     marked: u64,
     losses: [Tally; Loss::ALL.len()],
     peak_flows: u64,
+    realtime: bool,
 }
 
 impl<O: Observer> Direction<O> {
@@ -112,9 +118,7 @@ impl<O: Observer> Direction<O> {
         stop: &AtomicBool,
         halt: &AtomicBool,
     ) -> (DirectionReport, Option<Fault>) {
-        // Default timer slack (50 us) is several packets at 1 Gbit/s. Without the permission
-        // to change it, the shaper catches up.
-        let _ = prctl::set_timerslack(1);
+        self.counts.realtime = be_punctual();
         let begin = clock::now();
         let mut fault = None;
         while fault.is_none() && !stop.load(Ordering::Relaxed) && !halt.load(Ordering::Relaxed) {
@@ -130,6 +134,7 @@ impl<O: Observer> Direction<O> {
         let now = clock::now();
         self.take_in(received, now);
         self.serve(now);
+        self.reclaim();
         self.send(now)?;
         sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
         let flows = self.parts.qdisc.flows() as u64;
@@ -160,12 +165,13 @@ impl<O: Observer> Direction<O> {
                 Ok(replacement) => {
                     self.slots[index] = replacement;
                     self.enqueue(buffer, now);
+                    // What may start at once takes no room in the queue from the next one.
+                    self.serve(now);
                 }
                 // The frame is forgotten, the slot stays.
                 Err(loss) => self.count_loss(buffer, loss),
             }
         }
-        self.reclaim();
     }
 
     /// A free buffer in exchange for one with a frame, if the frame can be passed on at all.
@@ -206,7 +212,6 @@ impl<O: Observer> Direction<O> {
                 Dequeue::Empty => self.waiting = false,
             }
         }
-        self.reclaim();
     }
 
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
@@ -265,6 +270,11 @@ impl<O: Observer> Direction<O> {
         if timeout == Nanos::ZERO {
             return;
         }
+        if self.waiting && !self.blocked && timeout < NAP {
+            let nap = timeout.max(self.least_nap());
+            let _ = ppoll(&mut [], Some(TimeSpec::new(0, nap.0 as i64)), None);
+            return;
+        }
         let timeout = TimeSpec::new(0, timeout.0 as i64);
         let output = if self.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
         let mut fds = [
@@ -276,6 +286,11 @@ impl<O: Observer> Direction<O> {
         if self.blocked {
             self.blocked = fds[1].revents().is_none_or(|events| events.is_empty());
         }
+    }
+
+    /// A nap makes the shaper late on purpose, so not by more than it can easily catch up with.
+    fn least_nap(&self) -> Nanos {
+        LEAST_NAP.min(Nanos(self.parts.pacing.burst_time.0 / 4))
     }
 
     /// When there is something to do, if no frame comes in before.
@@ -329,9 +344,13 @@ impl<O: Observer> Direction<O> {
             drops,
             lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
             marked: self.counts.marked,
+            realtime: self.counts.realtime,
             punctuality: self.shaper.punctuality(),
             peak_flows: self.counts.peak_flows,
             observed: self.parts.observer.finish(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@
 //!
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
-//! `unsafe` stands only in `packet_socket` and `offload`, around system calls that no library
-//! wraps.
+//! `unsafe` stands only in `packet_socket`, `offload` and `punctual`, around system calls that
+//! no library wraps.
 
 mod bridge;
 pub mod buffers;
@@ -21,7 +21,7 @@ pub mod netns;
 pub mod observe;
 mod offload;
 pub mod packet_socket;
-pub mod priority;
+mod punctual;
 pub mod report;
 pub mod shaper;
 

@@ -245,15 +245,33 @@ impl Links {
         })
     }
 
-    /// Turns off what makes an interface carry anything but the packets that a wire would:
-    /// segmentation, coalescing and checksum offloads. What an interface does not support to
-    /// change is left as it is.
+    /// Switches what makes an interface carry anything but the packets that a wire would:
+    /// segmentation, coalescing and checksum offloads. What an interface cannot switch stays.
     ///
     /// # Errors
     /// If there is none of this name, or permission is lacking.
+    pub fn offloads(&mut self, name: &str, on: bool) -> Result<(), LinkError> {
+        offload::switch_all(name, on).map_err(|source| LinkError {
+            doing: format!("turn the offloads of {name} {}", if on { "on" } else { "off" }),
+            source,
+        })
+    }
+
+    /// As [`offloads`](Self::offloads) with `false`.
+    ///
+    /// # Errors
+    /// As [`offloads`](Self::offloads).
     pub fn offloads_off(&mut self, name: &str) -> Result<(), LinkError> {
-        offload::all_off(name).map_err(|source| LinkError {
-            doing: format!("turn the offloads of {name} off"),
+        self.offloads(name, false)
+    }
+
+    /// Switches the offload of checksums on transmission.
+    ///
+    /// # Errors
+    /// As [`offloads`](Self::offloads).
+    pub fn set_transmit_checksums(&mut self, name: &str, on: bool) -> Result<(), LinkError> {
+        offload::switch_transmit_checksums(name, on).map_err(|source| LinkError {
+            doing: format!("switch the checksum offload of {name}"),
             source,
         })
     }

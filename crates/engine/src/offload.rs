@@ -8,17 +8,19 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::link::c_name;
 
-/// Commands that switch one offload each (`linux/ethtool.h`), those first that others build on:
-/// the kernel refuses segmentation without checksums, not the other way round.
+/// Commands that switch one offload each (`linux/ethtool.h`), first those that need the later
+/// ones: the kernel refuses segmentation without checksums, not the other way round.
 const SWITCHES: [u32; 7] = [
     0x2c, // ETHTOOL_SGRO: receive coalescing
     0x24, // ETHTOOL_SGSO: segmentation in software
     0x1f, // ETHTOOL_STSO: segmentation of TCP
     0x22, // ETHTOOL_SUFO: fragmentation of UDP
     0x19, // ETHTOOL_SSG: scattered frames
-    0x17, // ETHTOOL_STXCSUM: checksums on transmission
+    TRANSMIT_CHECKSUMS,
     0x15, // ETHTOOL_SRXCSUM: checksums on reception
 ];
+/// `ETHTOOL_STXCSUM`.
+const TRANSMIT_CHECKSUMS: u32 = 0x17;
 const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 /// Large receive offload, VLAN tags apart on transmission, on reception.
@@ -31,18 +33,31 @@ struct EthtoolValue {
     data: u32,
 }
 
-pub(crate) fn all_off(interface: &str) -> io::Result<()> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    for command in SWITCHES {
-        tolerate_unsupported(ioctl(&socket, interface, command, 0))?;
+pub(crate) fn switch_all(interface: &str, on: bool) -> io::Result<()> {
+    let socket = control()?;
+    let switch =
+        |command: &u32| tolerate_unsupported(ioctl(&socket, interface, *command, on.into()));
+    if on {
+        SWITCHES.iter().rev().try_for_each(switch)?;
+    } else {
+        SWITCHES.iter().try_for_each(switch)?;
     }
     match ioctl(&socket, interface, GET_FLAGS, 0) {
         Ok(flags) => {
-            let off = ioctl(&socket, interface, SET_FLAGS, flags & !FLAGS);
-            tolerate_unsupported(off)
+            let flags = if on { flags | FLAGS } else { flags & !FLAGS };
+            tolerate_unsupported(ioctl(&socket, interface, SET_FLAGS, flags))
         }
         unsupported => tolerate_unsupported(unsupported),
     }
+}
+
+pub(crate) fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result<()> {
+    ioctl(&control()?, interface, TRANSMIT_CHECKSUMS, on.into()).map(|_| ())
+}
+
+/// Any socket will do to speak about interfaces.
+fn control() -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
 fn tolerate_unsupported(result: io::Result<u32>) -> io::Result<()> {

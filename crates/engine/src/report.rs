@@ -44,6 +44,8 @@ pub struct DirectionReport {
     pub lost_in_kernel: u64,
     /// Frames that the discipline marked "congestion experienced".
     pub marked: u64,
+    /// Whether it ran with real-time priority.
+    pub realtime: bool,
     /// How punctual the shaper was.
     pub punctuality: Punctuality,
     /// Most entries that the discipline's flow table held, as far as it was looked at: after

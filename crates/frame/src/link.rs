@@ -96,10 +96,10 @@ fn behind_tags(frame: &[u8], mut ethertype: u16, mut offset: usize) -> Located {
         ethertype = next;
         offset += 4;
     }
-    if ethertype == ethertype::PPPOE_SESSION {
-        if let Some((inner, at)) = ppp(frame, offset + 6) {
-            (ethertype, offset) = (inner, at);
-        }
+    if ethertype == ethertype::PPPOE_SESSION
+        && let Some((inner, at)) = ppp(frame, offset + 6)
+    {
+        (ethertype, offset) = (inner, at);
     }
     if ethertype < ethertype::FIRST {
         ethertype = 0;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::link::{Home, LinkError, Links};
 use engine::netns::{Namespace, NetnsError, set_parameter};
-use engine::{Engine, EngineError, LinkConfig, Observe, Rate, Report, priority};
+use engine::{Engine, EngineError, LinkConfig, Observe, Rate, Report};
 use sched::{Nanos, Spec};
 
 use crate::agents::{Agent, AgentError};
@@ -126,11 +126,7 @@ pub(crate) fn run(
     let observe = Observe::since(Nanos(plan.epoch_ns));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            // An ordinary user cannot; then a busy machine makes more blocks void.
-            let _ = priority::real_time();
-            engine.run_observed(&done, observe)
-        });
+        let running = scope.spawn(|| engine.run_observed(&done, observe));
         let reports = hosts.traffic(&plan, program, stop);
         done.store(true, Ordering::Relaxed);
         let engine = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

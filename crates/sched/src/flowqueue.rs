@@ -16,6 +16,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A queued packet, and one number that belongs to the discipline: a tag, or a time.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Node {
     pub(crate) packet: Packet,
     pub(crate) tag: u64,

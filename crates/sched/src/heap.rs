@@ -37,7 +37,7 @@ impl MinHeap {
     pub(crate) fn push(&mut self, entry: u128) {
         let mut index = self.len;
         self.len += 1;
-        if (index + 3) / 4 == self.lines.len() {
+        if place(index).0 == self.lines.len() {
             self.lines.push(Line([VACANT; 4]));
         }
         while index > 0 {
@@ -91,9 +91,11 @@ impl MinHeap {
     fn sift_down(&mut self, mut index: usize, entry: u128) {
         // Vacant places compare as the largest, so a line is always looked at as a whole.
         while let Some(&Line(c)) = self.lines.get(index + 1) {
-            let (left, a) = if c[1] < c[0] { (1, c[1]) } else { (0, c[0]) };
-            let (right, b) = if c[3] < c[2] { (3, c[3]) } else { (2, c[2]) };
-            let (least, child) = if b < a { (right, b) } else { (left, a) };
+            // Indices from comparisons, so that no branch depends on who is less.
+            let left = usize::from(c[1] < c[0]);
+            let right = 2 + usize::from(c[3] < c[2]);
+            let least = if c[right] < c[left] { right } else { left };
+            let child = c[least];
             if entry <= child {
                 break;
             }
@@ -105,13 +107,22 @@ impl MinHeap {
 
     #[inline]
     fn get(&self, index: usize) -> u128 {
-        self.lines[(index + 3) / 4].0[(index + 3) % 4]
+        let (line, column) = place(index);
+        self.lines[line].0[column]
     }
 
     #[inline]
     fn set(&mut self, index: usize, entry: u128) {
-        self.lines[(index + 3) / 4].0[(index + 3) % 4] = entry;
+        let (line, column) = place(index);
+        self.lines[line].0[column] = entry;
     }
+}
+
+/// The line of an entry, and its column there.
+#[inline]
+const fn place(index: usize) -> (usize, usize) {
+    let place = index + 3;
+    (place / 4, place % 4)
 }
 
 /// Flow slots by rank, the largest on top: a binary heap that knows where each slot is.
@@ -137,6 +148,14 @@ impl Ranking {
         self.active = true;
         for (slot, rank) in flows {
             self.set(slot, rank);
+        }
+    }
+
+    /// Forgets everything once less than half of the buffer is taken.
+    #[inline]
+    pub(crate) fn relax(&mut self, backlog: u64, limit: u64) {
+        if self.active && backlog < limit.div_ceil(2) {
+            self.deactivate();
         }
     }
 

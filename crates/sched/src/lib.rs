@@ -52,6 +52,8 @@ mod sorted;
 mod spec;
 mod srpt;
 pub mod table;
+#[cfg(test)]
+mod testkit;
 mod units;
 
 pub use packet::{Ecn, FlowId, HostId, Packet};

@@ -227,6 +227,8 @@ struct Flow {
     count: Count,
     /// The packet that made it known.
     first: u64,
+    /// Whether that was in this measurement interval.
+    is_new: bool,
     last_arrival: Nanos,
 }
 
@@ -236,9 +238,31 @@ struct Known {
     idle: Nanos,
     sweep: Nanos,
     next_sweep: Nanos,
+    interval: Nanos,
+    /// When the measurement interval ends, once the first arrival has begun it.
+    end: Option<Nanos>,
+    /// The counts that known and new flows need at the end of an interval.
+    keep: (u64, u64),
 }
 
 impl Known {
+    /// Ends a measurement interval: small flows are forgotten, counts start again.
+    fn measure(&mut self, now: Nanos, held: &Held) {
+        if self.end.is_some_and(|end| now >= end) {
+            let (known, new) = self.keep;
+            self.flows.retain(|id, flow| {
+                let needed = if flow.is_new { new.min(known) } else { known };
+                held.has(|packet| packet.flow == *id && packet.id >= flow.first)
+                    || flow.count.total >= needed
+            });
+            for flow in self.flows.values_mut() {
+                (flow.count, flow.is_new) = (Count::default(), false);
+            }
+            self.end = None;
+        }
+        self.end.get_or_insert(now + self.interval);
+    }
+
     /// Forgets idle flows at the first arrival after each `sweep`; never one that has a
     /// packet here since it became known.
     fn upkeep(&mut self, now: Nanos, held: &Held) {
@@ -261,6 +285,11 @@ impl Known {
         self.idle = params.time("idle");
         self.sweep = params.time("sweep");
         self.next_sweep = Nanos::ZERO;
+        if params.has("interval") {
+            self.interval = params.time("interval");
+            self.keep = (params.number("keep"), params.number("early-keep"));
+        }
+        self.end = None;
     }
 }
 
@@ -297,6 +326,9 @@ impl Sb {
                 idle: Nanos::MAX,
                 sweep: Nanos::MAX,
                 next_sweep: Nanos::ZERO,
+                interval: Nanos::MAX,
+                end: None,
+                keep: (0, 0),
             },
             threshold: Amount::UNLIMITED,
             boundary: "",
@@ -310,12 +342,14 @@ impl Sb {
 impl Model for Sb {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sampled: bool) -> Vec<u64> {
         self.known.upkeep(now, &self.held);
+        self.known.measure(now, &self.held);
         let is_known = self.known.flows.contains_key(&packet.flow);
         let mut long = false;
         if is_known || sampled || !self.samples {
             let flow = self.known.flows.entry(packet.flow).or_insert_with(|| Flow {
                 count: Count::default(),
                 first: packet.id,
+                is_new: true,
                 last_arrival: now,
             });
             flow.last_arrival = now;

@@ -8,8 +8,7 @@ mod las;
 
 use sched::{Amount, Nanos, Packet, Params, Spec};
 
-use crate::hold;
-use crate::ledger::Violation;
+use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
@@ -39,7 +38,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("las", &["flows"]),
     ("sb", &["flows", "sharing", "cap-high"]),
     ("sb-ko", &["flows", "sharing", "cap-high"]),
-    ("sb-sh", &["flows", "sharing", "cap-high", "interval"]),
+    ("sb-sh", &["flows", "sharing", "cap-high"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -54,6 +53,21 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         _ => None,
     }
+}
+
+/// Whether there is a model of `spec` that holds throughout `operations`.
+#[must_use]
+pub fn covers(spec: &Spec, operations: &[Operation]) -> bool {
+    let Some((_, except)) = MODELS.iter().find(|(name, _)| *name == spec.info().name) else {
+        return false;
+    };
+    let changes = operations.iter().filter_map(|operation| match operation {
+        Operation::Change(name, _) => Some(*name),
+        _ => None,
+    });
+    changes
+        .chain(except.iter().copied().filter(|name| spec.params().is_given(name)))
+        .all(|name| !except.contains(&name))
 }
 
 /// Runs `spec` and its model through `operations`: departures, drops and flow tables must be

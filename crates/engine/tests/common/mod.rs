@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each test file uses its part")]
 //! Two hosts in namespaces of their own, and a bridge between them in a third.
 
 use std::net::IpAddr;
@@ -63,6 +64,26 @@ impl Lab {
         back: LinkConfig,
         job: impl FnOnce() -> T + Send,
     ) -> (T, Report) {
+        self.run(forth, back, job, true)
+    }
+
+    /// Runs `job`, which is to make the engine end, beside the engine.
+    pub(crate) fn until_fault<T: Send>(
+        &self,
+        forth: LinkConfig,
+        back: LinkConfig,
+        job: impl FnOnce() -> T + Send,
+    ) -> (T, Report) {
+        self.run(forth, back, job, false)
+    }
+
+    fn run<T: Send>(
+        &self,
+        forth: LinkConfig,
+        back: LinkConfig,
+        job: impl FnOnce() -> T + Send,
+        stop_it: bool,
+    ) -> (T, Report) {
         let engine =
             self.middle.run(|| Engine::bridge("left", "right", forth, back)).unwrap().unwrap();
         let stop = AtomicBool::new(false);
@@ -70,7 +91,7 @@ impl Lab {
         thread::scope(|scope| {
             let running = scope.spawn(|| engine.run_observed(&stop, observe));
             let done = job();
-            stop.store(true, Ordering::Relaxed);
+            stop.store(stop_it, Ordering::Relaxed);
             (done, running.join().unwrap().unwrap())
         })
     }
@@ -83,4 +104,19 @@ pub(crate) fn ip(text: &str) -> IpAddr {
 /// A link under the named discipline.
 pub(crate) fn link(spec: &str, rate: u64) -> LinkConfig {
     LinkConfig::new(spec.parse().unwrap(), Rate(rate))
+}
+
+/// Takes all capabilities from the calling thread.
+pub(crate) fn drop_capabilities() {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
+    let header = Header { version: VERSION_3, pid: 0 };
+    let nothing = [0u32; 6];
+    // SAFETY: both pointers are to locals laid out as capset(2) of this version reads them.
+    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, &raw const nothing) };
+    assert_eq!(result, 0);
 }

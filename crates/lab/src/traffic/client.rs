@@ -137,8 +137,9 @@ async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
     for session in sessions {
         report.sessions.push(session.await?);
     }
-    report.failures = count_failures(failures(&report));
-    report.worst_late_ns = worst_late(plan, &report);
+    let (links, failures): (Vec<_>, Vec<_>) = connections(&report).unzip();
+    report.worst_late_ns = links.into_iter().map(Link::late_ns).max().unwrap_or(0);
+    report.failures = count_failures(failures.into_iter().flatten());
     Ok(report)
 }
 
@@ -160,26 +161,13 @@ async fn run_transfers(plan: &Plan, asker: Asker) -> io::Result<Vec<TransferRow>
     Ok(rows)
 }
 
-fn failures(report: &ClientReport) -> impl Iterator<Item = Cause> {
-    let transfers = report.transfers.iter().filter_map(|row| row.failure);
-    let downloads = report.downloads.iter().filter_map(|row| row.failure);
-    let uploads = report.uploads.iter().filter_map(|row| row.failure);
-    let sessions = report.sessions.iter().filter_map(|row| row.failure);
+/// All connections of a report, with what went wrong.
+fn connections(report: &ClientReport) -> impl Iterator<Item = (&Link, Option<Cause>)> {
+    let transfers = report.transfers.iter().map(|row| (&row.link, row.failure));
+    let downloads = report.downloads.iter().map(|row| (&row.link, row.failure));
+    let uploads = report.uploads.iter().map(|row| (&row.link, row.failure));
+    let sessions = report.sessions.iter().map(|row| (&row.link, row.failure));
     transfers.chain(downloads).chain(uploads).chain(sessions)
-}
-
-/// How late a connection was begun, at worst.
-fn worst_late(plan: &Plan, report: &ClientReport) -> u64 {
-    let transfers = plan.transfers.iter().map(|t| t.start_ns);
-    let transfers = transfers.zip(report.transfers.iter().map(|row| &row.link));
-    let downloads = plan.downloads.iter().map(|d| d.start_ns);
-    let downloads = downloads.zip(report.downloads.iter().map(|row| &row.link));
-    let uploads = plan.uploads.iter().map(|u| u.start_ns);
-    let uploads = uploads.zip(report.uploads.iter().map(|row| &row.link));
-    let sessions = plan.sessions.iter().map(|s| s.start_ns);
-    let sessions = sessions.zip(report.sessions.iter().map(|row| &row.link));
-    let all = transfers.chain(downloads).chain(uploads).chain(sessions);
-    all.map(|(due_ns, link)| link.start_ns.saturating_sub(due_ns)).max().unwrap_or(0)
 }
 
 /// Opens connections to the server and follows each to its end.
@@ -192,8 +180,8 @@ struct Asker {
 
 impl Asker {
     async fn transfer(self, transfer: Transfer) -> TransferRow {
-        let Transfer { id, size_bytes, tcp, .. } = transfer;
-        let mut row = TransferRow::new(id);
+        let Transfer { id, start_ns, size_bytes, tcp } = transfer;
+        let mut row = TransferRow::new(id, start_ns);
         let request = Request { kind: ConnectionKind::Transfer, tcp, id, size: size_bytes };
         let failure = self
             .until(self.hard_stop_ns, async {
@@ -218,7 +206,7 @@ impl Asker {
 
     async fn download(self, download: Stream, sample_ns: u64) -> DownloadRow {
         let Stream { id, tcp, start_ns, stop_ns } = download;
-        let mut row = DownloadRow::new(id, sample_ns);
+        let mut row = DownloadRow::new(id, start_ns, sample_ns);
         let request = Request { kind: ConnectionKind::Download, tcp, id, size: u64::MAX };
         let mut stream = None;
         let ended = self
@@ -233,14 +221,16 @@ impl Asker {
                 }
             })
             .await;
-        stream.map(tcp::reset);
+        if let Some(stream) = stream {
+            tcp::reset(stream);
+        }
         row.failure = unless_stopped(ended, &row.link);
         row
     }
 
     async fn upload(self, upload: Stream) -> UploadRow {
         let Stream { id, tcp, start_ns, stop_ns } = upload;
-        let mut row = UploadRow::new(id);
+        let mut row = UploadRow::new(id, start_ns, tcp);
         let request = Request { kind: ConnectionKind::Upload, tcp, id, size: u64::MAX };
         let mut stream = None;
         let ended = self
@@ -250,14 +240,17 @@ impl Asker {
                 tcp::send(stream, u64::MAX).await
             })
             .await;
-        row.info = stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
-        stream.map(tcp::reset);
+        if let Some(stream) = stream {
+            row.tcp = tcp::congestion(&stream).unwrap_or(tcp);
+            row.info = TcpInfo::of(&stream).ok();
+            tcp::reset(stream);
+        }
         row.failure = unless_stopped(ended, &row.link);
         row
     }
 
     async fn session(self, session: Session) -> SessionRow {
-        let mut row = SessionRow::new(session.id);
+        let mut row = SessionRow::new(session.id, session.start_ns);
         let SessionRow { link, answers, .. } = &mut row;
         row.failure = self.until(self.hard_stop_ns, self.ask_all(session, link, answers)).await;
         row

@@ -40,10 +40,24 @@ pub struct Link {
     /// The 5-tuple in the direction of the data, `server:port > client:port tcp`, of an upload
     /// `client:port > server:port tcp`; none if the connection never had a port.
     pub flow: Option<String>,
-    /// Just before `connect()`.
+    /// When the plan has it start.
+    pub due_ns: u64,
+    /// Just before `connect()`: where the clock of a completion time starts.
     pub start_ns: u64,
     /// When the connection stood.
     pub connected_ns: Option<u64>,
+}
+
+impl Link {
+    fn due(due_ns: u64) -> Self {
+        Self { due_ns, ..Self::default() }
+    }
+
+    /// How late the client began it: its own lag, not the network's.
+    #[must_use]
+    pub fn late_ns(&self) -> u64 {
+        self.start_ns.saturating_sub(self.due_ns)
+    }
 }
 
 /// One transfer.
@@ -64,8 +78,8 @@ pub struct TransferRow {
 }
 
 impl TransferRow {
-    pub(crate) fn new(id: u32) -> Self {
-        let link = Link::default();
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        let link = Link::due(due_ns);
         Self { id, link, first_byte_ns: None, end_ns: None, bytes: 0, failure: None }
     }
 
@@ -90,8 +104,8 @@ pub struct DownloadRow {
 }
 
 impl DownloadRow {
-    pub(crate) fn new(id: u32, sample_ns: u64) -> Self {
-        Self { id, link: Link::default(), received: Series::new(sample_ns), failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64, sample_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), received: Series::new(sample_ns), failure: None }
     }
 }
 
@@ -102,6 +116,8 @@ pub struct UploadRow {
     pub id: u32,
     /// Its connection.
     pub link: Link,
+    /// The congestion control it was sent with, as the kernel had it at the end.
+    pub tcp: Tcp,
     /// The sender's TCP at its end.
     pub info: Option<TcpInfo>,
     /// Why it ended before its time.
@@ -109,8 +125,8 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    pub(crate) fn new(id: u32) -> Self {
-        Self { id, link: Link::default(), info: None, failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64, tcp: Tcp) -> Self {
+        Self { id, link: Link::due(due_ns), tcp, info: None, failure: None }
     }
 }
 
@@ -128,8 +144,8 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    pub(crate) fn new(id: u32) -> Self {
-        Self { id, link: Link::default(), answers: Vec::new(), failure: None }
+    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
+        Self { id, link: Link::due(due_ns), answers: Vec::new(), failure: None }
     }
 }
 
@@ -279,7 +295,7 @@ pub struct ConnectionRow {
     pub id: u32,
     /// `server:port > client:port tcp`, as in the client's row.
     pub flow: String,
-    /// The congestion control it was sent with.
+    /// The congestion control it was sent with, as the kernel had it at the end.
     pub tcp: Tcp,
     /// The sender's TCP at the connection's end, or at the hard stop.
     pub info: Option<TcpInfo>,

@@ -118,8 +118,9 @@ async fn serve(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, client)) => {
-                    let link = Connection { client, server: plan.server_address(), clock, stop: stop.subscribe() };
-                    open.spawn(link.handle(stream, plan.sample_ns));
+                    let (server, stop) = (plan.server_address(), stop.subscribe());
+                    let connection = Connection { client, server, clock, stop };
+                    open.spawn(connection.handle(stream, plan.sample_ns));
                 }
                 Err(error) => {
                     rows.causes.push(Cause::from(&error));
@@ -212,6 +213,7 @@ impl Connection {
         let Request { kind, tcp, id, .. } = request;
         let mut asked_bytes = 0;
         let ended = self.until_stop(answer(&mut stream, request, &mut asked_bytes)).await;
+        let tcp = tcp::congestion(&stream).unwrap_or(tcp);
         let info = TcpInfo::of(&stream).ok();
         let acked = info.and_then(|info| info.bytes_acked).unwrap_or(u64::MAX);
         let failure = match ended {

@@ -54,6 +54,14 @@ pub(crate) fn set_congestion(stream: &TcpStream, tcp: Tcp) -> io::Result<()> {
     SockRef::from(stream).set_tcp_congestion(tcp.name().as_bytes())
 }
 
+/// The congestion control this side of a connection sends with, as the kernel has it.
+pub(crate) fn congestion(stream: &TcpStream) -> Option<Tcp> {
+    let name = SockRef::from(stream).tcp_congestion().ok()?;
+    // The kernel pads the name with zeros.
+    let name = name.split(|byte| *byte == 0).next()?;
+    Tcp::ALL.into_iter().find(|tcp| tcp.name().as_bytes() == name)
+}
+
 /// Checks that the kernel lets this process use a congestion control.
 pub(crate) fn check_congestion(name: &'static str) -> Result<(), Error> {
     let probe = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))

@@ -1,0 +1,151 @@
+//! Shows that the suite notices: applies each mutant of `mutants.txt` to a copy of the workspace
+//! and runs the suite on it, which must fail. Prints a line for each, and fails if one survives.
+//!
+//! `cargo run -p shortlane-conformance --example mutants [NAME]...`
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Packages that the suite is built from.
+const PACKAGES: [&str; 2] = ["sched", "conformance"];
+/// The tests of the suite that look at disciplines, the quick ones first.
+const TESTS: [&str; 6] = ["golden", "models", "generic", "statistics", "reductions", "exhaustive"];
+/// A mutant that makes a test run this long has made it loop.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+struct Mutant {
+    name: String,
+    effect: String,
+    file: PathBuf,
+    original: String,
+    mutated: String,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let text = fs::read_to_string(root.join("crates/conformance/mutants.txt"))?;
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mutants = parse(&text)?;
+    let copy = root.join("target/mutants");
+    copy_workspace(&root, &copy)?;
+    if let Some(test) = first_failing_test(&copy)? {
+        return Err(format!("{test} fails without a mutant").into());
+    }
+    let mut survivors = 0;
+    for mutant in mutants.iter().filter(|m| wanted.is_empty() || wanted.contains(&m.name)) {
+        let path = copy.join(&mutant.file);
+        let source = fs::read_to_string(&path)?;
+        fs::write(&path, mutant.apply(&source)?)?;
+        let outcome = match first_failing_test(&copy)? {
+            Some(test) => format!("caught by {test}"),
+            None => {
+                survivors += 1;
+                "SURVIVED".to_owned()
+            }
+        };
+        println!("| {} | {} | {outcome} |", mutant.name, mutant.effect);
+        fs::write(&path, source)?;
+    }
+    Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Mutant {
+    fn apply(&self, source: &str) -> Result<String, Box<dyn Error>> {
+        match source.matches(&self.original).count() {
+            1 => Ok(source.replace(&self.original, &self.mutated)),
+            count => {
+                let (name, file) = (&self.name, self.file.display());
+                Err(format!("{name}: what it replaces is {count} times in {file}, not once").into())
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Mutant>, Box<dyn Error>> {
+    let blocks = text.split("\n== ").skip(1);
+    let mutant = |block: &str| {
+        let (title, rest) = block.split_once('\n')?;
+        let (name, effect) = title.split_once(": ")?;
+        let (file, change) = rest.split_once('\n')?;
+        let lines = |sign: char| {
+            let lines: Vec<_> = change.lines().filter_map(|line| line.strip_prefix(sign)).collect();
+            lines.join("\n")
+        };
+        Some(Mutant {
+            name: name.to_owned(),
+            effect: effect.to_owned(),
+            file: file.into(),
+            original: lines('-'),
+            mutated: lines('+'),
+        })
+    };
+    blocks
+        .map(|block| mutant(block).ok_or_else(|| format!("cannot read: {block}").into()))
+        .collect()
+}
+
+/// Copies what the suite is built from, without what has been built.
+fn copy_workspace(root: &Path, copy: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(copy)?;
+    for file in ["Cargo.toml", "Cargo.lock"] {
+        fs::copy(root.join(file), copy.join(file))?;
+    }
+    for package in PACKAGES {
+        let target = copy.join("crates").join(package);
+        if target.exists() {
+            fs::remove_dir_all(&target)?;
+        }
+        copy_directory(&root.join("crates").join(package), &target)?;
+    }
+    let corpus = copy.join("fuzz/corpus");
+    copy_directory(&root.join("fuzz/corpus"), &corpus)
+}
+
+fn copy_directory(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_directory(&path, &target)?;
+        } else {
+            fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds the suite in `workspace` and runs it up to its first failing test.
+fn first_failing_test(workspace: &Path) -> Result<Option<&'static str>, Box<dyn Error>> {
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(workspace).args(["test", "--offline", "-p", "shortlane-conformance"]);
+        command.args(arguments).env("RUST_BACKTRACE", "0").env("PROPTEST_MAX_SHRINK_ITERS", "0");
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    if !cargo(&["--tests", "--no-run"]).status()?.success() {
+        return Err(format!("the copy in {} does not build", workspace.display()).into());
+    }
+    for test in TESTS {
+        let mut running = cargo(&["--test", test]).spawn()?;
+        let begin = Instant::now();
+        let passed = loop {
+            if let Some(status) = running.try_wait()? {
+                break status.success();
+            }
+            if begin.elapsed() > PATIENCE {
+                running.kill()?;
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        if !passed {
+            return Ok(Some(test));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,108 @@
+//! FIFO, CoDel and FQ-CoDel: order, and when and what an AQM drops.
+
+use std::collections::HashMap;
+
+use sched::{DropReason, Nanos, Packet};
+
+use super::{Check, Invariant, Outcome, always};
+use crate::ledger::{Ledger, hold};
+use crate::run::{Call, Step};
+
+pub(super) const ALL: &[Invariant] = &[
+    Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(oldest_goes_first) },
+    Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(room_decides) },
+    Invariant { of: &["codel"], given: always, check: patience },
+    Invariant { of: &["codel", "fq-codel"], given: always, check: || Box::new(marks_if_it_can) },
+    Invariant { of: &["fq-codel"], given: always, check: || Box::new(fattest_loses_its_head) },
+];
+
+/// Whatever leaves the queue at its head, sent or dropped there, is the oldest packet.
+fn oldest_goes_first(before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
+    let Call::Dequeue(_) = step.call else { return Ok(()) };
+    let gone = before.queued.len() - after.queued.len();
+    let expected: Vec<_> = before.queued.keys().take(gone).collect();
+    let dropped: Vec<_> = step.dropped().map(|(packet, _)| packet.id).collect();
+    let found: Vec<_> = dropped.into_iter().chain(step.departed().map(|p| p.id)).collect();
+    hold!(found.iter().eq(expected), "{found:?} left");
+    Ok(())
+}
+
+fn room_decides(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let Call::Enqueue(packet) = step.call else { return Ok(()) };
+    let fits = before.backlog().has_room(step.params.amount("limit"), &packet);
+    let lost = step.dropped().next().is_some();
+    hold!(fits != lost, "fits is {fits}, lost is {lost}");
+    Ok(())
+}
+
+/// CoDel signals only after packets have been late for an interval, and never the last ones.
+fn patience() -> Check {
+    let mut arrived: HashMap<u64, Nanos> = HashMap::new();
+    let mut late_since = None;
+    let mut changed = false;
+    Box::new(move |before, step, _after| {
+        match step.call {
+            Call::Enqueue(packet) => drop(arrived.insert(packet.id, step.now)),
+            // The law goes by the parameters that were in force when packets became late.
+            Call::Change(..) => changed = true,
+            _ => {}
+        }
+        let Call::Dequeue(answer) = step.call else { return Ok(()) };
+        let (target, interval) = (step.params.time("target"), step.params.time("interval"));
+        let mut behind = before.backlog().bytes;
+        let mut is_late = |packet: &Packet| {
+            behind -= u64::from(packet.size);
+            let sojourn = step.now - arrived[&packet.id];
+            sojourn >= target && behind > step.params.number("mtu")
+        };
+        for (packet, drop) in step.dropped() {
+            hold!(drop.reason == DropReason::Congested, "{drop:?} in dequeue");
+            hold!(changed || is_late(packet), "{packet:?} is not late, or one of the last");
+            let patient = late_since.is_some_and(|since| step.now - since >= interval);
+            hold!(changed || patient, "{packet:?} dropped, late since {late_since:?}");
+        }
+        let late = answer.packet().is_some_and(|packet| is_late(&packet));
+        if let sched::Dequeue::Packet { packet, mark: true } = answer {
+            let patient = late_since.is_some_and(|since| step.now - since >= interval);
+            hold!(changed || patient, "{packet:?} marked, late since {late_since:?}");
+        }
+        late_since = if late { late_since.or(Some(step.now)) } else { None };
+        Ok(())
+    })
+}
+
+fn marks_if_it_can(_before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let marked = matches!(step.call, Call::Dequeue(sched::Dequeue::Packet { mark: true, .. }));
+    let may_mark = step.params.flag("ecn");
+    hold!(!marked || may_mark, "marked, and ecn is off");
+    let lost = step.dropped().find(|(packet, drop)| {
+        may_mark && drop.reason == DropReason::Congested && packet.ecn().is_capable()
+    });
+    hold!(lost.is_none(), "{lost:?} could have been marked");
+    Ok(())
+}
+
+/// An overflow takes packets from the head of the bucket with most bytes.
+fn fattest_loses_its_head(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let Call::Enqueue(arrival) = step.call else { return Ok(()) };
+    let buckets = step.params.number("buckets");
+    let bucket = |packet: &Packet| packet.flow.get() as u32 % buckets as u32;
+    let there = || before.queued.values().map(|(packet, _)| packet).chain([&arrival]);
+    let bytes =
+        |index| there().filter(|p| bucket(p) == index).map(|p| u64::from(p.size)).sum::<u64>();
+    let mut lost = step.dropped();
+    let Some((first, drop)) = lost.next() else { return Ok(()) };
+    if drop.reason == DropReason::Full && lost.next().is_none() {
+        return Ok(());
+    }
+    let fattest = there().map(|packet| bytes(bucket(packet))).max();
+    let index = bucket(first);
+    hold!(Some(bytes(index)) == fattest, "{first:?} was not in the fattest bucket");
+    let mut left: Vec<_> = there().collect();
+    for (lost, _) in step.dropped() {
+        let oldest = left.iter().position(|packet| bucket(packet) == bucket(lost));
+        let oldest = left.remove(oldest.expect("the books have it"));
+        hold!(oldest.id == lost.id, "{lost:?} was lost, and {oldest:?} is its bucket's head");
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! DRR and FQ-CoDel: nobody gets ahead of anybody by more than a turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sched::{Packet, Params};
+
+use super::{Check, Invariant, always};
+use crate::ledger::{Ledger, hold};
+use crate::run::Call;
+
+pub(super) const ALL: &[Invariant] = &[
+    Invariant { of: &["drr"], given: always, check: flows_take_turns },
+    Invariant { of: &["fq-codel"], given: always, check: buckets_take_turns },
+];
+
+/// Of two flows that are both backlogged throughout an interval, the difference of bytes sent is
+/// at most a quantum and two packets (Shreedhar and Varghese 1996, theorem 2).
+fn flows_take_turns() -> Check {
+    take_turns(|_, packet| packet.flow.get(), |quantum, packet| quantum + 2 * packet)
+}
+
+/// A bucket has its quantum in each round, and carries over less than a quantum or a packet, so
+/// two differ by one round and what both carry.
+fn buckets_take_turns() -> Check {
+    let bucket = |params: &Params, packet: &Packet| {
+        u64::from(packet.flow.get() as u32) % params.number("buckets")
+    };
+    take_turns(bucket, |quantum, packet| 3 * quantum + 2 * packet)
+}
+
+/// Checks `bound(quantum, largest packet)` on the difference of bytes sent between any two queues
+/// that are both backlogged.
+fn take_turns(queue_of: fn(&Params, &Packet) -> u64, bound: fn(i64, i64) -> i64) -> Check {
+    let (mut largest, mut quantum) = (0, 0);
+    // Lead of the first over the second queue: now, least and most.
+    let mut leads: BTreeMap<(u64, u64), (i64, i64, i64)> = BTreeMap::new();
+    Box::new(move |before, step, after| {
+        if let Call::Enqueue(packet) = step.call {
+            largest = largest.max(i64::from(packet.size));
+        }
+        if matches!(step.call, Call::Change(..)) {
+            leads.clear();
+        }
+        // What was granted under another quantum is still there.
+        quantum = quantum.max(step.params.number("quantum") as i64);
+        let backlogged = |ledger: &Ledger| -> BTreeSet<_> {
+            ledger.queued.values().map(|(packet, _)| queue_of(&step.params, packet)).collect()
+        };
+        let still = &backlogged(after) & &backlogged(before);
+        leads.retain(|(a, b), _| still.contains(a) && still.contains(b));
+        let Some(sent) = step.departed() else { return Ok(()) };
+        let (queue, size) = (queue_of(&step.params, &sent), i64::from(sent.size));
+        if !still.contains(&queue) {
+            return Ok(());
+        }
+        let bound = bound(quantum, largest);
+        for other in still.iter().filter(|other| **other != queue) {
+            let (pair, bytes) =
+                if queue < *other { ((queue, *other), size) } else { ((*other, queue), -size) };
+            let (now, least, most) = leads.entry(pair).or_default();
+            *now += bytes;
+            (*least, *most) = ((*least).min(*now), (*most).max(*now));
+            let apart = *most - *least;
+            hold!(apart <= bound, "queues {pair:?} are {apart} apart, bound {bound}");
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,380 @@
+//! A direction between interfaces that do as they are told.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
+use std::sync::{Arc, Mutex};
+
+use sched::{Backlog, Params, Sink, Spec, SpecError};
+
+use super::*;
+use crate::buffers::Offload;
+use crate::observe::{Counters, Ledger, Observe};
+use crate::shaper::Rate;
+
+const CAPACITY: u32 = 200;
+
+/// Hands out frames from a list, and is silent after that.
+struct Source {
+    frames: VecDeque<(Vec<u8>, Offload)>,
+    handed_out: u64,
+    /// Frames that the kernel is said to have lost.
+    lost: u64,
+    socket: UnixDatagram,
+}
+
+/// Takes frames, or answers with the next of `answers`.
+struct Destination {
+    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+    answers: VecDeque<io::Result<usize>>,
+    socket: UnixDatagram,
+}
+
+impl FrameIo for Source {
+    fn receive(&mut self, buffers: &mut Buffers, slots: &[u32]) -> io::Result<usize> {
+        let count = slots.len().min(self.frames.len());
+        for (slot, (frame, offload)) in slots.iter().zip(self.frames.drain(..count)) {
+            let space = buffers.space(*slot);
+            let length = frame.len().min(space.len());
+            space[..length].copy_from_slice(&frame[..length]);
+            buffers.received(*slot, frame.len() as u32, offload);
+        }
+        self.handed_out += count as u64;
+        Ok(count)
+    }
+
+    fn send(&mut self, _: &Buffers, _: &[u32]) -> io::Result<usize> {
+        unreachable!("nothing is sent to the input")
+    }
+
+    fn arrived(&mut self) -> io::Result<u64> {
+        Ok(std::mem::take(&mut self.handed_out) + std::mem::take(&mut self.lost))
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl FrameIo for Destination {
+    fn receive(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {
+        unreachable!("nothing is received from the output")
+    }
+
+    fn send(&mut self, buffers: &Buffers, frames: &[u32]) -> io::Result<usize> {
+        let taken = self.answers.pop_front().unwrap_or(Ok(frames.len()))?.min(frames.len());
+        let sent = frames[..taken].iter().map(|frame| buffers.frame(*frame).to_vec());
+        self.sent.lock().unwrap().extend(sent);
+        Ok(taken)
+    }
+
+    fn arrived(&mut self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A direction and what comes out of it.
+struct Bench<O: Observer> {
+    direction: Direction<O>,
+    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl<O: Observer> Bench<O> {
+    fn new(
+        qdisc: Box<dyn Qdisc<O>>,
+        observer: O,
+        rate: Rate,
+        delay: Nanos,
+        frames: Vec<Vec<u8>>,
+        answers: Vec<io::Result<usize>>,
+    ) -> Self {
+        let sent = Arc::default();
+        let frames = frames.into_iter().map(|frame| (frame, Offload::default())).collect();
+        let source =
+            Source { frames, handed_out: 0, lost: 0, socket: UnixDatagram::unbound().unwrap() };
+        let destination = Destination {
+            sent: Arc::clone(&sent),
+            answers: answers.into(),
+            socket: UnixDatagram::unbound().unwrap(),
+        };
+        let burst_time = Nanos::from_millis(1);
+        let direction = Direction::new(Parts {
+            input: Box::new(source),
+            output: Box::new(destination),
+            qdisc,
+            observer,
+            fingerprinter: Fingerprinter::from_seed(1),
+            needs: Needs::NOTHING,
+            pacing: Pacing { rate, overhead: 0, least_size: 0, burst_time },
+            delay,
+            largest_frame: CAPACITY,
+        });
+        Self { direction, sent }
+    }
+
+    /// Lets it work, and returns its report, whose sums are checked.
+    fn run(mut self, steps: usize) -> (DirectionReport, Option<Fault>, Vec<Vec<u8>>) {
+        let mut fault = None;
+        for _ in 0..steps {
+            fault = self.direction.step().err();
+            if fault.is_some() {
+                break;
+            }
+        }
+        let report = self.direction.report(Nanos::ZERO);
+        let accounted = report.sent + report.dropped() + report.queued + report.in_flight;
+        assert_eq!(report.received, accounted, "{report:#?}");
+        let sent = std::mem::take(&mut *self.sent.lock().unwrap());
+        assert_eq!(sent.len() as u64, report.sent.packets);
+        (report, fault, sent)
+    }
+}
+
+/// A direction under a registered discipline, over an unlimited link without delay.
+fn over_free_link(
+    spec: &str,
+    frames: Vec<Vec<u8>>,
+    answers: Vec<io::Result<usize>>,
+) -> Bench<Counters> {
+    over_link(spec, Rate::UNLIMITED, Nanos::ZERO, frames, answers)
+}
+
+fn over_link(
+    spec: &str,
+    rate: Rate,
+    delay: Nanos,
+    frames: Vec<Vec<u8>>,
+    answers: Vec<io::Result<usize>>,
+) -> Bench<Counters> {
+    let qdisc = spec.parse::<Spec>().unwrap().build(1);
+    Bench::new(qdisc, Counters::default(), rate, delay, frames, answers)
+}
+
+/// An ECN-capable IPv4 packet of UDP flow `flow`, numbered.
+fn frame(flow: u8, number: u16) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([0x08, 0, 0x45, 2, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, flow, 0, 53, 0, 40, 0, 0]);
+    frame.extend(number.to_be_bytes());
+    frame.resize(74, 0);
+    frame
+}
+
+fn frames(count: u16) -> Vec<Vec<u8>> {
+    (0..count).map(|number| frame(1, number)).collect()
+}
+
+fn refusal(errno: i32) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(errno))
+}
+
+fn count(report: &DirectionReport, reason: &str) -> u64 {
+    let drops = report.drops.iter().filter(|drop| drop.reason == reason);
+    drops.map(|drop| drop.count.packets).sum()
+}
+
+#[test]
+fn frames_leave_as_they_came_and_in_order() {
+    let (report, fault, sent) = over_free_link("fifo", frames(200), vec![]).run(10);
+    assert!(fault.is_none());
+    assert_eq!(sent, frames(200));
+    assert_eq!((report.received.packets, report.received.bytes), (200, 200 * 74));
+    assert!(report.drops.is_empty());
+}
+
+#[test]
+fn a_frame_that_the_interface_refuses_is_counted_by_reason_and_the_rest_goes_on() {
+    let answers = vec![Ok(3), refusal(libc::EMSGSIZE), Ok(2), refusal(libc::ENOBUFS)];
+    let (report, fault, sent) = over_free_link("fifo", frames(10), answers).run(5);
+    assert!(fault.is_none());
+    assert_eq!((count(&report, "oversize"), count(&report, "send-error")), (1, 1));
+    let expected: Vec<_> = [0, 1, 2, 4, 5, 7, 8, 9].map(|number| frame(1, number)).into();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_it_and_nothing_goes_uncounted() {
+    for errno in [libc::ENETDOWN, libc::ENXIO, libc::ENODEV] {
+        let answers = vec![Ok(4), refusal(errno)];
+        let (report, fault, _) = over_free_link("fifo", frames(10), answers).run(5);
+        assert_eq!(fault.unwrap().side, Side::Output);
+        assert_eq!((report.sent.packets, report.in_flight.packets), (4, 6));
+    }
+}
+
+#[test]
+fn while_the_output_is_blocked_packets_wait_in_the_queue() {
+    let mut bench = over_free_link("fifo", frames(100), vec![Ok(5), Ok(0)]);
+    bench.direction.receive().unwrap();
+    bench.direction.take_in(10, Nanos(1));
+    bench.direction.serve(Nanos(1));
+    bench.direction.send(Nanos(1)).unwrap();
+    assert!(bench.direction.blocked);
+    bench.direction.take_in(10, Nanos(2));
+    bench.direction.serve(Nanos(2));
+    assert_eq!(bench.direction.link.len(), 5, "nothing was dequeued in the meantime");
+    assert_eq!(bench.direction.next_event(), Nanos::MAX, "room to send is what it waits for");
+}
+
+#[test]
+fn a_blocked_output_is_used_again_when_it_has_room() {
+    // The socket behind the output is writable: the first sleep ends the blockade.
+    let (report, _, sent) = over_free_link("fifo", frames(20), vec![Ok(5), Ok(0)]).run(5);
+    assert_eq!(sent, frames(20));
+    assert_eq!(report.in_flight.packets, 0);
+}
+
+#[test]
+fn what_is_too_large_is_dropped_before_it_is_queued() {
+    let mut bench = over_free_link("fifo", frames(2), vec![]);
+    bench.direction.parts.input = Box::new(Source {
+        frames: [(vec![1; 150], Offload::default()), (vec![1; 201], Offload::default())]
+            .into_iter()
+            .chain([(vec![1; 100], Offload([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]))])
+            .collect(),
+        handed_out: 0,
+        lost: 7,
+        socket: UnixDatagram::unbound().unwrap(),
+    });
+    let (report, _, sent) = bench.run(3);
+    assert_eq!(sent, [vec![1; 150]]);
+    assert_eq!((count(&report, "oversize"), count(&report, "super-packet")), (1, 1));
+    assert_eq!(report.received.bytes, 150 + 201 + 100);
+    assert_eq!(report.lost_in_kernel, 7);
+}
+
+#[test]
+fn drops_of_the_discipline_are_counted_by_lane_and_their_buffers_come_back() {
+    // 1 bit/s: one transmission starts, three wait, the rest is dropped.
+    let frames = (0..30_000).map(|number| frame(1, number as u16)).collect();
+    let bench = over_link("fifo:limit=3packets", Rate(1), Nanos::ZERO, frames, vec![]);
+    let (report, _, sent) = bench.run(469);
+    assert_eq!((report.received.packets, sent.len()), (30_000, 1));
+    assert_eq!(report.queued.packets, 3);
+    let full = &report.drops[0];
+    assert_eq!((full.reason.as_str(), full.lane, full.count.packets), ("full", Some(0), 29_996));
+}
+
+#[test]
+fn with_all_buffers_in_use_frames_are_dropped_by_that_reason() {
+    let frames = (0..MOST_FRAMES).map(|_| vec![0; 14]).collect();
+    let spec = "fifo:limit=1000000packets";
+    let (report, _, _) = over_link(spec, Rate(1), Nanos::ZERO, frames, vec![]).run(1030);
+    // One batch of buffers is always kept to receive into; one frame has been sent.
+    assert_eq!(count(&report, "no-buffer") as usize, BATCH - 1);
+    assert_eq!(report.queued.packets as usize, MOST_FRAMES - BATCH);
+}
+
+#[test]
+fn frames_are_held_for_the_propagation_delay() {
+    let hour = Nanos::from_secs(3600);
+    let bench = over_link("fifo", Rate::UNLIMITED, hour, frames(20), vec![]);
+    let (report, _, sent) = bench.run(2);
+    assert_eq!((report.in_flight.packets, report.queued.packets), (20, 0));
+    assert!(sent.is_empty());
+}
+
+/// Marks every packet, after holding each back for a nanosecond.
+#[derive(Default)]
+struct Marker {
+    queue: VecDeque<Packet>,
+    held: bool,
+}
+
+impl<S: Sink> Qdisc<S> for Marker {
+    fn enqueue(&mut self, packet: Packet, _: Nanos, _: &mut S) {
+        self.queue.push_back(packet);
+    }
+
+    fn dequeue(&mut self, now: Nanos, _: &mut S) -> Dequeue {
+        self.held = !self.held;
+        if self.held && !self.queue.is_empty() {
+            return Dequeue::Wait(now + Nanos(1));
+        }
+        match self.queue.pop_front() {
+            Some(packet) => Dequeue::Packet { packet, mark: true },
+            None => Dequeue::Empty,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let mut backlog = Backlog::default();
+        self.queue.iter().for_each(|packet| backlog.add(packet));
+        backlog
+    }
+
+    fn change(&mut self, _: &Params) -> Result<(), SpecError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn marks_are_set_in_the_frame_and_a_discipline_may_hold_packets_back() {
+    let qdisc = Box::new(Marker::default());
+    let mut arp = vec![0xff; 60];
+    arp[12..14].copy_from_slice(&[0x08, 0x06]);
+    let frames = vec![frame(1, 0), arp.clone(), frame(2, 1)];
+    let observer = Counters::default();
+    let bench = Bench::new(qdisc, observer, Rate::UNLIMITED, Nanos::ZERO, frames, vec![]);
+    let (report, _, sent) = bench.run(10);
+    assert_eq!(sent.len(), 3);
+    assert_eq!((sent[0][15] & 3, sent[2][15] & 3), (3, 3));
+    assert_eq!(sent[1], arp, "what has no ECN bits is sent as it is");
+    assert_eq!(report.marked, 2);
+}
+
+#[test]
+fn the_ledger_follows_each_flow_and_the_queue() {
+    let epoch = clock::now();
+    let mut frames: Vec<_> = (0..6).map(|number| frame(1, number)).collect();
+    frames.push(frame(2, 0));
+    // 1 bit/s: the first packet leaves, the others stay, three are pushed out.
+    let qdisc = "efd:threshold=2packets,limit=3packets".parse::<Spec>().unwrap().build(1);
+    let observer = Ledger::new(Observe { epoch, sample_every: Nanos(1) });
+    let bench = Bench::new(qdisc, observer, Rate(1), Nanos::ZERO, frames, vec![]);
+    let (report, _, _) = bench.run(1);
+    let observed = report.observed.unwrap();
+    let [long, short] = &observed.flows[..] else { panic!("{observed:#?}") };
+    assert_eq!(long.flow, "10.0.0.1:1 > 10.0.0.2:53 udp");
+    assert_eq!((long.arrived.packets, long.departed.packets), (6, 1));
+    // EFD forgets the flow when its first packet leaves, and takes it up again with the second.
+    assert_eq!((long.departed_by_lane.as_slice(), long.fragments), (&[1][..], 2));
+    let dropped: u64 = long.drops.iter().map(|drop| drop.count.packets).sum();
+    assert_eq!(dropped + report.queued.packets, 6);
+    assert_eq!((short.flow.as_str(), short.arrived.packets), ("10.0.0.1:2 > 10.0.0.2:53 udp", 1));
+    assert!(short.drops.is_empty());
+    assert_eq!(observed.samples[0].packets, 3);
+    assert_eq!(observed.samples[0].flows, 2);
+}
+
+#[test]
+fn packets_leave_the_queue_when_their_transmission_starts_and_no_sooner() {
+    // 74 bytes at 8 Mbit/s take 74 us; burst time is 1 ms.
+    let us = |n: u64| Nanos(1_000_000_000 + n * 1000);
+    let delay = Nanos::from_millis(20);
+    let mut bench = over_link("fifo", Rate(8_000_000), delay, frames(60), vec![]);
+    let direction = &mut bench.direction;
+    assert_eq!(direction.receive().unwrap(), 60);
+    direction.take_in(60, us(0));
+    let starts = |direction: &Direction<Counters>| -> Vec<Nanos> {
+        direction.link.iter().map(|frame| frame.release - delay).collect()
+    };
+    assert_eq!(starts(direction), [us(0)], "the link is busy with the first");
+    direction.serve(us(73));
+    assert_eq!(direction.link.len(), 1);
+    assert_eq!(direction.next_event(), us(74));
+    direction.serve(us(74));
+    assert_eq!(starts(direction), [us(0), us(74)]);
+    // 3 ms late: what was due within the last millisecond is caught up with, the rest is lost.
+    direction.serve(us(148 + 3000));
+    let caught_up = &starts(direction)[2..];
+    assert_eq!(caught_up[0], us(148 + 2000));
+    assert_eq!(caught_up.len(), 1000 / 74 + 1);
+    assert!(caught_up.windows(2).all(|pair| pair[1] - pair[0] == Nanos(74_000)));
+    assert_eq!(direction.shaper.punctuality().lost_ns, 2_000_000);
+    direction.send(us(20_074)).unwrap();
+    assert_eq!(direction.counts.sent.packets, 2, "what has travelled is released");
+}

@@ -1,0 +1,12 @@
+//! Every discipline in the registry, with any parameters, through any sequence of operations.
+
+#![no_main]
+
+use conformance::Case;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|case: Case| {
+    if let Err(violation) = case.check() {
+        panic!("{violation}\nafter {:#?}", case.operations);
+    }
+});
