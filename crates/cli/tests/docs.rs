@@ -31,7 +31,8 @@ fn pages() -> PathBuf {
 }
 
 fn markdown_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let entries =
+        fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
     let paths = entries.map(|entry| entry.expect("a directory can be listed").path());
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
@@ -101,7 +102,10 @@ fn every_option_of_the_lab_is_described() {
         let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
         assert!(options.contains(&"--scheduler"), "{help}");
         for option in options {
-            assert!(page.contains(&format!("`{option}")), "{arguments:?}: {option} is not described");
+            assert!(
+                page.contains(&format!("`{option}")),
+                "{arguments:?}: {option} is not described"
+            );
         }
     }
 }
