@@ -22,7 +22,7 @@ enum Action {
     /// Every discipline: what it does, its parts, its parameters
     List(list::Options),
     /// This machine's own TCP and UDP through each discipline, in private namespaces
-    Lab(lab::Options),
+    Lab(Box<lab::Options>),
     /// Client or server of the lab; started by it
     #[command(hide = true)]
     LabAgent {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     let command = Command::parse();
     let result = match command.action {
         Action::List(options) => list::run(&options),
-        Action::Lab(options) => lab::run(options),
+        Action::Lab(options) => lab::run(*options),
         Action::LabAgent { role } => return agent(&role),
     };
     let (status, text) = match result {
