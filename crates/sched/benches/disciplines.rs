@@ -163,15 +163,6 @@ fn main() {
         for n in FLOWS {
             run(&mut criterion, n, pattern, "harness", Harness(None));
             run(&mut criterion, n, pattern, "vecdeque", VecDeque::with_capacity(4 * n as usize));
-            let spec =
-                Spec::named("efd").unwrap().with("limit", &format!("{}packets", 4 * n)).unwrap();
-            run(
-                &mut criterion,
-                n,
-                pattern,
-                "efd-static",
-                Discipline(Box::new(sched::lanes::Efd::unboxed(spec.params())), Vec::new()),
-            );
             for name in names() {
                 run(&mut criterion, n, pattern, &name, discipline(&name, n));
             }
