@@ -66,4 +66,4 @@ fuzz: ## Fuzz the disciplines from the committed corpus (FUZZ_SECONDS=60)
 .PHONY: clean
 clean: ## Remove what was built and installed here
 	$(CARGO) clean
-	rm -rf .venv fuzz/target
+	rm -rf .venv fuzz/target crates/purity/target
