@@ -11,8 +11,8 @@ LAB ?=
 FUZZ_SECONDS ?= 60
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 
-# Tools that setup.sh installed are in .venv.
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help
 help: ## Say what there is

@@ -38,8 +38,7 @@ apt_install() {
 }
 
 rust() {
-    has cargo || fail "there is no cargo; install Rust $MIN_RUST or newer, for example by
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+    has cargo || fail "there is no cargo; install Rust $MIN_RUST or newer (https://rustup.rs says how),
 then open a new shell and run this again"
     local found
     found=$(rustc --version | cut -d ' ' -f 2)
