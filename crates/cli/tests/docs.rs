@@ -72,23 +72,24 @@ fn every_page_has_the_headings_in_their_order() {
 fn parameter_tables_are_those_of_the_registry() {
     for info in registry::ALL {
         let page = read(&pages().join(format!("{}.md", info.name)));
-        let of_page: BTreeSet<(String, String, String)> = table_below(&page, "## Parameters")
-            .into_iter()
-            .map(|row| {
-                let [name, _unit, default, _effect, live] = row.as_slice() else {
-                    panic!("{}: five columns are expected in {row:?}", info.name);
-                };
-                (name.replace('`', ""), default.replace('`', ""), live.clone())
-            })
-            .collect();
-        let of_registry: BTreeSet<(String, String, String)> = Params::defaults(info)
-            .iter()
-            .map(|(def, value)| {
-                let live = if def.live { "yes" } else { "no" };
-                (def.name.to_owned(), value, live.to_owned())
-            })
-            .collect();
-        assert_eq!(of_page, of_registry, "{}", info.name);
+        let defaults = Params::defaults(info);
+        let mut described = BTreeSet::new();
+        for row in table_below(&page, "## Parameters") {
+            let [name, _unit, default, _effect, live] = row.as_slice() else {
+                panic!("{}: five columns are expected in {row:?}", info.name);
+            };
+            let name = name.replace('`', "");
+            // 32mb and 33554432b are the same default.
+            let mut with_default = defaults.clone();
+            let set = with_default.set(&name, &default.replace('`', ""));
+            set.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+            assert_eq!(with_default, defaults, "{}: default of {name}", info.name);
+            described.insert((name, live.clone()));
+        }
+        let live = |live| if live { "yes" } else { "no" }.to_owned();
+        let registered: BTreeSet<(String, String)> =
+            info.params.iter().map(|def| (def.name.to_owned(), live(def.live))).collect();
+        assert_eq!(described, registered, "{}", info.name);
     }
 }
 
