@@ -59,15 +59,15 @@ fn equals_its_model(spec: &str, flows: u8, length: usize) {
 
 #[test]
 fn efd() {
-    equals_its_model("efd", 3, 10);
+    equals_its_model("efd", 3, 9);
     equals_its_model("efd:boundary=literal,hold-on-wire=yes", 2, 10);
     equals_its_model("efd:low-share=0.5", 2, 10);
 }
 
 #[test]
 fn sb() {
-    equals_its_model("sb:weight=1", 3, 9);
-    equals_its_model("sb-ko:weight=1", 3, 9);
+    equals_its_model("sb:weight=1", 3, 8);
+    equals_its_model("sb-ko:weight=1", 3, 8);
     equals_its_model("sb-ko:weight=0.5", 2, 10);
     equals_its_model("sb-sh:weight=1,probability=1", 2, 10);
 }

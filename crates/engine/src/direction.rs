@@ -18,7 +18,7 @@ use crate::buffers::Buffers;
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
-use crate::punctual::be_punctual;
+use crate::punctual::{Priority, take_exact_timers};
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
 use crate::shaper::{Pacing, Shaper};
 
@@ -74,6 +74,7 @@ pub(crate) struct Direction<O: Observer> {
     link: VecDeque<InFlight>,
     /// Whether the output takes no frames for now.
     blocked: bool,
+    priority: Priority,
     counts: Counts,
 }
 
@@ -91,7 +92,6 @@ struct Counts {
     marked: u64,
     losses: [Tally; Loss::ALL.len()],
     peak_flows: u64,
-    realtime: bool,
 }
 
 impl<O: Observer> Direction<O> {
@@ -107,6 +107,7 @@ impl<O: Observer> Direction<O> {
             waiting: false,
             link: VecDeque::new(),
             blocked: false,
+            priority: Priority::ordinary(),
             counts: Counts::default(),
         }
     }
@@ -118,7 +119,7 @@ impl<O: Observer> Direction<O> {
         stop: &AtomicBool,
         halt: &AtomicBool,
     ) -> (DirectionReport, Option<Fault>) {
-        self.counts.realtime = be_punctual();
+        take_exact_timers();
         let begin = clock::now();
         let mut fault = None;
         while fault.is_none() && !stop.load(Ordering::Relaxed) && !halt.load(Ordering::Relaxed) {
@@ -266,6 +267,7 @@ impl<O: Observer> Direction<O> {
     /// Sleeps until a frame comes in or something else is to be done.
     fn sleep(&mut self) {
         let now = clock::now();
+        self.priority.adjust(self.waiting || !self.link.is_empty(), now);
         let timeout = self.next_event().min(now + LONGEST_SLEEP) - now;
         if timeout == Nanos::ZERO {
             return;
@@ -344,7 +346,7 @@ impl<O: Observer> Direction<O> {
             drops,
             lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
             marked: self.counts.marked,
-            realtime: self.counts.realtime,
+            realtime: self.priority.is_granted(),
             punctuality: self.shaper.punctuality(),
             peak_flows: self.counts.peak_flows,
             observed: self.parts.observer.finish(),

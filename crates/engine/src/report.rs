@@ -44,7 +44,7 @@ pub struct DirectionReport {
     pub lost_in_kernel: u64,
     /// Frames that the discipline marked "congestion experienced".
     pub marked: u64,
-    /// Whether it ran with real-time priority.
+    /// Whether it had real-time priority while pacing (or never needed it).
     pub realtime: bool,
     /// How punctual the shaper was.
     pub punctuality: Punctuality,

@@ -156,7 +156,7 @@ pub(crate) enum Slot {
 /// Flow states at stable slots, found by fingerprint.
 #[derive(Debug)]
 pub(crate) struct Flows<T> {
-    table: FlowTable<u32>,
+    table: FlowTable<u32, 5>,
     states: Vec<T>,
     free: Vec<u32>,
 }
@@ -229,11 +229,8 @@ impl<T: Copy + Default> Flows<T> {
         newcomer: FlowId,
         rank: impl Fn(&T) -> Option<u64>,
     ) -> Option<FlowId> {
-        // A table at its bound is a quarter to half full, a very small one emptier.
-        let look_at = if self.len() < 32 { 64 } else { 32 };
-        let from = newcomer.get() as u32 as usize;
         let states = &self.states;
-        let evicted = self.table.least_of(from, look_at, |slot| rank(&states[*slot as usize]))?;
+        let evicted = self.table.least_near(newcomer, |slot| rank(&states[*slot as usize]))?;
         self.remove(evicted);
         Some(evicted)
     }

@@ -79,12 +79,12 @@ pub struct Packet {
     pub(crate) offset: u64,
     /// Size of the whole flow in bytes; `u64::MAX` where unknown. See [`Packet::flow_size`].
     pub(crate) flow_size: u64,
-    /// Size in bytes, as the link will carry it.
-    pub size: u32,
     /// Fingerprint of the sending host.
     pub source: HostId,
     /// Fingerprint of the receiving host.
     pub destination: HostId,
+    /// Size in bytes, as the link will carry it.
+    pub size: u32,
     /// Segments: 1, or more for a GSO super-packet that will be split further down.
     pub segments: u16,
     /// The six DSCP bits.

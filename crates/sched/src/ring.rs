@@ -105,17 +105,20 @@ impl Ring {
         Some(&slots[self.head & (slots.len() - 1)])
     }
 
-    /// Appends a packet.
+    /// Appends a packet, and returns it in its place. (To change it there is cheaper than before:
+    /// a packet changed a moment ago cannot be copied in one go.)
     #[inline]
-    pub fn push(&mut self, packet: Packet) {
+    pub fn push(&mut self, packet: Packet) -> &mut Packet {
         if self.len() == self.slots.len() {
             self.grow();
         }
         self.joined.add(&packet);
         let slots = &mut self.slots[..];
         let mask = slots.len() - 1;
-        slots[self.tail & mask] = packet;
+        let slot = &mut slots[self.tail & mask];
         self.tail = self.tail.wrapping_add(1);
+        *slot = packet;
+        slot
     }
 
     /// Takes the packet at the head.

@@ -129,7 +129,6 @@ const UNTRACKED: u32 = 0;
 
 /// A discipline that serves flows in the order `O`.
 pub(crate) struct Sorted<O: Order> {
-    name: &'static str,
     params: Params,
     limit: Amount,
     sweep: Nanos,
@@ -150,14 +149,13 @@ pub(crate) struct Sorted<O: Order> {
 }
 
 impl<O: Order> Sorted<O> {
-    /// An empty queue of the discipline called `name`.
-    pub(crate) fn new(name: &'static str, params: &Params) -> Self {
+    /// An empty queue.
+    pub(crate) fn new(params: &Params) -> Self {
         let limit = params.amount("limit");
         let mut flows = Flows::new(params.number("flows") as usize);
         let untracked = flows.add_anonymous();
         debug_assert_eq!(untracked, UNTRACKED);
         Self {
-            name,
             params: params.clone(),
             limit,
             sweep: params.time("sweep"),
@@ -474,7 +472,7 @@ mod tests {
     #[test]
     fn no_flow_is_in_the_heap_twice() {
         let spec: crate::Spec = "las:limit=12packets".parse().unwrap();
-        let mut las = Sorted::<Las>::new("las", spec.params());
+        let mut las = Sorted::<Las>::new(spec.params());
         let mut sink: Vec<(Packet, Drop)> = Vec::new();
         let mut random = Random(9);
         for step in 0..50_000 {
@@ -494,7 +492,7 @@ mod tests {
     #[test]
     fn the_ranking_lives_only_under_pressure() {
         let spec: crate::Spec = "las:limit=10packets".parse().unwrap();
-        let mut las = Sorted::<Las>::new("las", spec.params());
+        let mut las = Sorted::<Las>::new(spec.params());
         let mut sink: Vec<(Packet, Drop)> = Vec::new();
         let mut enqueue = |las: &mut Sorted<Las>, flow| {
             las.enqueue(Packet::new(FlowId::new(flow), 100), Nanos::ZERO, &mut sink);

@@ -34,7 +34,7 @@ impl Discipline for Srpt {
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
-        Box::new(Sorted::<Self>::new(Self::INFO.name, params))
+        Box::new(Sorted::<Self>::new(params))
     }
 }
 

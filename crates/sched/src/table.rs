@@ -1,30 +1,56 @@
 //! The flow table: fingerprints to per-flow state, with a hard bound.
 //!
-//! Open addressing with linear probing and backward-shift deletion: no tombstones, so a table
-//! under churn stays as fast as a fresh one. State lies beside its key, so a look-up is one cache
-//! line in most cases. The key is taken for random bits (it is a keyed hash) and never hashed again.
+//! Buckets of one or two cache lines, each with room for `WAYS` flows and their states. A flow
+//! lies in its home bucket, found without a branch on where in it; one that finds its home full
+//! spills into a later bucket, and the home counts how many did, so that a look-up knows when it
+//! has seen them all and a removal leaves nothing behind. Under churn such a table costs one cache
+//! miss and hardly a mispredicted branch a look-up, where linear probing costs several.
 //!
-//! The table starts small and doubles when half full, up to its bound; what happens to a flow
-//! that finds it full is its user's decision, see [`FlowTable::entry`].
+//! The key is taken for random bits (it is a keyed hash) and never hashed again. The table starts
+//! small and doubles when three eighths full, up to its bound; what happens to a flow that finds
+//! it full is its user's decision, see [`FlowTable::entry`].
 
 use alloc::vec::Vec;
 
 use crate::packet::FlowId;
 
-/// A map from flows to state of type `V`, at most `bound` entries.
+/// A map from flows to state of type `V`, at most `bound` entries. Choose `WAYS` such that a
+/// bucket fills whole cache lines: see [`FlowTable::bucket_size`].
 #[derive(Clone, Debug)]
-pub struct FlowTable<V> {
-    /// A power of two, at least twice the number of entries.
-    slots: Vec<Slot<V>>,
+pub struct FlowTable<V, const WAYS: usize = 3> {
+    /// A power of two of them.
+    buckets: Vec<Bucket<V, WAYS>>,
     len: usize,
     bound: usize,
 }
 
-/// `flow` is 0 in an empty slot, which no [`FlowId`] is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot<V> {
-    flow: u64,
-    value: V,
+/// A flow of 0, which no [`FlowId`] is, marks an empty way.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Bucket<V, const WAYS: usize> {
+    flows: [u64; WAYS],
+    values: [V; WAYS],
+    /// Flows whose home this is and that lie in a later bucket.
+    spilled: u32,
+}
+
+impl<V: Copy + Default, const WAYS: usize> Default for Bucket<V, WAYS> {
+    fn default() -> Self {
+        Self { flows: [0; WAYS], values: [V::default(); WAYS], spilled: 0 }
+    }
+}
+
+impl<V, const WAYS: usize> Bucket<V, WAYS> {
+    /// The first way that holds `flow`; `WAYS` if none does. Looks at all of them, so that the
+    /// place is no branch.
+    #[inline(always)]
+    fn way_of(&self, flow: u64) -> usize {
+        let mut matches = 1u32 << WAYS;
+        for (way, found) in self.flows.iter().enumerate() {
+            matches |= u32::from(*found == flow) << way;
+        }
+        matches.trailing_zeros() as usize
+    }
 }
 
 /// Where a flow stands in a table.
@@ -37,14 +63,20 @@ pub enum Entry<'a, V> {
     Full,
 }
 
-const LEAST_SLOTS: usize = 64;
+/// Bucket and way.
+type Place = (usize, usize);
 
-impl<V: Copy + Default> FlowTable<V> {
+const LEAST_BUCKETS: usize = 16;
+/// How many entries are looked at to make room for a new one.
+const LOOK_AT: usize = 16;
+
+impl<V: Copy + Default, const WAYS: usize> FlowTable<V, WAYS> {
     /// A table of at most `bound` flows, with room made for `expected` of them.
     #[must_use]
     pub fn new(expected: usize, bound: usize) -> Self {
-        let slots = (expected.min(bound) * 2).next_power_of_two().max(LEAST_SLOTS);
-        Self { slots: alloc::vec![Slot::default(); slots], len: 0, bound }
+        let buckets = (expected.min(bound) * 8).div_ceil(WAYS * 3);
+        let buckets = buckets.next_power_of_two().max(LEAST_BUCKETS);
+        Self { buckets: alloc::vec![Bucket::default(); buckets], len: 0, bound }
     }
 
     /// Entries.
@@ -65,69 +97,65 @@ impl<V: Copy + Default> FlowTable<V> {
         self.len >= self.bound
     }
 
-    /// Bytes of memory that one entry takes in the slots themselves (the table is at most half
-    /// full, so a flow costs twice this).
+    /// Bytes of a bucket, which holds up to `WAYS` flows.
     #[must_use]
-    pub const fn entry_size() -> usize {
-        size_of::<Slot<V>>()
+    pub const fn bucket_size() -> usize {
+        size_of::<Bucket<V, WAYS>>()
     }
 
     /// The state of a flow.
     #[inline]
     #[must_use]
     pub fn get(&self, flow: FlowId) -> Option<&V> {
-        let index = self.probe(flow).ok()?;
-        Some(&self.slots[index].value)
+        let (bucket, way) = self.find(flow)?;
+        Some(&self.buckets[bucket].values[way])
     }
 
     /// The state of a flow, to change.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, flow: FlowId) -> Option<&mut V> {
-        let index = self.probe(flow).ok()?;
-        Some(&mut self.slots[index].value)
+        let (bucket, way) = self.find(flow)?;
+        Some(&mut self.buckets[bucket].values[way])
     }
 
     /// The state of a flow, which is taken up if it is not there and the bound allows.
-    #[inline]
+    #[inline(always)]
     pub fn entry(&mut self, flow: FlowId) -> Entry<'_, V> {
-        match self.probe(flow) {
-            Ok(index) => Entry::Found(&mut self.slots[index].value),
-            Err(_) if self.is_full() => Entry::Full,
-            Err(mut index) => {
-                if (self.len + 1) * 2 > self.slots.len() {
-                    self.grow();
-                    index = match self.probe(flow) {
-                        Ok(index) | Err(index) => index,
-                    };
-                }
-                self.len += 1;
-                let slot = &mut self.slots[index];
-                *slot = Slot { flow: flow.get(), value: V::default() };
-                Entry::Created(&mut slot.value)
-            }
+        if let Some((bucket, way)) = self.find(flow) {
+            return Entry::Found(&mut self.buckets[bucket].values[way]);
         }
+        if self.is_full() {
+            return Entry::Full;
+        }
+        if (self.len + 1) * 8 > self.buckets.len() * WAYS * 3 {
+            self.grow();
+        }
+        self.len += 1;
+        let (bucket, way) = self.insert(flow.get());
+        let value = &mut self.buckets[bucket].values[way];
+        *value = V::default();
+        Entry::Created(value)
     }
 
     /// Forgets a flow. Returns its state if it was there.
     #[inline]
     pub fn remove(&mut self, flow: FlowId) -> Option<V> {
-        let index = self.probe(flow).ok()?;
-        let value = self.slots[index].value;
-        self.vacate(index);
+        let (bucket, way) = self.find(flow)?;
+        let value = self.buckets[bucket].values[way];
+        self.vacate((bucket, way));
         Some(value)
     }
 
     /// Changes a flow's state, and forgets the flow if `keep` returns false; one look-up for both.
-    /// Returns the state of a flow that was forgotten.
-    #[inline]
-    pub fn update(&mut self, flow: FlowId, keep: impl FnOnce(&mut V) -> bool) -> Option<V> {
-        let index = self.probe(flow).ok()?;
-        if keep(&mut self.slots[index].value) {
-            return None;
+    /// Returns whether it was forgotten.
+    #[inline(always)]
+    pub fn update(&mut self, flow: FlowId, keep: impl FnOnce(&mut V) -> bool) -> bool {
+        let Some((bucket, way)) = self.find(flow) else { return false };
+        if keep(&mut self.buckets[bucket].values[way]) {
+            return false;
         }
-        let value = self.slots[index].value;
-        self.vacate(index);
-        Some(value)
+        self.vacate((bucket, way));
+        true
     }
 
     /// Forgets every flow for which `keep` returns false, and tells `forgotten` of each.
@@ -136,103 +164,139 @@ impl<V: Copy + Default> FlowTable<V> {
         mut keep: impl FnMut(&mut V) -> bool,
         mut forgotten: impl FnMut(FlowId),
     ) {
-        // A backward shift may carry an entry across the end of the slots: it is then seen
-        // twice, which is harmless, and none is missed.
-        let mut index = 0;
-        while index < self.slots.len() {
-            let slot = &mut self.slots[index];
-            if slot.flow != 0 && !keep(&mut slot.value) {
-                forgotten(FlowId::new(slot.flow));
-                self.vacate(index);
-            } else {
-                index += 1;
+        for bucket in 0..self.buckets.len() {
+            for way in 0..WAYS {
+                let flow = self.buckets[bucket].flows[way];
+                if flow != 0 && !keep(&mut self.buckets[bucket].values[way]) {
+                    forgotten(FlowId::new(flow));
+                    self.vacate((bucket, way));
+                }
             }
         }
     }
 
-    /// Looks at `count` slots from `from` on, and returns the flow among them whose state has the
-    /// least `rank`; `None` ranks are passed over. The way to make room at the bound.
+    /// Looks at a few entries near where `flow` would be, and returns the one whose state has the
+    /// least `rank`; those of rank `None` are passed over. The way to make room at the bound.
     #[must_use]
-    pub fn least_of(
-        &self,
-        from: usize,
-        count: usize,
-        rank: impl Fn(&V) -> Option<u64>,
-    ) -> Option<FlowId> {
-        let mask = self.slots.len() - 1;
-        (from..from + count)
-            .map(|index| &self.slots[index & mask])
-            .filter(|slot| slot.flow != 0)
-            .filter_map(|slot| Some((rank(&slot.value)?, slot.flow)))
+    pub fn least_near(&self, flow: FlowId, rank: impl Fn(&V) -> Option<u64>) -> Option<FlowId> {
+        let home = self.home(flow.get());
+        let (before, from) = self.buckets.split_at(home);
+        from.iter()
+            .chain(before)
+            .flat_map(|bucket| bucket.flows.iter().zip(&bucket.values))
+            .filter(|(flow, _)| **flow != 0)
+            .take(LOOK_AT)
+            .filter_map(|(flow, value)| Some((rank(value)?, *flow)))
             .min()
             .map(|(_, flow)| FlowId::new(flow))
     }
 
     /// The flows and their states, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &V)> {
-        self.slots
+        self.buckets
             .iter()
-            .filter(|slot| slot.flow != 0)
-            .map(|slot| (FlowId::new(slot.flow), &slot.value))
+            .flat_map(|bucket| bucket.flows.iter().zip(&bucket.values))
+            .filter(|(flow, _)| **flow != 0)
+            .map(|(flow, value)| (FlowId::new(*flow), value))
     }
 
     /// The flows and their states, to change, in no order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (FlowId, &mut V)> {
-        self.slots
+        self.buckets
             .iter_mut()
-            .filter(|slot| slot.flow != 0)
-            .map(|slot| (FlowId::new(slot.flow), &mut slot.value))
+            .flat_map(|bucket| bucket.flows.iter().zip(&mut bucket.values))
+            .filter(|(flow, _)| **flow != 0)
+            .map(|(flow, value)| (FlowId::new(*flow), value))
     }
 
-    /// The slot of a flow, or the empty slot where it would be taken up.
-    #[inline]
-    fn probe(&self, flow: FlowId) -> Result<usize, usize> {
-        let slots = &self.slots[..];
-        let mask = slots.len() - 1;
-        let mut index = flow.get() as usize & mask;
-        loop {
-            let found = slots[index & mask].flow;
-            if found == flow.get() {
-                return Ok(index);
-            }
-            if found == 0 {
-                return Err(index);
-            }
+    #[inline(always)]
+    fn home(&self, flow: u64) -> usize {
+        flow as usize & (self.buckets.len() - 1)
+    }
+
+    #[inline(always)]
+    fn find(&self, flow: FlowId) -> Option<Place> {
+        let buckets = &self.buckets[..];
+        let home = flow.get() as usize & (buckets.len() - 1);
+        let bucket = &buckets[home];
+        let way = bucket.way_of(flow.get());
+        if way < WAYS {
+            return Some((home, way));
+        }
+        if bucket.spilled == 0 {
+            return None;
+        }
+        self.find_spilled(flow.get(), home)
+    }
+
+    /// Looks through later buckets until all flows that spilled from `home` have been seen.
+    #[cold]
+    fn find_spilled(&self, flow: u64, home: usize) -> Option<Place> {
+        let mask = self.buckets.len() - 1;
+        let mut unseen = self.buckets[home].spilled;
+        let mut index = home;
+        while unseen > 0 {
             index = (index + 1) & mask;
+            let bucket = &self.buckets[index];
+            let way = bucket.way_of(flow);
+            if way < WAYS {
+                return Some((index, way));
+            }
+            let of_home = |found: &&u64| **found != 0 && **found as usize & mask == home;
+            unseen -= bucket.flows.iter().filter(of_home).count() as u32;
+        }
+        None
+    }
+
+    /// Puts a flow that is not there into the first empty way from its home on.
+    #[inline(always)]
+    fn insert(&mut self, flow: u64) -> Place {
+        let home = self.home(flow);
+        let bucket = &mut self.buckets[home];
+        let way = bucket.way_of(0);
+        if way < WAYS {
+            bucket.flows[way] = flow;
+            return (home, way);
+        }
+        self.insert_spilled(flow, home)
+    }
+
+    #[cold]
+    fn insert_spilled(&mut self, flow: u64, home: usize) -> Place {
+        let mask = self.buckets.len() - 1;
+        self.buckets[home].spilled += 1;
+        let mut index = home;
+        loop {
+            index = (index + 1) & mask;
+            let bucket = &mut self.buckets[index];
+            let way = bucket.way_of(0);
+            if way < WAYS {
+                bucket.flows[way] = flow;
+                return (index, way);
+            }
         }
     }
 
-    /// Empties a slot and moves back the entries behind it that probed past it.
-    #[inline]
-    fn vacate(&mut self, index: usize) {
+    #[inline(always)]
+    fn vacate(&mut self, (index, way): Place) {
         self.len -= 1;
-        let slots = &mut self.slots[..];
-        let mask = slots.len() - 1;
-        let mut hole = index;
-        let mut next = index;
-        loop {
-            next = (next + 1) & mask;
-            let slot = slots[next & mask];
-            if slot.flow == 0 {
-                break;
-            }
-            // The entry may move to the hole iff its home is not between the hole and itself.
-            let displacement = next.wrapping_sub(slot.flow as usize) & mask;
-            if displacement >= (next.wrapping_sub(hole) & mask) {
-                slots[hole & mask] = slot;
-                hole = next;
-            }
+        let bucket = &mut self.buckets[index];
+        let flow = core::mem::take(&mut bucket.flows[way]);
+        let home = self.home(flow);
+        if home != index {
+            self.buckets[home].spilled -= 1;
         }
-        slots[hole & mask].flow = 0;
     }
 
     #[cold]
     fn grow(&mut self) {
-        let doubled = self.slots.len() * 2;
-        let old = core::mem::replace(&mut self.slots, alloc::vec![Slot::default(); doubled]);
-        for slot in old.into_iter().filter(|slot| slot.flow != 0) {
-            let (Ok(index) | Err(index)) = self.probe(FlowId::new(slot.flow));
-            self.slots[index] = slot;
+        let doubled = alloc::vec![Bucket::default(); self.buckets.len() * 2];
+        let old = core::mem::replace(&mut self.buckets, doubled);
+        for (flow, value) in old.iter().flat_map(|b| b.flows.iter().zip(&b.values)) {
+            if *flow != 0 {
+                let (bucket, way) = self.insert(*flow);
+                self.buckets[bucket].values[way] = *value;
+            }
         }
     }
 }
@@ -250,8 +314,8 @@ mod tests {
         let mut state = 1u64;
         for step in 0..20_000u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Homes cluster around the end of the slots, so that probes wrap around.
-            let key = (state >> 33) % 12 * 1024 + 60 + (state >> 50) % 8;
+            // Homes cluster around the last bucket, so that flows spill around the end.
+            let key = (state >> 33) % 12 * 1024 + 14 + (state >> 50) % 4;
             let flow = FlowId::new(key);
             if state >> 60 < 9 {
                 match table.entry(flow) {
@@ -296,7 +360,23 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_its_key_and_its_state() {
-        assert_eq!(FlowTable::<u64>::entry_size(), 16);
+    fn room_is_made_at_the_bound_wherever_the_entry_lies() {
+        let mut table: FlowTable<u64> = FlowTable::new(0, 2);
+        for (key, rank) in [(3, 7), (5, 4)] {
+            if let Entry::Created(v) = table.entry(FlowId::new(key)) {
+                *v = rank;
+            }
+        }
+        assert!(matches!(table.entry(FlowId::new(900)), Entry::Full));
+        let least = |from| table.least_near(FlowId::new(from), |v| Some(*v));
+        assert_eq!([least(1), least(900)], [Some(FlowId::new(5)); 2]);
+        assert_eq!(table.least_near(FlowId::new(1), |_| None), None);
+    }
+
+    #[test]
+    fn buckets_are_whole_cache_lines() {
+        assert_eq!(FlowTable::<u64, 3>::bucket_size(), 64);
+        assert_eq!(FlowTable::<u32, 5>::bucket_size(), 64);
+        assert_eq!(FlowTable::<[u64; 2], 5>::bucket_size(), 128);
     }
 }

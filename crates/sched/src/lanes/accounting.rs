@@ -2,7 +2,7 @@
 
 use core::mem::discriminant;
 
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::params::Params;
 use crate::qdisc::{Lane, Sink};
 use crate::spec::SpecError;
@@ -10,20 +10,46 @@ use crate::units::{Amount, Nanos};
 
 use super::queues::HighMark;
 
+/// What an accounting says of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The lane that it joins.
+    pub lane: Lane,
+    /// Whether its flow is in the table, which is to be told when the packet has left.
+    pub counted: bool,
+}
+
+impl Arrival {
+    /// Of a flow in the table.
+    #[inline(always)]
+    #[must_use]
+    pub const fn counted(lane: Lane) -> Self {
+        Self { lane, counted: true }
+    }
+
+    /// Of a flow that the table does not know.
+    #[inline(always)]
+    #[must_use]
+    pub const fn untracked(lane: Lane) -> Self {
+        Self { lane, counted: false }
+    }
+}
+
 /// Decides which lane a packet joins, from what its flow has sent so far.
 pub trait Accounting: Send + 'static {
     /// Counts an arrival, whether the buffer will accept it or not, and says which lane it
     /// joins. `mark` is the high lane as it stands before the arrival.
     fn arrived<S: Sink>(
         &mut self,
-        packet: &mut Packet,
+        packet: &Packet,
         mark: HighMark,
         now: Nanos,
         sink: &mut S,
-    ) -> Lane;
+    ) -> Arrival;
 
-    /// A packet that arrived is no longer queued: sent, pushed out, or never accepted.
-    fn left<S: Sink>(&mut self, packet: &Packet, sink: &mut S);
+    /// A packet of `flow` that was counted is no longer queued: sent, pushed out, or never
+    /// accepted.
+    fn left<S: Sink>(&mut self, flow: FlowId, sink: &mut S);
 
     /// The high lane as it stood when the packet's flow was demoted; once all that was in it
     /// has left, nothing of the flow is in the high lane. `None` for a flow without an entry.

@@ -23,7 +23,7 @@ mod sift;
 mod while_queued;
 mod x_protect;
 
-pub use accounting::{Accounting, Rule};
+pub use accounting::{Accounting, Arrival, Rule};
 pub use buffer::{Buffer, DropTail, Knockout, Room};
 pub use compose::Composed;
 pub use efd::Efd;
@@ -42,7 +42,7 @@ pub use x_protect::XProtect;
 
 use core::marker::PhantomData;
 
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::params::Params;
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
 use crate::spec::SpecError;
@@ -59,7 +59,7 @@ pub struct Lanes<A, V, B> {
     queues: Queues,
     /// Whether the packet on the wire still counts as queued for its flow.
     hold_on_wire: bool,
-    on_wire: Option<Packet>,
+    on_wire: Option<FlowId>,
     params: Params,
 }
 
@@ -79,13 +79,23 @@ impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
         }
     }
 
+    /// The transmission that the last dequeue started is over.
+    #[cold]
+    fn wire_is_free<S: Sink>(&mut self, sink: &mut S) {
+        if let Some(flow) = self.on_wire.take() {
+            self.accounting.left(flow, sink);
+        }
+    }
+
     /// Removes packets from the tail of the low lane until `packet` fits.
     #[cold]
     fn push_out_for<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
         while !self.queues.fits(self.limit, packet) {
             let Some(victim) = self.queues.pop_low_tail() else { return };
             self.service.pushed_out(&self.queues);
-            self.accounting.left(&victim, sink);
+            if victim.is_counted() {
+                self.accounting.left(victim.flow, sink);
+            }
             sink.dropped(victim, Drop { reason: DropReason::PushedOut, lane: Lane::LOW });
         }
     }
@@ -96,24 +106,27 @@ fn holds_on_wire(params: &Params) -> bool {
 }
 
 impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> {
-    fn enqueue(&mut self, mut packet: Packet, now: Nanos, sink: &mut S) {
-        let lane = self.accounting.arrived(&mut packet, self.queues.mark(), now, sink);
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
+        let Arrival { lane, counted } =
+            self.accounting.arrived(&packet, self.queues.mark(), now, sink);
         match B::room(&self.queues, self.limit, &packet, lane) {
             Room::Enough => {}
             Room::PushOut => self.push_out_for(&packet, sink),
             Room::None => {
-                self.accounting.left(&packet, sink);
+                if counted {
+                    self.accounting.left(packet.flow, sink);
+                }
                 return sink.dropped(packet, Drop { reason: DropReason::Full, lane });
             }
         }
         self.service.arrived(&packet, lane, &self.queues);
-        self.queues.push(packet, lane);
+        self.queues.push(packet, lane, counted);
         sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
-        if let Some(sent) = self.on_wire.take() {
-            self.accounting.left(&sent, sink);
+        if self.on_wire.is_some() {
+            self.wire_is_free(sink);
         }
         let pick = self.service.pick(&self.queues, now, |head| {
             self.accounting.demoted_at(head).is_none_or(|mark| self.queues.has_passed(mark))
@@ -124,10 +137,12 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
         };
         let Some(packet) = self.queues.pop(lane) else { return Dequeue::Empty };
         self.service.sent(&packet, lane, &self.queues, now);
-        if self.hold_on_wire {
-            self.on_wire = Some(packet);
-        } else {
-            self.accounting.left(&packet, sink);
+        if packet.is_counted() {
+            if self.hold_on_wire {
+                self.on_wire = Some(packet.flow);
+            } else {
+                self.accounting.left(packet.flow, sink);
+            }
         }
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
         Dequeue::unmarked(packet)

@@ -4,13 +4,13 @@
 //! sequence numbers by restricting their initial values. A retransmission of an early byte is
 //! short again, which may reorder the flow. Packets without an offset (UDP) are counted.
 
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::params::Params;
 use crate::qdisc::{Lane, Sink};
 use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
-use super::accounting::Accounting;
+use super::accounting::{Accounting, Arrival};
 use super::lifetime::Lifetime;
 use super::queues::HighMark;
 use super::sampler::EveryFlow;
@@ -40,23 +40,23 @@ impl Accounting for Offset {
     #[inline]
     fn arrived<S: Sink>(
         &mut self,
-        packet: &mut Packet,
+        packet: &Packet,
         mark: HighMark,
         now: Nanos,
         sink: &mut S,
-    ) -> Lane {
+    ) -> Arrival {
         match packet.offset() {
             Some(offset) => {
                 self.counted.keep_up(now, sink);
-                packet.set_counted(false);
-                if offset < self.bound { Lane::HIGH } else { Lane::LOW }
+                let lane = if offset < self.bound { Lane::HIGH } else { Lane::LOW };
+                Arrival::untracked(lane)
             }
             None => self.counted.arrived(packet, mark, now, sink),
         }
     }
 
-    fn left<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
-        self.counted.left(packet, sink);
+    fn left<S: Sink>(&mut self, flow: FlowId, sink: &mut S) {
+        self.counted.left(flow, sink);
     }
 
     fn demoted_at(&self, packet: &Packet) -> Option<HighMark> {

@@ -73,13 +73,14 @@ impl Queues {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, packet: Packet, lane: Lane) {
-        if lane == Lane::HIGH {
+    pub(super) fn push(&mut self, packet: Packet, lane: Lane, counted: bool) {
+        let ring = if lane == Lane::HIGH {
             self.high_joined = self.high_joined.wrapping_add(1);
-            self.high.push(packet);
+            &mut self.high
         } else {
-            self.low.push(packet);
-        }
+            &mut self.low
+        };
+        ring.push(packet).set_counted(counted);
     }
 
     #[inline]

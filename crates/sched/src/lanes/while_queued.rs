@@ -4,10 +4,10 @@
 //! next episode, so a long connection is cut into fragments that each restart in the high lane:
 //! that makes the discipline sensitive to rate, not to age. Source: EFD paper, section 3.
 //!
-//! Memory: 16 bytes an entry. The counter and the mark share a word, since a flow needs its
+//! Memory: 16 bytes an entry, three to a cache line. The counter and the mark share a word, since a flow needs its
 //! counter only until it is demoted, and the mark only from then on.
 
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::params::Params;
 use crate::qdisc::{Event, Lane, Sink};
 use crate::registry::shared;
@@ -15,7 +15,7 @@ use crate::spec::SpecError;
 use crate::table::{Entry, FlowTable};
 use crate::units::Nanos;
 
-use super::accounting::{Accounting, Queued, Rule};
+use super::accounting::{Accounting, Arrival, Queued, Rule};
 use super::queues::HighMark;
 
 /// Remembers flows with a packet queued.
@@ -44,14 +44,14 @@ impl WhileQueued {
 }
 
 impl Accounting for WhileQueued {
-    #[inline]
+    #[inline(always)]
     fn arrived<S: Sink>(
         &mut self,
-        packet: &mut Packet,
+        packet: &Packet,
         mark: HighMark,
         _now: Nanos,
         sink: &mut S,
-    ) -> Lane {
+    ) -> Arrival {
         let episode = match self.flows.entry(packet.flow) {
             Entry::Found(episode) => episode,
             Entry::Created(episode) => {
@@ -59,33 +59,29 @@ impl Accounting for WhileQueued {
                 episode
             }
             Entry::Full => {
-                packet.set_counted(false);
                 sink.event(Event::FlowUntracked { flow: packet.flow });
-                return Lane::HIGH;
+                return Arrival::untracked(Lane::HIGH);
             }
         };
-        packet.set_counted(true);
         episode.queued.one_more();
         if episode.queued.is_demoted() {
-            return Lane::LOW;
+            return Arrival::counted(Lane::LOW);
         }
         let cost = self.rule.cost(packet);
         if self.rule.is_short(episode.progress.0, cost) {
             episode.progress.0 = episode.progress.0.saturating_add(cost);
-            return Lane::HIGH;
+            return Arrival::counted(Lane::HIGH);
         }
         episode.queued.set_demoted(true);
         episode.progress = Progress(mark.0);
         sink.event(Event::Demoted { flow: packet.flow });
-        Lane::LOW
+        Arrival::counted(Lane::LOW)
     }
 
-    #[inline]
-    fn left<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
-        if packet.is_counted()
-            && self.flows.update(packet.flow, |episode| episode.queued.one_less()).is_some()
-        {
-            sink.event(Event::FlowRemoved { flow: packet.flow });
+    #[inline(always)]
+    fn left<S: Sink>(&mut self, flow: FlowId, sink: &mut S) {
+        if self.flows.update(flow, |episode| episode.queued.one_less()) {
+            sink.event(Event::FlowRemoved { flow });
         }
     }
 
@@ -109,7 +105,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_takes_sixteen_bytes() {
-        assert_eq!(FlowTable::<Episode>::entry_size(), 16);
+    fn three_entries_take_a_cache_line() {
+        assert_eq!(size_of::<Episode>(), 8);
+        assert_eq!(FlowTable::<Episode>::bucket_size(), 64);
     }
 }
