@@ -17,7 +17,7 @@ impl IdleTimes {
     /// Measures single transfers one after another, up to `largest` bytes, through a FIFO.
     ///
     /// # Errors
-    /// As [`block::run`].
+    /// If something could not be set up or did not last, or `stop` was set.
     pub fn measure(
         largest: u64,
         tcp: Tcp,

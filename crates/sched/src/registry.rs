@@ -144,7 +144,8 @@ pub mod shared {
         name: "flows",
         kind: Kind::Count { min: 1, max: 1 << 26 },
         default: "65536",
-        effect: "most flows in the table; at the bound a long-idle flow makes room for a new one",
+        effect: "most flows in the table; at the bound one with nothing queued makes room for a new \
+                 one, which otherwise is short and not tracked",
         source: "ours",
         live: false,
     };

@@ -1,0 +1,69 @@
+# The two commands are `make run` and `make test`; CI calls the same targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+CARGO ?= cargo
+# Options for `make run`, such as LAB="--tcp bbr --duration 5min".
+LAB ?=
+FUZZ_SECONDS ?= 60
+SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+
+# Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
+	$(CARGO) run --quiet --locked --release --package shortlane -- lab $(LAB)
+
+.PHONY: build
+build: ## Set up and build the release binary, target/release/shortlane
+	@scripts/setup.sh
+	$(CARGO) build --locked --release --package shortlane
+
+.PHONY: test
+test: ## Set up and check everything: format, lints, all tests, documentation
+	@scripts/setup.sh test
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) test --locked --workspace
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	$(if $(wildcard scripts/purity.sh),scripts/purity.sh)
+
+.PHONY: test-all
+test-all: test lint fuzz mutants ## `make test` and what takes longer: licences, fuzzing, mutants
+
+.PHONY: mutants
+mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
+	@scripts/setup.sh
+	$(CARGO) run --locked --package shortlane-conformance --example mutants
+
+.PHONY: lint
+lint: ## Format, lints, licences and sources of dependencies, shell scripts
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	cargo-deny --all-features --locked check bans licenses sources
+	shellcheck $(SCRIPTS)
+
+.PHONY: bench
+bench: ## Benchmarks: disciplines, parsing and hashing, the engine
+	@scripts/setup.sh bench
+	$(CARGO) bench --locked --workspace --bench '*'
+
+.PHONY: fuzz
+fuzz: ## Fuzz the disciplines from the committed corpus (FUZZ_SECONDS=60)
+	@scripts/setup.sh fuzz
+	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
+	cargo-fuzz run --sanitizer none disciplines -- -max_total_time=$(FUZZ_SECONDS)
+
+.PHONY: clean
+clean: ## Remove what was built and installed here
+	$(CARGO) clean
+	rm -rf .venv fuzz/target crates/purity/target

