@@ -1,8 +1,8 @@
 //! `shortlane list`: the registry, for people and for programs.
 
 use clap::Args;
-use sched::registry::Info;
-use sched::{Params, Spec, registry};
+use sched::Info;
+use sched::{Spec, registry};
 use serde_json::{Value, json};
 
 use crate::{Failure, print};
@@ -42,7 +42,7 @@ fn needs(info: &Info) -> Vec<&'static str> {
 }
 
 fn as_json(info: &'static Info) -> Value {
-    let defaults = Params::defaults(info);
+    let defaults = info.defaults();
     let params = defaults.iter().map(|(def, default)| {
         json!({
             "name": def.name,
@@ -85,7 +85,7 @@ fn as_text(info: &'static Info) -> String {
     if !needs.is_empty() {
         text += &format!("    needs: {} (so not on a live link)\n", needs.join(", "));
     }
-    for (def, default) in Params::defaults(info).iter() {
+    for (def, default) in info.defaults().iter() {
         text += &format!("    {}={default}  [{}]\n", def.name, def.kind);
         text += &format!("        {}\n", def.effect);
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sched::{Params, registry};
+use sched::registry;
 
 const HEADINGS: [&str; 7] = [
     "## What it does",
@@ -72,7 +72,7 @@ fn every_page_has_the_headings_in_their_order() {
 fn parameter_tables_are_those_of_the_registry() {
     for info in registry::ALL {
         let page = read(&pages().join(format!("{}.md", info.name)));
-        let defaults = Params::defaults(info);
+        let defaults = info.defaults();
         let mut described = BTreeSet::new();
         for row in table_below(&page, "## Parameters") {
             let [name, _unit, default, _effect, live] = row.as_slice() else {

@@ -39,7 +39,7 @@ fn list_has_every_discipline_and_parameter() {
         let one = text(&one.stdout);
         assert!(one.starts_with(&format!("{}: {}", info.name, info.summary)), "{one}");
         assert!(text(&output.stdout).contains(one), "{}", info.name);
-        for (def, default) in sched::Params::defaults(info).iter() {
+        for (def, default) in info.defaults().iter() {
             assert!(one.contains(&format!("{}={default}  [{}]", def.name, def.kind)), "{one}");
         }
     }

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 
 use sched::params::Kind;
-use sched::{Amount, Backlog, Dequeue, Event, Nanos, Params, Spec, SpecError};
+use sched::{Amount, Backlog, Dequeue, Event, Nanos, ParamError, Params, Spec};
 
 use crate::invariants;
 use crate::ledger::{Ledger, Violation, hold};
@@ -116,7 +116,7 @@ fn check_change(before: &Params, step: &Step) -> Result<(), Violation> {
             let unchanged = step.params.iter().any(|(d, v)| d.name == *name && v == value);
             hold!(def.live || unchanged, "{name} changed, and is not live");
         }
-        Err(SpecError::NotLive { param, .. }) => {
+        Err(ParamError::NotLive { param, .. }) => {
             hold!(param == name, "{param} was refused, not {name}");
             let unit = matches!(def.kind, Kind::Amount { .. });
             hold!(!def.live || unit, "{name} is live, and was refused");

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sched::{Backlog, Dequeue, Drop, Event, Nanos, Packet, Params, Sink, Spec, SpecError};
+use sched::{Backlog, Dequeue, Drop, Event, Nanos, Packet, ParamError, Params, Sink, Spec};
 
 use crate::operation::{Operation, packets};
 
@@ -63,7 +63,7 @@ pub enum Call {
     /// Time passed.
     Advance,
     /// A parameter was set.
-    Change(&'static str, Result<(), SpecError>),
+    Change(&'static str, Result<(), ParamError>),
 }
 
 impl Step {

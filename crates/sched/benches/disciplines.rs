@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
-use sched::{Backlog, Dequeue, FlowId, Nanos, Packet, Params, Sink, Spec, SpecError, registry};
+use sched::{Backlog, Dequeue, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry};
 
 const FLOWS: [u64; 4] = [300, 10_000, 100_000, 1_000_000];
 const PATTERNS: [Pattern; 2] = [
@@ -76,7 +76,7 @@ impl<S: Sink> sched::Qdisc<S> for Null {
     fn backlog(&self) -> Backlog {
         Backlog::default()
     }
-    fn change(&mut self, _: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, _: &Params) -> Result<(), ParamError> {
         Ok(())
     }
 }

@@ -10,11 +10,10 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::packet::Packet;
-use crate::params::{Kind, ParamDef, Params};
+use crate::params::{Kind, ParamDef, ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 const MICROSECOND: Nanos = Nanos(1_000);
@@ -244,8 +243,8 @@ impl Discipline for Codel {
             ECN,
         ],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
@@ -317,7 +316,7 @@ impl<S: Sink> Qdisc<S> for Codel {
         self.fifo.backlog
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.limit = params.amount("limit");
         self.law = Law::new(params);
         Ok(())

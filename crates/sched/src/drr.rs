@@ -12,13 +12,12 @@
 
 use alloc::boxed::Box;
 
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::flowqueue::{FlowQueue, Flows, NONE, PacketStore, Slot};
 use crate::heap::Ranking;
 use crate::packet::Packet;
-use crate::params::{Kind, ParamDef, Params};
+use crate::params::{Kind, ParamDef, ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 /// Deficit round robin.
@@ -87,8 +86,8 @@ impl Discipline for Drr {
         parts: None,
         params: &[shared::LIMIT, QUANTUM, VICTIM],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
@@ -282,7 +281,7 @@ impl<S: Sink> Qdisc<S> for Drr {
         self.flows.len()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.set(params);
         self.ranking.deactivate();
         Ok(())

@@ -5,12 +5,11 @@
 
 use alloc::boxed::Box;
 
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::packet::Packet;
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
 use crate::ring::Ring;
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 /// First in, first out, drop-tail.
@@ -27,8 +26,8 @@ impl Discipline for Fifo {
         parts: None,
         params: &[shared::LIMIT],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
@@ -56,7 +55,7 @@ impl<S: Sink> Qdisc<S> for Fifo {
         self.queue.backlog()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.limit = params.amount("limit");
         Ok(())
     }

@@ -13,12 +13,11 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::codel::{Control, ECN, HeadQueue, INTERVAL, Law, MTU, TARGET};
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::flowqueue::{FlowQueue, NONE, PacketStore};
 use crate::packet::Packet;
-use crate::params::{Kind, ParamDef, Params};
+use crate::params::{Kind, ParamDef, ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 /// Fair queueing with controlled delay.
@@ -133,8 +132,8 @@ impl Discipline for FqCodel {
             ECN.with_default("yes", "RFC 8290, section 5.2"),
         ],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
@@ -329,7 +328,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
         self.backlog
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         self.set(params);
         self.params = params.clone();

@@ -14,12 +14,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::flowqueue::{FlowQueue, Node};
 use crate::packet::Packet;
 use crate::params::{Kind, ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
-use crate::sorted::{FLOWS, IDLE, Order, SWEEP, Sorted};
+use crate::sorted::{Order, Sorted};
 
 /// Least attained service.
 pub(crate) struct Las {
@@ -63,10 +63,10 @@ impl Discipline for Las {
         source: "Rai, Urvoy-Keller, Biersack, \"LAS scheduling to avoid bandwidth hogging in \
                  heterogeneous TCP networks\", 2004",
         parts: None,
-        params: &[shared::LIMIT, VICTIM, CHARGE_DROPS, SWEEP, IDLE, FLOWS],
+        params: &[shared::LIMIT, VICTIM, CHARGE_DROPS, shared::SWEEP, shared::IDLE, shared::FLOWS],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -36,6 +36,7 @@
 extern crate alloc;
 
 mod codel;
+pub mod discipline;
 mod drr;
 mod fifo;
 mod flowqueue;
@@ -56,9 +57,9 @@ pub mod table;
 mod testkit;
 mod units;
 
+pub use discipline::{Discipline, Info, Needs};
 pub use packet::{Ecn, FlowId, HostId, Packet};
-pub use params::{ParamDef, Params};
+pub use params::{ParamDef, ParamError, Params};
 pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-pub use registry::{Discipline, Info, Needs};
 pub use spec::{Spec, SpecError};
 pub use units::{Amount, Nanos, Share};

@@ -7,8 +7,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::registry::Info;
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos, Share};
 
 /// The definition of a parameter.
@@ -186,32 +184,29 @@ enum Value {
 /// A value for every parameter of one discipline, each within its range.
 #[derive(Clone, Debug)]
 pub struct Params {
-    info: &'static Info,
+    discipline: &'static str,
+    defs: &'static [ParamDef],
     values: Vec<Value>,
     given: Vec<bool>,
 }
 
 impl PartialEq for Params {
     fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.info, other.info) && self.values == other.values
+        self.discipline == other.discipline && self.values == other.values
     }
 }
 
 impl Params {
-    /// The defaults of a discipline.
-    ///
-    /// # Panics
-    /// If a default does not satisfy its own definition; a test of the registry rules that out.
-    #[must_use]
-    pub fn defaults(info: &'static Info) -> Self {
+    /// Parameters at their defaults.
+    pub(crate) fn defaults(discipline: &'static str, defs: &'static [ParamDef]) -> Self {
         let parse = |def: &ParamDef| {
             def.kind.parse(def.default).unwrap_or_else(|| {
-                panic!("{}: default {}={} is out of range", info.name, def.name, def.default)
+                panic!("{discipline}: default {}={} is out of range", def.name, def.default)
             })
         };
-        let values: Vec<_> = info.params.iter().map(parse).collect();
+        let values: Vec<_> = defs.iter().map(parse).collect();
         let given = values.iter().map(|_| false).collect();
-        Self { info, values, given }
+        Self { discipline, defs, values, given }
     }
 
     /// Gives a parameter a value, as text.
@@ -227,13 +222,13 @@ impl Params {
     /// The same without noting that it was given. Returns the place of the parameter.
     pub(crate) fn set_default(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
         let index = self.find(name).ok_or_else(|| ParamError::Unknown {
-            discipline: self.info.name,
+            discipline: self.discipline,
             found: name.to_string(),
-            accepted: self.info.params.iter().map(|def| def.name).collect(),
+            accepted: self.defs.iter().map(|def| def.name).collect(),
         })?;
-        let def = &self.info.params[index];
+        let def = &self.defs[index];
         self.values[index] = def.kind.parse(text).ok_or_else(|| ParamError::Value {
-            discipline: self.info.name,
+            discipline: self.discipline,
             param: def.name,
             found: text.to_string(),
             accepted: def.kind,
@@ -308,38 +303,43 @@ impl Params {
     ///
     /// # Errors
     /// Names the first one that differs and cannot change while packets are queued.
-    pub fn check_live(&self, other: &Self) -> Result<(), SpecError> {
+    pub fn check_live(&self, other: &Self) -> Result<(), ParamError> {
         let pairs = self.values.iter().zip(&other.values);
-        match self.info.params.iter().zip(pairs).find(|(def, (a, b))| !def.live && a != b) {
-            Some((def, _)) => Err(SpecError::not_live(self, def.name)),
+        match self.defs.iter().zip(pairs).find(|(def, (a, b))| !def.live && a != b) {
+            Some((def, _)) => Err(self.not_live(def.name)),
             None => Ok(()),
         }
     }
 
-    /// The discipline that these parameters are for.
+    /// The name of the discipline that these parameters are for.
     #[must_use]
-    pub const fn info(&self) -> &'static Info {
-        self.info
+    pub const fn discipline(&self) -> &'static str {
+        self.discipline
+    }
+
+    /// The refusal of a change to `param`.
+    pub(crate) const fn not_live(&self, param: &'static str) -> ParamError {
+        ParamError::NotLive { discipline: self.discipline, param }
     }
 
     /// Parameter names with their values as text, in the order of definition.
     pub fn iter(&self) -> impl Iterator<Item = (&'static ParamDef, String)> + '_ {
-        self.info.params.iter().zip(&self.values).map(|(def, value)| (def, show(def, *value)))
+        self.defs.iter().zip(&self.values).map(|(def, value)| (def, show(def, *value)))
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        self.info.params.iter().position(|def| def.name == name)
+        self.defs.iter().position(|def| def.name == name)
     }
 
     fn value(&self, name: &str) -> Value {
         match self.find(name) {
             Some(index) => self.values[index],
-            None => panic!("{} defines no parameter {name}", self.info.name),
+            None => panic!("{} defines no parameter {name}", self.discipline),
         }
     }
 
     fn mistaken(&self, name: &str, value: Value) -> ! {
-        panic!("{}: parameter {name} is read as another kind than {value:?}", self.info.name)
+        panic!("{}: parameter {name} is read as another kind than {value:?}", self.discipline)
     }
 }
 
@@ -379,6 +379,13 @@ pub enum ParamError {
         /// What it accepts.
         accepted: Kind,
     },
+    /// The parameter cannot change while packets are queued.
+    NotLive {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+    },
 }
 
 impl fmt::Display for ParamError {
@@ -391,6 +398,9 @@ impl fmt::Display for ParamError {
             Self::Value { discipline, param, found, accepted } => {
                 write!(f, "{discipline}: {param}={found} is not accepted; ")?;
                 write!(f, "{param} takes {accepted}")
+            }
+            Self::NotLive { discipline, param } => {
+                write!(f, "{discipline}: {param} cannot change while the discipline runs")
             }
         }
     }

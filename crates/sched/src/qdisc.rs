@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
-use crate::spec::SpecError;
+use crate::params::{ParamError, Params};
 use crate::units::Nanos;
 
 /// A queue discipline, compiled for one kind of [`Sink`].
@@ -32,7 +31,7 @@ pub trait Qdisc<S: Sink = Vec<(Packet, Drop)>>: Send {
     ///
     /// # Errors
     /// Names the parameter that cannot change while the discipline runs; nothing has changed then.
-    fn change(&mut self, params: &Params) -> Result<(), SpecError>;
+    fn change(&mut self, params: &Params) -> Result<(), ParamError>;
 }
 
 /// The answer of [`Qdisc::dequeue`].

@@ -1,4 +1,4 @@
-//! Every discipline there is: name, source, parts, parameters.
+//! Every discipline there is.
 //!
 //! A new discipline is one file that implements [`Discipline`], and its line in the list below.
 //! From that line it is in the command line, in scenario files, in the conformance suite, in the
@@ -6,70 +6,9 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{ParamDef, Params};
+use crate::discipline::{Discipline, Info};
+use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-
-/// What a discipline is.
-#[derive(Debug)]
-pub struct Info {
-    /// Its name in specs.
-    pub name: &'static str,
-    /// One line on what it does.
-    pub summary: &'static str,
-    /// The paper or standard that defines it.
-    pub source: &'static str,
-    /// Whose packet is long, how lanes share, who is dropped; for the lanes family.
-    pub parts: Option<Parts>,
-    /// Its parameters.
-    pub params: &'static [ParamDef],
-    /// What it must know about a packet that not every edge knows.
-    pub needs: Needs,
-    /// Whether packets of one flow leave in the order of their arrival (invariant G5).
-    pub keeps_order: fn(&Params) -> bool,
-    /// Whether a backlog means that a packet may leave now (invariant G4).
-    pub work_conserving: fn(&Params) -> bool,
-}
-
-/// For [`Info::keeps_order`] and [`Info::work_conserving`]: whatever the parameters are.
-pub const fn always(_: &Params) -> bool {
-    true
-}
-
-/// The three parts of a discipline with lanes, in words.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts {
-    /// Whose packet is "long"?
-    pub accounting: &'static str,
-    /// How do lanes share the link?
-    pub service: &'static str,
-    /// Who is dropped when the buffer is full?
-    pub buffer: &'static str,
-}
-
-/// Knowledge about packets that a discipline cannot do without.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The size of the flow before it ends: simulators know it, a link never does.
-    pub flow_size: bool,
-    /// The packet's byte offset in its flow.
-    pub offset: bool,
-    /// Host fingerprints beside the flow's.
-    pub hosts: bool,
-}
-
-impl Needs {
-    /// Nothing but size and flow.
-    pub const NOTHING: Self = Self { flow_size: false, offset: false, hosts: false };
-}
-
-/// A discipline as its file presents it.
-pub trait Discipline {
-    /// What it is.
-    const INFO: Info;
-
-    /// A new, empty instance.
-    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;
-}
 
 macro_rules! disciplines {
     ($($discipline:path),* $(,)?) => {
@@ -114,71 +53,6 @@ pub fn find(name: &str) -> Option<&'static Info> {
     ALL.iter().copied().find(|info| info.name == name)
 }
 
-/// Parameters that several disciplines share, so that they mean the same in all of them.
-pub mod shared {
-    use crate::params::{Kind, ParamDef};
-    use crate::units::{Amount, Nanos};
-
-    /// How many packets a ring is made for at once, so that it need not grow under way: the
-    /// limit, or what a modest queue of small packets takes where the limit is in bytes.
-    pub(crate) fn ring_capacity(limit: Amount) -> usize {
-        let packets = match limit {
-            Amount::Packets(n) => n,
-            Amount::Bytes(n) => n / 256,
-        };
-        packets.clamp(16, 4096) as usize
-    }
-
-    /// `limit`: what the queue holds.
-    pub const LIMIT: ParamDef = ParamDef {
-        name: "limit",
-        kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: false },
-        default: "300packets",
-        effect: "what the queue holds before it drops; super-packets count as their segments",
-        source: "EFD paper, section 4",
-        live: true,
-    };
-
-    /// `flows`: the flow table's hard bound.
-    pub const FLOWS: ParamDef = ParamDef {
-        name: "flows",
-        kind: Kind::Count { min: 1, max: 1 << 26 },
-        default: "65536",
-        effect: "most flows in the table; at the bound one with nothing queued makes room for a new \
-                 one, which otherwise is short and not tracked",
-        source: "ours",
-        live: false,
-    };
-
-    /// `idle`: how long a flow is remembered.
-    pub const IDLE: ParamDef = ParamDef {
-        name: "idle",
-        kind: Kind::Time {
-            min: Nanos::from_millis(10),
-            max: Nanos::from_secs(2_592_000),
-            unlimited: true,
-        },
-        default: "30s",
-        effect: "forget a flow after this time without a packet",
-        source: "EFD paper, section 4",
-        live: true,
-    };
-
-    /// `sweep`: how often idle flows are looked for.
-    pub const SWEEP: ParamDef = ParamDef {
-        name: "sweep",
-        kind: Kind::Time {
-            min: Nanos::from_millis(10),
-            max: Nanos::from_secs(3600),
-            unlimited: false,
-        },
-        default: "5s",
-        effect: "look for idle flows this often",
-        source: "EFD paper, section 4",
-        live: true,
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,7 +66,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), ALL.len());
         for info in ALL {
-            let params = Params::defaults(info);
+            let params = info.defaults();
             let mut names: Vec<_> = params.iter().map(|(def, _)| def.name).collect();
             names.sort_unstable();
             names.dedup();
@@ -203,8 +77,8 @@ mod tests {
     #[test]
     fn every_default_reads_back_as_it_is_shown() {
         for info in ALL {
-            let defaults = Params::defaults(info);
-            let mut again = Params::defaults(info);
+            let defaults = info.defaults();
+            let mut again = info.defaults();
             for (def, value) in defaults.iter() {
                 again.set(def.name, &value).unwrap_or_else(|e| panic!("{e}"));
             }

@@ -15,44 +15,13 @@
 //!
 //! A packet larger than the whole limit is refused at once: nobody should lose a packet to it.
 
+use crate::discipline::shared;
 use crate::flowqueue::{FlowQueue, Flows, NONE, Node, PacketStore, Slot};
 use crate::heap::{MinHeap, Ranking};
 use crate::packet::Packet;
-use crate::params::{Kind, ParamDef, Params};
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::registry::shared;
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
-
-/// `flows`: the bound of the flow table.
-pub(crate) const FLOWS: ParamDef = ParamDef {
-    name: "flows",
-    kind: Kind::Count { min: 1, max: 10_000_000 },
-    default: "65536",
-    effect: "most flows remembered; beyond it an idle flow gives way, or the newcomer is untracked",
-    source: "bound on memory; the papers set none",
-    live: false,
-};
-
-/// `sweep`: how often idle flows are looked for.
-pub(crate) const SWEEP: ParamDef = ParamDef {
-    name: "sweep",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(3600), unlimited: true },
-    default: "5s",
-    effect: "how often flows idle for too long are looked for",
-    source: "EFD paper, section 4",
-    live: true,
-};
-
-/// `idle`: when a flow is forgotten.
-pub(crate) const IDLE: ParamDef = ParamDef {
-    name: "idle",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(86_400), unlimited: true },
-    default: "30s",
-    effect: "a flow without an arrival for longer, and with nothing queued, is forgotten",
-    source: "EFD paper, section 4",
-    live: true,
-};
 
 /// What flows are sorted by, and what an order keeps per flow.
 ///
@@ -433,7 +402,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         self.flows.len()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         let last_sweep = self.next_sweep.since(self.sweep);
         self.limit = params.amount("limit");

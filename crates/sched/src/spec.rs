@@ -6,21 +6,16 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::discipline::Info;
 use crate::params::{ParamError, Params};
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Info};
+use crate::registry;
 
 /// A discipline and a value for each of its parameters, ready to be built any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     info: &'static Info,
     params: Params,
-}
-
-impl PartialEq for Info {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
 }
 
 impl Spec {
@@ -33,7 +28,7 @@ impl Spec {
             found: name.to_string(),
             accepted: registry::ALL.iter().map(|info| info.name).collect(),
         })?;
-        Ok(Self { info, params: Params::defaults(info) })
+        Ok(Self { info, params: info.defaults() })
     }
 
     /// The same discipline with one parameter set.
@@ -128,20 +123,6 @@ pub enum SpecError {
     },
     /// A parameter was refused.
     Param(ParamError),
-    /// A parameter cannot change while packets are queued.
-    NotLive {
-        /// The discipline.
-        discipline: &'static str,
-        /// The parameter.
-        param: &'static str,
-    },
-}
-
-impl SpecError {
-    /// The refusal of a change to `param`.
-    pub(crate) const fn not_live(params: &Params, param: &'static str) -> Self {
-        Self::NotLive { discipline: params.info().name, param }
-    }
 }
 
 impl From<ParamError> for SpecError {
@@ -160,9 +141,6 @@ impl fmt::Display for SpecError {
                 write!(f, "{discipline}: '{found}' is not name=value")
             }
             Self::Param(error) => error.fmt(f),
-            Self::NotLive { discipline, param } => {
-                write!(f, "{discipline}: {param} cannot change while the discipline runs")
-            }
         }
     }
 }

@@ -10,12 +10,12 @@
 
 use alloc::boxed::Box;
 
+use crate::discipline::{self, Discipline, Info, Needs, shared};
 use crate::flowqueue::{FlowQueue, Node};
 use crate::packet::Packet;
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, shared};
-use crate::sorted::{FLOWS, IDLE, Order, SWEEP, Sorted};
+use crate::sorted::{Order, Sorted};
 
 /// Shortest remaining processing time.
 pub(crate) struct Srpt;
@@ -27,10 +27,10 @@ impl Discipline for Srpt {
         source: "Schrage, \"A proof of the optimality of the shortest remaining processing time \
                  discipline\", 1968",
         parts: None,
-        params: &[shared::LIMIT, SWEEP, IDLE, FLOWS],
+        params: &[shared::LIMIT, shared::SWEEP, shared::IDLE, shared::FLOWS],
         needs: Needs { flow_size: true, offset: false, hosts: false },
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -77,7 +77,7 @@ impl Bench {
     /// Changes one parameter of the running queue.
     pub(crate) fn change(&mut self, spec: &str) -> Result<(), crate::SpecError> {
         let spec: Spec = spec.parse()?;
-        self.qdisc.change(spec.params())
+        Ok(self.qdisc.change(spec.params())?)
     }
 
     /// Lets time pass.

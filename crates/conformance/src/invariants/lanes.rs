@@ -31,7 +31,7 @@ fn is_strict(params: &Params) -> bool {
 }
 
 fn has_knockout(params: &Params) -> bool {
-    match params.info().name {
+    match params.discipline() {
         "efd" | "sb-ko" => true,
         "sb" => false,
         _ => params.word("buffer") == "knockout",
@@ -45,7 +45,7 @@ fn has_drop_tail(params: &Params) -> bool {
 /// Whether a flow is long by its entry alone, not by a packet's offset.
 fn keeps_entries(params: &Params) -> bool {
     let by_offset = params.has("accounting") && params.word("accounting") == "offset";
-    params.info().name != "run2c-seq" && !by_offset
+    params.discipline() != "run2c-seq" && !by_offset
 }
 
 /// Whether a count against a threshold decides, and decides for every packet.

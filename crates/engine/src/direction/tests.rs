@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 
-use sched::{Backlog, Params, Sink, Spec, SpecError};
+use sched::{Backlog, ParamError, Params, Sink, Spec};
 
 use super::*;
 use crate::buffers::Offload;
@@ -306,7 +306,7 @@ impl<S: Sink> Qdisc<S> for Marker {
         backlog
     }
 
-    fn change(&mut self, _: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, _: &Params) -> Result<(), ParamError> {
         Ok(())
     }
 }

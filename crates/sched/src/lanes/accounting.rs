@@ -3,9 +3,8 @@
 use core::mem::discriminant;
 
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Lane, Sink};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 use super::queues::HighMark;
@@ -62,7 +61,7 @@ pub trait Accounting: Send + 'static {
     ///
     /// # Errors
     /// If the threshold comes in another unit than the flows have been counted in.
-    fn change(&mut self, params: &Params) -> Result<(), SpecError>;
+    fn change(&mut self, params: &Params) -> Result<(), ParamError>;
 }
 
 /// When a flow's count makes a packet long.
@@ -92,10 +91,10 @@ impl Rule {
     }
 
     /// The rule of other parameters, if it counts in the same unit.
-    pub(super) fn changed(&self, params: &Params) -> Result<Self, SpecError> {
+    pub(super) fn changed(&self, params: &Params) -> Result<Self, ParamError> {
         let rule = Self::from_params(params);
         let same_unit = discriminant(&rule.unit) == discriminant(&self.unit);
-        same_unit.then_some(rule).ok_or_else(|| SpecError::not_live(params, "threshold"))
+        same_unit.then_some(rule).ok_or_else(|| params.not_live("threshold"))
     }
 
     /// What a packet adds to its flow's count.

@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 
+use crate::discipline::{Discipline, Info, Needs, Parts, shared};
 use crate::params::{Kind, ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{Discipline, Info, Needs, Parts, shared};
 use crate::units::{Nanos, Share};
 
 use super::{

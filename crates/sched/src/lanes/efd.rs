@@ -9,9 +9,9 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, HOLD_ON_WIRE, LOW_SHARE, THRESHOLD};
 use super::{Guaranteed, Knockout, Lanes, WhileQueued};
+use crate::discipline::{self, Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, Parts, shared};
 
 /// Early flow discard.
 pub struct Efd;
@@ -37,8 +37,8 @@ impl Discipline for Efd {
             shared::FLOWS.with_default("1048576", "ours"),
         ],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

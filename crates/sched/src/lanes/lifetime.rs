@@ -10,9 +10,8 @@
 //! Memory: 24 bytes an entry, five to two cache lines.
 
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Event, Lane, Sink};
-use crate::spec::SpecError;
 use crate::table::{Entry, FlowTable};
 use crate::units::Nanos;
 
@@ -276,7 +275,7 @@ impl<P: Sampler> Accounting for Lifetime<P> {
         self.flows.len()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.rule = self.rule.changed(params)?;
         self.options = Options::from_params(params);
         self.sampler.change(params);

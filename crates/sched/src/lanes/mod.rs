@@ -43,9 +43,8 @@ pub use x_protect::XProtect;
 use core::marker::PhantomData;
 
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 /// A discipline with a short and a long lane: accounting `A`, service `V`, buffer `B`.
@@ -156,7 +155,7 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
         self.accounting.flows()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         self.accounting.change(params)?;
         self.service.change(params, &self.queues);

@@ -5,9 +5,8 @@
 //! short again, which may reorder the flow. Packets without an offset (UDP) are counted.
 
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Lane, Sink};
-use crate::spec::SpecError;
 use crate::units::{Amount, Nanos};
 
 use super::accounting::{Accounting, Arrival};
@@ -67,7 +66,7 @@ impl Accounting for Offset {
         self.counted.flows()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.counted.change(params)?;
         self.bound = bound(params);
         Ok(())

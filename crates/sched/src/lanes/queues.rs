@@ -1,8 +1,8 @@
 //! Two FIFO lanes in one buffer.
 
+use crate::discipline::shared;
 use crate::packet::Packet;
 use crate::qdisc::{Backlog, Lane};
-use crate::registry::shared;
 use crate::ring::Ring;
 use crate::units::Amount;
 

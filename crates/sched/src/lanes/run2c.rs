@@ -8,9 +8,9 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, BUFFER, THRESHOLD, with_buffer};
 use super::{EveryFlow, Lifetime, Strict};
+use crate::discipline::{self, Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, Parts, shared};
 
 /// The ideal form: a count for every flow.
 pub struct Run2c;
@@ -36,8 +36,8 @@ impl Discipline for Run2c {
             shared::FLOWS,
         ],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -8,9 +8,9 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, BUFFER, SEGMENT, THRESHOLD, with_buffer};
 use super::{Offset, Strict};
+use crate::discipline::{self, Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, Parts, shared};
 
 /// The stateless form.
 pub struct Run2cSeq;
@@ -37,7 +37,7 @@ impl Discipline for Run2cSeq {
         ],
         needs: Needs { offset: true, ..Needs::NOTHING },
         keeps_order: |_| false,
-        work_conserving: registry::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -9,9 +9,9 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_strict, is_uncapped};
 use super::{Buffer, DropTail, EveryFlow, Knockout, Lanes, Lifetime, Weighted};
+use crate::discipline::{Discipline, Info, Needs, Parts, shared};
 use crate::params::{ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{Discipline, Info, Needs, Parts, shared};
 
 const PARAMS: &[ParamDef] = &[
     shared::LIMIT,

@@ -11,9 +11,9 @@ use super::compose::{
     WEIGHT, is_strict, is_uncapped, with_buffer,
 };
 use super::{Lifetime, PerByte, Weighted};
+use crate::discipline::{Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{Discipline, Info, Needs, Parts, shared};
 use crate::units::Nanos;
 
 /// Size-based lanes that count only the flows sample-and-hold has found.

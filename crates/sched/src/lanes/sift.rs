@@ -10,9 +10,9 @@ use super::compose::{
     BUFFER, CAP_HIGH, PROBABILITY, SAMPLED_TO, SHARING, WEIGHT, is_strict, is_uncapped, with_buffer,
 };
 use super::{Lifetime, PerPacket, Weighted};
+use crate::discipline::{Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{Discipline, Info, Needs, Parts, shared};
 
 /// Sampling without a threshold.
 pub struct Sift;

@@ -7,11 +7,10 @@
 //! Memory: 16 bytes an entry, three to a cache line. The counter and the mark share a word, since a flow needs its
 //! counter only until it is demoted, and the mark only from then on.
 
+use crate::discipline::shared;
 use crate::packet::{FlowId, Packet};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Event, Lane, Sink};
-use crate::registry::shared;
-use crate::spec::SpecError;
 use crate::table::{Entry, FlowTable};
 use crate::units::Nanos;
 
@@ -94,7 +93,7 @@ impl Accounting for WhileQueued {
         self.flows.len()
     }
 
-    fn change(&mut self, params: &Params) -> Result<(), SpecError> {
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.rule = self.rule.changed(params)?;
         Ok(())
     }

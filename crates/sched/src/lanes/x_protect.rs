@@ -10,9 +10,9 @@ use super::compose::{
     BOUNDARY, BUFFER, COUNT_SAMPLED, PROBABILITY, SAMPLED_TO, THRESHOLD, with_buffer,
 };
 use super::{Lifetime, PerPacket, Strict};
+use crate::discipline::{self, Discipline, Info, Needs, Parts, shared};
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
-use crate::registry::{self, Discipline, Info, Needs, Parts, shared};
 
 /// Run2C with sampling per packet.
 pub struct XProtect;
@@ -40,8 +40,8 @@ impl Discipline for XProtect {
             shared::FLOWS,
         ],
         needs: Needs::NOTHING,
-        keeps_order: registry::always,
-        work_conserving: registry::always,
+        keeps_order: discipline::always,
+        work_conserving: discipline::always,
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
