@@ -61,7 +61,10 @@ bench: ## Benchmarks: disciplines, parsing and hashing, the engine
 fuzz: ## Fuzz the disciplines from the committed corpus (FUZZ_SECONDS=60)
 	@scripts/setup.sh fuzz
 	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
-	cargo-fuzz run --sanitizer none disciplines -- -max_total_time=$(FUZZ_SECONDS)
+	mkdir -p fuzz/target/corpus # what is found goes here, and not among what is committed
+	cargo-fuzz run --sanitizer none disciplines \
+		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
+		-- -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: clean
 clean: ## Remove what was built and installed here
