@@ -125,7 +125,7 @@ pub mod shared {
     pub const IDLE: ParamDef = ParamDef {
         name: "idle",
         kind: Kind::Time {
-            min: Nanos::from_millis(10),
+            min: Nanos::from_millis(1),
             max: Nanos::from_secs(2_592_000),
             unlimited: true,
         },
@@ -139,9 +139,9 @@ pub mod shared {
     pub const SWEEP: ParamDef = ParamDef {
         name: "sweep",
         kind: Kind::Time {
-            min: Nanos::from_millis(10),
+            min: Nanos::from_millis(1),
             max: Nanos::from_secs(3600),
-            unlimited: false,
+            unlimited: true,
         },
         default: "5s",
         effect: "look for idle flows this often",
