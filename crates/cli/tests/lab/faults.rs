@@ -105,7 +105,8 @@ pub(crate) fn a_full_disk() {
         assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
         assert!(ended.stderr.contains("No space left on device"), "{}", ended.stderr);
         assert!(!ended.stderr.contains("left: "), "{}", ended.stderr);
-        assert!(ended.stdout.contains("efd") && ended.stdout.contains("n="), "{}", ended.stdout);
+        let shown = ended.stdout.contains("efd") && ended.stdout.contains("n=");
+        assert!(shown, "{}{}", ended.stdout, ended.stderr);
     }
 }
 
