@@ -117,7 +117,7 @@ pub fn run(spec: &Spec, operations: &[Operation], seed: u64) -> Vec<Step> {
                 let mut changed = Params::clone(&params);
                 let answer = match changed.set(name, value) {
                     Ok(()) => queue.change(&changed),
-                    Err(error) => Err(error.into()),
+                    Err(error) => Err(error),
                 };
                 if answer.is_ok() {
                     params = Rc::new(changed);
