@@ -2,8 +2,7 @@
 //!
 //! A ring whose head only `pop` moves and whose tail only `push` moves, with running totals of
 //! what has joined and what has left instead of a backlog that both would change: enqueue and
-//! dequeue of one queue then do not wait for each other's stores, which is most of what a FIFO
-//! costs (8.4 ns a packet with `VecDeque` and a shared backlog, see docs/benchmarks).
+//! dequeue of one queue then do not wait for each other's stores.
 
 use alloc::vec::Vec;
 
