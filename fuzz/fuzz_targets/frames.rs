@@ -6,19 +6,9 @@ use frame::{Fingerprinter, LinkType, mark_ce};
 use libfuzzer_sys::fuzz_target;
 use sched::Needs;
 
-const LINKS: [LinkType; 7] = [
-    LinkType::Ethernet,
-    LinkType::RawIp,
-    LinkType::Loopback,
-    LinkType::LinuxSll,
-    LinkType::LinuxSll2,
-    LinkType::Ppp,
-    LinkType::CiscoHdlc,
-];
-
 fuzz_target!(|input: (u8, Vec<u8>)| {
     let (choice, mut frame) = input;
-    let link = LINKS[usize::from(choice) % LINKS.len()];
+    let link = LinkType::ALL[usize::from(choice) % LinkType::ALL.len()];
     let needs = Needs { hosts: true, ..Needs::NOTHING };
     let fingerprinter = Fingerprinter::from_seed(1);
     let parsed = fingerprinter.packet(link, &frame, frame.len() as u32, needs);

@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -131,14 +132,17 @@ fn first_failing_test(workspace: &Path) -> Result<Option<&'static str>, Box<dyn 
         return Err(format!("the copy in {} does not build", workspace.display()).into());
     }
     for test in TESTS {
-        let mut running = cargo(&["--test", test]).spawn()?;
+        // A process group of its own, so that a test that hangs can be ended with its cargo.
+        let mut running = cargo(&["--test", test]).process_group(0).spawn()?;
         let begin = Instant::now();
         let passed = loop {
             if let Some(status) = running.try_wait()? {
                 break status.success();
             }
             if begin.elapsed() > PATIENCE {
-                running.kill()?;
+                let group = format!("-{}", running.id());
+                Command::new("kill").args(["-KILL", "--", &group]).status()?;
+                running.wait()?;
                 break false;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -21,6 +21,17 @@ pub enum LinkType {
 }
 
 impl LinkType {
+    /// Every link type there is.
+    pub const ALL: [Self; 7] = [
+        Self::Ethernet,
+        Self::RawIp,
+        Self::Loopback,
+        Self::LinuxSll,
+        Self::LinuxSll2,
+        Self::Ppp,
+        Self::CiscoHdlc,
+    ];
+
     /// From the `LINKTYPE_` value of a capture file; `None` for one that is not supported.
     #[must_use]
     pub const fn from_linktype(value: u16) -> Option<Self> {

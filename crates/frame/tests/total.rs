@@ -8,21 +8,12 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use proptest::prelude::*;
 use sched::Needs;
 
-const LINKS: [LinkType; 7] = [
-    LinkType::Ethernet,
-    LinkType::RawIp,
-    LinkType::Loopback,
-    LinkType::LinuxSll,
-    LinkType::LinuxSll2,
-    LinkType::Ppp,
-    LinkType::CiscoHdlc,
-];
 const ALL: Needs = Needs { flow_size: true, offset: true, hosts: true };
 
 /// Reads a frame, whole and cut off everywhere, as every link type.
 fn read_in_every_way(bytes: &[u8]) {
     let fingerprinter = Fingerprinter::from_seed(1);
-    for link in LINKS {
+    for link in LinkType::ALL {
         for length in (0..bytes.len().min(150)).chain([bytes.len()]) {
             let parsed = fingerprinter.packet(link, &bytes[..length], length as u32, ALL);
             let again = fingerprinter.packet(link, &bytes[..length], length as u32, ALL);
