@@ -58,7 +58,7 @@ bench: ## Benchmarks: disciplines, parsing and hashing, the engine
 	$(CARGO) bench --locked --workspace --bench '*'
 
 .PHONY: fuzz
-fuzz: ## Fuzz the disciplines from the committed corpus (FUZZ_SECONDS=60)
+fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 each)
 	@scripts/setup.sh fuzz
 	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
 	mkdir -p fuzz/target/corpus # what is found goes here, and not among what is committed
