@@ -87,6 +87,9 @@ pub(crate) struct LinkOptions {
     /// Disciplines that run at the same time; by default as many as the machine carries easily
     #[arg(long, value_name = "N", value_parser = quantity::number(1..=64usize))]
     jobs: Option<usize>,
+    /// A block whose pacer came too late for more than this part of its time is void and repeated
+    #[arg(long, value_name = "PART", default_value = "1%", value_parser = quantity::share)]
+    late_limit: f64,
     /// One JSON document on standard output
     #[arg(long)]
     json: bool,
@@ -175,11 +178,11 @@ impl Options {
         let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
         let jobs = self.link.jobs(schedulers.len());
         let mut timing = if self.thorough {
-            Timing::thorough(jobs)
+            Timing::thorough(jobs, self.link.late_limit)
         } else if self.quick {
-            Timing::within(20_000_000_000, schedulers.len(), jobs)
+            Timing::within(20_000_000_000, schedulers.len(), jobs, self.link.late_limit)
         } else {
-            Timing::within(self.duration.0, schedulers.len(), jobs)
+            Timing::within(self.duration.0, schedulers.len(), jobs, self.link.late_limit)
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },

@@ -45,3 +45,9 @@ where
         number.ok_or_else(|| format!("it takes a number from {least} to {most}"))
     }
 }
+
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    text::share(text)
+        .map(|share| f64::from(share.ppb()) / 1e9)
+        .ok_or_else(|| "a part between 0 and 1, or a percentage such as 5%".into())
+}

@@ -87,6 +87,9 @@ pub struct Timing {
     pub until_precise: Option<u64>,
     /// Disciplines that run at the same time, each in namespaces of its own.
     pub jobs: usize,
+    /// A block whose pacer gave up more of its sending time than this fraction, since it woke up
+    /// too late to catch up, is void.
+    pub late_limit: f64,
 }
 
 /// What setting up and tearing down a block takes, about.
@@ -100,19 +103,19 @@ impl Timing {
     /// Splits `total_ns` between `schedulers` disciplines, `jobs` at a time, in rounds of short
     /// blocks.
     #[must_use]
-    pub fn within(total_ns: u64, schedulers: usize, jobs: usize) -> Self {
+    pub fn within(total_ns: u64, schedulers: usize, jobs: usize, late_limit: f64) -> Self {
         let each = total_ns / turns(schedulers, jobs);
         let rounds = (each / LONGEST_BLOCK_NS).max(1);
         let block = (each / rounds).saturating_sub(AROUND_BLOCK_NS).max(SHORTEST_BLOCK_NS);
         let warm_up_ns = (block / 6).min(1_000_000_000);
         let drain_ns = block / 5;
         let arrivals_ns = block - warm_up_ns - drain_ns;
-        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None, jobs }
+        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None, jobs, late_limit }
     }
 
     /// Rounds of long blocks until 5 % intervals are reached.
     #[must_use]
-    pub const fn thorough(jobs: usize) -> Self {
+    pub const fn thorough(jobs: usize, late_limit: f64) -> Self {
         Self {
             warm_up_ns: 1_000_000_000,
             arrivals_ns: 12_000_000_000,
@@ -120,6 +123,7 @@ impl Timing {
             rounds: 6,
             until_precise: Some(200),
             jobs,
+            late_limit,
         }
     }
 
@@ -259,7 +263,7 @@ mod tests {
     #[test]
     fn two_minutes_of_five_schedulers_are_short_blocks_in_rounds() {
         for (jobs, rounds) in [(1, 2), (2, 4), (5, 13)] {
-            let timing = Timing::within(120_000_000_000, 5, jobs);
+            let timing = Timing::within(120_000_000_000, 5, jobs, 0.01);
             assert_eq!(timing.rounds, rounds);
             let total = timing.total_ns(5);
             assert!((115_000_000_000..=125_000_000_000).contains(&total), "{total}");
@@ -269,7 +273,7 @@ mod tests {
 
     #[test]
     fn too_little_time_still_makes_one_round() {
-        let timing = Timing::within(1, 5, 1);
+        let timing = Timing::within(1, 5, 1, 0.01);
         assert_eq!(timing.rounds, 1);
         assert_eq!(timing.block_ns(), SHORTEST_BLOCK_NS);
     }

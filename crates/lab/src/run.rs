@@ -54,9 +54,8 @@ pub struct Finished {
 
 /// How often a block is tried before the lab gives up.
 const TRIES: u32 = 3;
-/// A block is void if the pacer gave up more of its sending time than this fraction...
-const MOST_TIME_LOST: f64 = 0.01;
-/// ... or the engine lost more of the packets than this before they reached the queue ...
+/// A block is void if the pacer gave up more of its sending time than `Timing::late_limit`, or the
+/// engine lost more of the packets than this before they reached the queue...
 const MOST_PACKETS_LOST: f64 = 0.001;
 /// ... or woke up later than this, or client or server did so.
 const MOST_LATE_NS: u64 = 50_000_000;
@@ -157,7 +156,7 @@ impl Rounds<'_, '_> {
                 for (spec, outcome) in specs.iter().zip(outcomes) {
                     let void_reason = match outcome {
                         Ok(outcome) => {
-                            let reason = too_late(&outcome);
+                            let reason = too_late(&outcome, self.config.timing.late_limit);
                             let rows =
                                 self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
                             (self.progress)(Progress::Done(&rows));
@@ -266,11 +265,11 @@ impl Rounds<'_, '_> {
 }
 
 /// The reason why a block does not count, if there is one.
-fn too_late(outcome: &Outcome) -> Option<String> {
+fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
     for direction in [&outcome.engine.right_to_left, &outcome.engine.left_to_right] {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
-        if lost > MOST_TIME_LOST {
+        if lost > late_limit {
             return Some(format!("the pacer gave up {:.1} % of its time", lost * 100.0));
         }
         if punctuality.max_late_ns > MOST_LATE_NS {

@@ -107,6 +107,7 @@ impl Sweep {
             rounds: 1,
             until_precise: None,
             jobs: self.base.timing.jobs,
+            late_limit: self.base.timing.late_limit,
         }
     }
 

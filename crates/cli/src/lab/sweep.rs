@@ -88,7 +88,7 @@ impl Options {
                 uploads: 0,
                 interactive: false,
             },
-            timing: Timing::thorough(jobs),
+            timing: Timing::thorough(jobs, self.link.late_limit),
             idle_times: false,
             seed: self.link.seed,
             agent: agent_program()?,

@@ -8,8 +8,19 @@ use crate::SHORTLANE;
 use crate::run::{Run, succeed};
 
 /// Light traffic that needs little time on the idle link.
-const LIGHT: [&str; 9] =
-    ["lab", "--rate", "3mbit", "--sizes", "fixed:size=5kb", "--load", "0.1", "--scheduler", "efd"];
+const LIGHT: [&str; 11] = [
+    "lab",
+    "--late-limit",
+    "60%",
+    "--rate",
+    "3mbit",
+    "--sizes",
+    "fixed:size=5kb",
+    "--load",
+    "0.1",
+    "--scheduler",
+    "efd",
+];
 
 fn start(more: &[&str]) -> Run {
     Run::start(&[SHORTLANE], &[&LIGHT[..], more].concat())

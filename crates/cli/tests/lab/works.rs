@@ -39,7 +39,8 @@ fn sane(scheduler: &Value) {
 pub(crate) fn mixed_traffic() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("made/here");
-    let link = ["lab", "--duration", "5s", "--rate", "5mbit", "--json", "--seed", "7"];
+    let link =
+        ["lab", "--late-limit", "60%", "--duration", "5s", "--rate", "5mbit", "--json", "--seed=7"];
     let law = ["--sizes", "exponential:mean=20kb", "--tcp", "cubic,reno,bbr", "--uploads", "1"];
     let disciplines = ["--scheduler", "fifo", "--scheduler", "efd:threshold=10packets"];
     let files = ["--out", out.to_str().unwrap()];
@@ -87,7 +88,8 @@ pub(crate) fn listed_transfers_over_a_long_way() {
     let directory = tempfile::tempdir().unwrap();
     let list = directory.path().join("list.csv");
     fs::write(&list, "start_s,size_bytes\n0,1000\n0.2,8000\n0.4,100\n").unwrap();
-    let link = ["lab", "--duration", "5s", "--rate", "5mbit", "--delay", "400ms"];
+    let link =
+        ["lab", "--late-limit", "60%", "--duration", "5s", "--rate", "5mbit", "--delay", "400ms"];
     let transfers = ["--transfers", list.to_str().unwrap(), "--no-interactive"];
     let disciplines = ["--scheduler", "fifo", "--scheduler", "las"];
     let files = ["--format", "csv", "--out", directory.path().to_str().unwrap()];
@@ -128,7 +130,17 @@ fn csv(path: &Path) -> Vec<HashMap<String, String>> {
 /// FIFO behind two downloads otherwise fills its 300 packets.
 pub(crate) fn local_sender() {
     let directory = tempfile::tempdir().unwrap();
-    let link = ["lab", "--duration", "3s", "--rate", "5mbit", "--json", "--local-sender"];
+    let link = [
+        "lab",
+        "--late-limit",
+        "60%",
+        "--duration",
+        "3s",
+        "--rate",
+        "5mbit",
+        "--json",
+        "--local-sender",
+    ];
     let law = ["--sizes", "fixed:size=5kb", "--load", "0.1", "--scheduler", "fifo"];
     let files = ["--format", "csv", "--out", directory.path().to_str().unwrap()];
     let ended = succeed(&[SHORTLANE], &[&link[..], &law, &files].concat());
@@ -154,7 +166,18 @@ pub(crate) fn an_ordinary_user() {
         true => [&nobody[..], &[program]].concat(),
         false => vec![program],
     };
-    let link = ["lab", "--duration", "3s", "--rate", "3mbit", "--json", "--scheduler", "efd"];
+    let link = [
+        "lab",
+        "--late-limit",
+        "60%",
+        "--duration",
+        "3s",
+        "--rate",
+        "3mbit",
+        "--json",
+        "--scheduler",
+        "efd",
+    ];
     let law = ["--sizes", "fixed:size=5kb", "--load", "0.1"];
     let arguments = [&link[..], &law].concat();
     let ended = Run::start(&program, &arguments).end();
@@ -169,7 +192,19 @@ pub(crate) fn an_ordinary_user() {
 }
 
 pub(crate) fn sweep() {
-    let cell = ["lab", "sweep", "--sizes", "10kb", "--bulk", "1", "--json", "--rate", "5mbit"];
+    let cell = [
+        "lab",
+        "sweep",
+        "--late-limit",
+        "60%",
+        "--sizes",
+        "10kb",
+        "--bulk",
+        "1",
+        "--json",
+        "--rate",
+        "5mbit",
+    ];
     let disciplines = ["--scheduler", "fifo", "--scheduler", "efd"];
     let document = succeed(&[SHORTLANE], &[&cell[..], &disciplines].concat()).json();
     assert_eq!(document["ended_early"], Value::Null);
