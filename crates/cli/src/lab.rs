@@ -88,7 +88,7 @@ pub(crate) struct LinkOptions {
     #[arg(long, value_name = "N", value_parser = quantity::number(1..=64usize))]
     jobs: Option<usize>,
     /// A block whose pacer came too late for more than this part of its time is void and repeated
-    #[arg(long, value_name = "PART", default_value = "1%", value_parser = quantity::share)]
+    #[arg(long, value_name = "PART", default_value = "5%", value_parser = quantity::share)]
     late_limit: f64,
     /// One JSON document on standard output
     #[arg(long)]
