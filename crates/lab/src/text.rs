@@ -241,7 +241,8 @@ pub fn map(cells: &[Cell]) -> String {
             bulk.push(cell.bulk);
         }
     }
-    let titles: Vec<String> = bulk.iter().map(|n| format!("{n} bulk flows")).collect();
+    let titles: Vec<String> =
+        bulk.iter().map(|n| format!("{n} bulk flow{}", if *n == 1 { "" } else { "s" })).collect();
     let mut header = vec!["transfers of"];
     header.extend(titles.iter().map(String::as_str));
     let mut table = table(&header);
