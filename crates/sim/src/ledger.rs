@@ -202,6 +202,12 @@ impl Ledger {
         }
     }
 
+    /// The time of the last call.
+    #[inline]
+    pub(crate) const fn now(&self) -> Nanos {
+        self.now
+    }
+
     /// When a packet arrived that was just queued.
     #[inline]
     pub(crate) fn arrival(&self, packet: &Packet) -> Nanos {

@@ -7,14 +7,20 @@
 //! it was scheduled, so a run is a function of its configuration and its seed.
 #![forbid(unsafe_code)]
 
+mod events;
+mod fifo_link;
 mod flow_names;
+mod impair;
 mod ledger;
+mod network;
 mod packet_log;
 mod port;
 mod transmitter;
 
+pub use fifo_link::FifoCounts;
 pub use flow_names::{FlowName, FlowNames};
 pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
+pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use packet_log::{Outcome, PacketRecord};
 pub use port::{Port, Sent};
 pub use transmitter::Transmitter;

@@ -62,7 +62,9 @@ impl Port {
     #[inline]
     #[must_use]
     pub fn next_service(&self) -> Option<Nanos> {
-        (self.qdisc.backlog().packets > 0).then(|| self.link.free_at().max(self.wait_until))
+        let now = self.ledger.now();
+        (self.qdisc.backlog().packets > 0)
+            .then(|| self.link.free_at().max(self.wait_until).max(now))
     }
 
     /// Starts the next transmission. `None` if the link is busy at `now`, or nothing may leave.
