@@ -87,6 +87,7 @@ mod tests {
     /// Departure of each packet through a port with the discipline `fifo`.
     fn through_port(limit: Amount, rate: u64, trace: &[(u64, u32)]) -> Vec<Option<Nanos>> {
         let names = FlowNames::new(1);
+        let limit = if limit == Amount::UNLIMITED { Amount::Packets(1 << 32) } else { limit };
         let spec = format!("fifo:limit={limit}").parse().expect("a discipline");
         let mut port = Port::new(&spec, rate, 1, names, false);
         let mut ends = vec![None; trace.len()];
@@ -119,8 +120,7 @@ mod tests {
             ],
             trace in proptest::collection::vec((0u64..3_000_000, 40u32..1501), 1..100),
         ) {
-            // A limit of 0 still lets the idle link start: the port's queue must hold a packet
-            // for that instant, so compare from 1 on.
+            // What starts at once passes through a port's queue, so that must hold a packet.
             let limit = match limit {
                 Amount::Packets(n) => Amount::Packets(n.max(1)),
                 Amount::Bytes(n) => Amount::Bytes(n.max(1500)),
