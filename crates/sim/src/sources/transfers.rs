@@ -43,6 +43,9 @@ impl Transfers {
 
 impl Source for Transfers {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
+        for pair in &self.pairs {
+            context.expect(pair.sender, pair.receiver)?;
+        }
         if !self.pairs.is_empty() {
             self.wait(context);
         }
