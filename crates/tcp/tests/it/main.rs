@@ -1,0 +1,5 @@
+//! Endpoints against each other over a small deterministic network.
+
+mod any_network;
+mod connection;
+mod net;
