@@ -191,9 +191,13 @@ impl Sender {
             return false;
         }
         stats.fast_retransmits += 1;
-        let pipe_with_head = self.board.pipe();
-        self.board.mark_head_lost(config.mss);
-        let pipe = if self.sack { self.board.pipe() } else { pipe_with_head };
+        let mut pipe = self.board.pipe();
+        if self.sack {
+            self.board.mark_head_lost(config.mss);
+            pipe = self.board.pipe();
+        } else {
+            self.board.repair_head_again(config.mss);
+        }
         if self.phase != Phase::Cwr {
             self.control.reduce(config, self.board.flight(), pipe);
         }
@@ -201,7 +205,7 @@ impl Sender {
         self.recovery_point = self.board.nxt();
         self.first_partial = true;
         self.may_rescue = true;
-        self.force = true;
+        self.force = self.board.has_unrepaired();
         self.cwr_due = true;
         self.start_reduction(config, t);
         true

@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     pub(crate) timestamps: bool,
     /// FIN follows the data.
     pub(crate) closing: bool,
-    /// The next piece goes out whatever the window.
+    /// The next retransmission goes out whatever the window.
     pub(crate) force: bool,
     /// Recovery: no partial acknowledgment yet.
     pub(crate) first_partial: bool,
@@ -168,7 +168,8 @@ impl Sender {
     fn candidate(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
         let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
         if repairing && let Some((seq, end)) = self.board.next_lost(config.mss.into()) {
-            return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
+            let fits = self.force || self.fits(config, end - seq);
+            return fits.then_some((seq, end, Why::Hole));
         }
         if let Some((seq, end)) = self.new_data(config, now) {
             if self.fits(config, end - seq) {
@@ -204,7 +205,7 @@ impl Sender {
         } else {
             self.board.pipe()
         };
-        pipe + len <= self.control.cwnd.into() || pipe == 0 || self.force
+        pipe + len <= self.control.cwnd.into() || pipe == 0
     }
 
     /// One segment of what was never sent, if the peer's window and our buffer allow.

@@ -1,12 +1,15 @@
 //! Whatever a network does, short of losing everything.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use proptest::prelude::*;
 use tcp::{
     Config, Congestion, Endpoint, Flags, Growth, HyStartLaw, Pacing, Recovery, ReduceFrom,
     SackBlocks, Segment, SlowStartExit, Time,
 };
 
-use crate::net::{CLIENT, Fate, MS, Net, SERVER};
+use crate::net::{CLIENT, Fate, MS, Net, SERVER, Sent};
 
 /// SplitMix64.
 fn mix(seed: u64) -> u64 {
@@ -101,23 +104,39 @@ struct Watch {
     acked: u64,
     next: u64,
     last: Time,
+    sacked: Vec<(u64, u64)>,
 }
 
 impl Watch {
     fn new(config: &Config) -> Self {
-        Self { config: config.clone(), edge: 0, acked: 0, next: 0, last: 0 }
+        Self { config: config.clone(), edge: 0, acked: 0, next: 0, last: 0, sacked: Vec::new() }
     }
 
     fn hears(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::ACK) {
             self.edge = self.edge.max(segment.ack + u64::from(segment.window));
             self.acked = self.acked.max(segment.ack);
+            let blocks = segment.sack.as_slice().iter();
+            self.sacked.extend(
+                blocks.map(|b| (segment.ack + u64::from(b.0), segment.ack + u64::from(b.1))),
+            );
         }
     }
 
-    fn says(&mut self, segment: &Segment, now: Time) {
-        assert!(now >= self.last);
-        self.last = now;
+    fn says(&mut self, sent: &Sent) {
+        let segment = &sent.segment;
+        assert!(sent.at >= self.last);
+        self.last = sent.at;
+        // A segment more than the window allows if nothing else is in the network, the first
+        // retransmission of a recovery in any case.
+        if segment.len > 0 && !segment.is_retransmission() {
+            assert!(sent.pipe <= u64::from(sent.cwnd).max(segment.len.into()), "{sent:?}");
+        }
+        if let Some(hole) = self.sacked.iter().find(|b| b.0 < segment.end() && segment.seq < b.1)
+            && segment.len > 0
+        {
+            panic!("sent although SACKed: {segment:?}, {hole:?}");
+        }
         assert!(segment.len <= self.config.mss);
         if segment.len > 0 {
             let end = segment.seq + u64::from(segment.len);
@@ -144,10 +163,12 @@ impl Watch {
 
 fn transfer(configs: [Config; 2], weather: Weather, bytes: [u64; 2]) -> Net {
     let [client, server] = configs;
-    let mut watches = [Watch::new(&client), Watch::new(&server)];
+    let watches = [&client, &server].map(|config| Rc::new(RefCell::new(Watch::new(config))));
+    let ears = watches.clone();
     let mut net = Net::new(client, server, 10 * MS);
+    net.ear = Box::new(move |to, segment| ears[to].borrow_mut().hears(segment));
     net.fate = Box::new(move |sent| {
-        watches[sent.from].says(&sent.segment, sent.at);
+        watches[sent.from].borrow_mut().says(sent);
         weather.fate(sent.from, sent.number)
     });
     net.ends[CLIENT].write(bytes[0]);
@@ -155,7 +176,6 @@ fn transfer(configs: [Config; 2], weather: Weather, bytes: [u64; 2]) -> Net {
     net.ends[SERVER].write(bytes[1]);
     net.ends[SERVER].close();
     net.connect();
-    let _ = &mut net;
     net
 }
 

@@ -3,3 +3,4 @@
 mod any_network;
 mod connection;
 mod net;
+mod recovery;

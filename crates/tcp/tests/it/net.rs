@@ -32,6 +32,9 @@ pub(crate) struct Sent {
     /// How many segments this end has sent before, and how many with data.
     pub(crate) number: usize,
     pub(crate) data_number: usize,
+    /// Of the sender, right after.
+    pub(crate) cwnd: u32,
+    pub(crate) pipe: u64,
 }
 
 impl Sent {
@@ -57,6 +60,8 @@ pub(crate) struct Net {
     pub(crate) fate: Box<dyn FnMut(&Sent) -> Fate>,
     /// The application, which is asked after each segment that an end has received.
     pub(crate) app: Box<dyn FnMut(usize, &mut Endpoint)>,
+    /// Is told of each segment that an end is about to receive.
+    pub(crate) ear: Box<dyn FnMut(usize, &Segment)>,
     pub(crate) log: Vec<Sent>,
     free_at: [Time; 2],
     flying: BTreeMap<(Time, u64), (usize, Segment, bool)>,
@@ -75,6 +80,7 @@ impl Net {
             rate: None,
             fate: Box::new(|_| Fate::Arrive),
             app: Box::new(|_, _| {}),
+            ear: Box::new(|_, _| {}),
             log: Vec::new(),
             free_at: [0; 2],
             flying: BTreeMap::new(),
@@ -133,6 +139,7 @@ impl Net {
         match self.flying.first_key_value() {
             Some((key, _)) if key.0 <= self.now => {
                 let (_, (to, segment, ce)) = self.flying.pop_first().unwrap();
+                (self.ear)(to, &segment);
                 self.ends[to].on_segment(&self.config[to], &segment, ce, self.now);
                 (self.app)(to, &mut self.ends[to]);
                 self.flush(to);
@@ -183,7 +190,9 @@ impl Net {
 
     fn transmit(&mut self, from: usize, segment: Segment) {
         let (number, data_number) = self.counts[from];
-        let sent = Sent { at: self.now, from, segment, number, data_number };
+        let end = &self.ends[from];
+        let (cwnd, pipe) = (end.congestion_window(), end.in_flight());
+        let sent = Sent { at: self.now, from, segment, number, data_number, cwnd, pipe };
         self.counts[from] = (number + 1, data_number + usize::from(sent.has_data()));
         self.log.push(sent);
         let fate = (self.fate)(&sent);
