@@ -152,7 +152,7 @@ impl Sender {
             }
         }
         if t.duplicate {
-            self.dup_acks += 1;
+            self.dup_acks = self.dup_acks.saturating_add(1);
             if !self.sack {
                 self.board.estimate_arrival(config.mss);
             }
@@ -186,7 +186,7 @@ impl Sender {
             _ if !self.sack => una > self.recovery_point,
             _ => una >= self.recovery_point,
         };
-        let lost = self.dup_acks >= config.dup_threshold || self.board.has_losses();
+        let lost = u32::from(self.dup_acks) >= config.dup_threshold || self.board.has_losses();
         if !(lost && is_new && self.board.flight() > 0) {
             return false;
         }
@@ -218,7 +218,7 @@ impl Sender {
             self.phase = Phase::Open;
             self.control.cwnd = self.control.ssthresh;
             self.force = false;
-            self.dup_acks = u32::from(t.duplicate);
+            self.dup_acks = u16::from(t.duplicate);
             if !self.sack {
                 self.board.forget_losses();
             }

@@ -67,9 +67,9 @@ pub(crate) struct Sender {
     paced: bool,
     max_flight: u32,
     usage_end: u64,
-    pub(crate) dup_acks: u32,
+    pub(crate) dup_acks: u16,
     /// Timeouts since data was last acknowledged.
-    tries: u32,
+    tries: u8,
     /// What was sent when recovery, or the last timeout or ECN reduction, began.
     pub(crate) recovery_point: u64,
     pub(crate) prr: Prr,
@@ -364,7 +364,7 @@ impl Sender {
             self.rto_at = NEVER;
             return true;
         }
-        if self.tries >= config.data_tries {
+        if u32::from(self.tries) >= config.data_tries {
             return false;
         }
         stats.timeouts += 1;
