@@ -109,6 +109,10 @@ impl Sender {
             let bare = segment.len == 0 && !segment.flags.has(Flags::FIN);
             acked == 0 && bare && same_window && self.board.flight() > 0
         };
+        if acked == 0 && !duplicate && !ece {
+            // Data that came the other way.
+            return;
+        }
         let trouble = Trouble { acked, duplicate, sacked_before, rtt, ece, now };
         self.on_trouble(config, ack, &trouble, stats);
     }
