@@ -28,7 +28,7 @@ mod world;
 pub use fifo_link::FifoCounts;
 pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
 pub use flow_names::{FlowName, FlowNames};
-pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
+pub use ledger::{FlowAccount, Ledger, LittlesLaw, TimeMean, Totals};
 pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use packet_log::{Outcome, PacketRecord};
 pub use port::{Port, Sent};

@@ -1,7 +1,8 @@
 //! Seeded workloads: what is sent, how much of it, and when.
 //!
 //! * [`SizeLaw`] is a law of transfer sizes, read from text such as
-//!   `zipf:alpha=1.1,max=1000packets`.
+//!   `zipf:alpha=1.1,max=1000packets`; [`TimeLaw`] and [`CountLaw`] are the same for think times
+//!   and numbers of objects.
 //! * [`TransferList`] is a list of transfers (start, size), drawn from a law at a chosen load or
 //!   read from a CSV file.
 //! * [`Cbr`] and [`Requests`] say when a constant-rate stream sends and when a client asks.
@@ -28,8 +29,8 @@ mod streams;
 mod transfers;
 mod transfers_csv;
 
-pub use law::{PAYLOAD_BYTES, SizeLaw};
-pub use law_text::LawError;
+pub use law::{Bytes, Count, CountLaw, Law, PAYLOAD_BYTES, SizeLaw, Time, TimeLaw};
+pub use law_text::{LawError, Unit};
 pub use random::Random;
 pub use streams::{Cbr, Requests};
 pub use transfers::{Offered, Transfer, TransferError, TransferList};

@@ -104,6 +104,34 @@ impl TransferList {
         ))
     }
 
+    /// Draws a list without stratification: a Poisson process, and independent sizes. Its load
+    /// differs from seed to seed, as queueing theory has it; it may be empty.
+    ///
+    /// # Errors
+    /// If load, rate or duration is out of range, or the list would be too long.
+    pub fn poisson(
+        law: &SizeLaw,
+        offered: &Offered,
+        random: &mut Random,
+    ) -> Result<Self, TransferError> {
+        offered.check()?;
+        let expected = offered.bytes() / law.mean();
+        if expected > MOST as f64 {
+            return Err(TransferError::TooMany { found: expected });
+        }
+        let gap = offered.duration_ns as f64 / expected;
+        let mut transfers = Vec::with_capacity(expected as usize);
+        let mut time = 0.0;
+        loop {
+            time += -gap * libm::log1p(-random.unit());
+            if time >= offered.duration_ns as f64 {
+                return Ok(Self(transfers));
+            }
+            let size_bytes = law.sample(random);
+            transfers.push(Transfer { start_ns: time as u64, size_bytes });
+        }
+    }
+
     /// Puts transfers in the order of their starts; those that start together stay in order.
     #[must_use]
     pub fn new(mut transfers: Vec<Transfer>) -> Self {
