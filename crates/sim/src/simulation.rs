@@ -52,6 +52,8 @@ pub struct Simulation {
     started: bool,
     bound: usize,
     events: u64,
+    /// Buffer for the notices being told.
+    heard: Vec<Notice>,
 }
 
 /// How often what is bounded is looked at, in events.
@@ -68,6 +70,7 @@ impl Simulation {
             started: false,
             bound: 4_000_000,
             events: 0,
+            heard: Vec::new(),
         }
     }
 
@@ -222,7 +225,9 @@ impl Simulation {
     /// Hands out what happened. Sources may make more happen by it.
     fn tell(&mut self, to: &mut dyn Recorder) -> Result<(), SimError> {
         while !self.world.notices.is_empty() {
-            for notice in std::mem::take(&mut self.world.notices) {
+            std::mem::swap(&mut self.world.notices, &mut self.heard);
+            let mut heard = std::mem::take(&mut self.heard);
+            for notice in heard.drain(..) {
                 match notice {
                     Notice::Probe(probe) => to.probe(&probe),
                     Notice::Exchanged { source, flow, index } => self
@@ -237,6 +242,7 @@ impl Simulation {
                     }
                 }
             }
+            self.heard = heard;
         }
         Ok(())
     }

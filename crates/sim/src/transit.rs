@@ -6,8 +6,10 @@ use tcp::Segment;
 use crate::flow::FlowLabel;
 use crate::flow_names::FlowName;
 
-/// A packet somewhere between its sender and its receiver.
+/// A packet somewhere between its sender and its receiver. What every hop looks at shares the
+/// first cache line.
 #[derive(Clone, Copy)]
+#[repr(C, align(64))]
 pub(crate) struct Transit {
     pub(crate) packet: Packet,
     /// The hops still to come: a range of the hop table.
