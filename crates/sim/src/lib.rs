@@ -32,7 +32,7 @@ pub use ledger::{FlowAccount, Ledger, LittlesLaw, TimeMean, Totals};
 pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use packet_log::{Outcome, PacketRecord};
 pub use port::{Port, Sent};
-pub use recorder::{Probe, Recorder, Sample};
+pub use recorder::{Exchange, ExchangeKind, Probe, Recorder, Sample};
 pub use simulation::{Effort, SimError, Simulation};
 pub use source::{Context, Source};
 pub use transmitter::Transmitter;

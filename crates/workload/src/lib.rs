@@ -5,7 +5,8 @@
 //!   and numbers of objects.
 //! * [`TransferList`] is a list of transfers (start, size), drawn from a law at a chosen load or
 //!   read from a CSV file.
-//! * [`Cbr`] and [`Requests`] say when a constant-rate stream sends and when a client asks.
+//! * [`DatagramList`] is a list of datagrams (time, size, stream).
+//! * [`Cbr`], [`OnOff`] and [`Requests`] say when streams send and when a client asks.
 //!
 //! Everything is a function of its parameters and a seed, the same on every machine: random
 //! numbers come from one named generator, and logarithms and powers from `libm` rather than
@@ -22,6 +23,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod csv_table;
+mod datagrams;
 mod law;
 mod law_text;
 mod random;
@@ -29,9 +32,10 @@ mod streams;
 mod transfers;
 mod transfers_csv;
 
+pub use csv_table::CsvError;
+pub use datagrams::{Datagram, DatagramList};
 pub use law::{Bytes, Count, CountLaw, Law, PAYLOAD_BYTES, SizeLaw, Time, TimeLaw};
 pub use law_text::{LawError, Unit};
 pub use random::Random;
-pub use streams::{Cbr, Requests};
+pub use streams::{Cbr, OnOff, Requests};
 pub use transfers::{Offered, Transfer, TransferError, TransferList};
-pub use transfers_csv::CsvError;

@@ -132,6 +132,33 @@ impl TransferList {
         }
     }
 
+    /// Transfers of one size, `at_once` of them at `from_ns` and every `every_ns` after it, before
+    /// `until_ns`; once if `every_ns` is 0.
+    #[must_use]
+    pub fn periodic(
+        size_bytes: u64,
+        at_once: u64,
+        every_ns: u64,
+        from_ns: u64,
+        until_ns: u64,
+    ) -> Self {
+        let rounds = match until_ns.saturating_sub(from_ns) {
+            0 => 0,
+            _ if every_ns == 0 => 1,
+            span => span.div_ceil(every_ns),
+        };
+        let starts = (0..rounds).map(|round| from_ns + round * every_ns);
+        let round = |start_ns| (0..at_once).map(move |_| Transfer { start_ns, size_bytes });
+        Self(starts.flat_map(round).collect())
+    }
+
+    /// `count` transfers of one size, the first at `from_ns`, each `spacing_ns` after the last.
+    #[must_use]
+    pub fn staggered(size_bytes: u64, count: u64, spacing_ns: u64, from_ns: u64) -> Self {
+        let start_ns = |i: u64| from_ns.saturating_add(i.saturating_mul(spacing_ns));
+        Self((0..count).map(|i| Transfer { start_ns: start_ns(i), size_bytes }).collect())
+    }
+
     /// Puts transfers in the order of their starts; those that start together stay in order.
     #[must_use]
     pub fn new(mut transfers: Vec<Transfer>) -> Self {

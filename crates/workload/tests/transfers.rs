@@ -142,3 +142,16 @@ fn an_unstratified_list_has_exponential_gaps_and_the_load_on_average() {
         TransferList::poisson(&law, &Offered { load: 0.0, ..offered }, &mut Random::new(5));
     assert_eq!(refused, Err(TransferError::Load { found: 0.0 }));
 }
+
+#[test]
+fn periodic_and_staggered_lists_start_on_time() {
+    let starts = |list: TransferList| -> Vec<u64> {
+        assert!(list.transfers().iter().all(|t| t.size_bytes == 9));
+        list.transfers().iter().map(|t| t.start_ns).collect()
+    };
+    assert_eq!(starts(TransferList::periodic(9, 2, 10, 5, 25)), [5, 5, 15, 15]);
+    assert_eq!(starts(TransferList::periodic(9, 1, 10, 5, 26)), [5, 15, 25]);
+    assert_eq!(starts(TransferList::periodic(9, 3, 0, 5, 26)), [5, 5, 5]);
+    assert_eq!(starts(TransferList::periodic(9, 3, 10, 5, 5)), []);
+    assert_eq!(starts(TransferList::staggered(9, 3, 10, 5)), [5, 15, 25]);
+}
