@@ -54,7 +54,8 @@ pub struct FlowReport {
     pub source: SourceId,
     /// The source's own name for it.
     pub index: u64,
-    /// The direction of its data (of most of it), as packets of the flow are labelled.
+    /// The direction of its data, as packets of the flow are labelled: that of the answer if there
+    /// is one, else that of the request.
     pub label: FlowLabel,
     /// Bytes to be carried in that direction; [`ENDLESS`] if without end.
     pub bytes: u64,
@@ -171,9 +172,9 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    /// The end that sends most.
+    /// The end whose bytes the other waits for: the server, if it is to answer.
     pub(crate) const fn data_sender(&self) -> usize {
-        if self.bytes[SERVER] > self.bytes[CLIENT] { SERVER } else { CLIENT }
+        if self.bytes[SERVER] > 0 { SERVER } else { CLIENT }
     }
 }
 

@@ -132,8 +132,17 @@ impl Simulation {
         Ok(())
     }
 
-    /// The end: reports flows that are still open, and packets that are still queued.
+    /// The end: reports what is under way, flows that are still open, and packets that are still
+    /// queued.
     pub fn finish(mut self, to: &mut dyn Recorder) {
+        for (id, source) in (0..).map(SourceId).zip(&mut self.sources) {
+            source.finish(&mut Context { world: &mut self.world, source: id });
+        }
+        for notice in self.world.notices.drain(..) {
+            if let Notice::Exchange(exchange) = notice {
+                to.exchange(&exchange);
+            }
+        }
         for report in self.world.report_open_flows() {
             to.flow(&report);
         }
@@ -229,6 +238,7 @@ impl Simulation {
             for notice in heard.drain(..) {
                 match notice {
                     Notice::Probe(probe) => to.probe(&probe),
+                    Notice::Exchange(exchange) => to.exchange(&exchange),
                     Notice::Exchanged { source, flow, index } => self
                         .with_source(source, |source, context| {
                             source.exchanged(flow, index, context)

@@ -13,7 +13,7 @@ use crate::flow::{
 use crate::flow_names::{FlowName, FlowNames};
 use crate::link::{Link, slot_of};
 use crate::network::{LinkId, Network, NetworkError, NodeId};
-use crate::recorder::Probe;
+use crate::recorder::{Exchange, Probe};
 use crate::transit::{Payload, Transit, Transits};
 
 /// Something that is to happen.
@@ -36,6 +36,7 @@ pub(crate) enum Notice {
     Exchanged { source: SourceId, flow: FlowName, index: u64 },
     Done(Box<FlowReport>),
     Probe(Probe),
+    Exchange(Exchange),
 }
 
 /// Ends a way in the hop table.
@@ -215,6 +216,11 @@ impl World {
         transit.hop = flow.ways[CLIENT].0;
         let packet = self.transits.add(transit);
         self.forward(packet);
+    }
+
+    /// Labels what the server of a connection sends.
+    pub(crate) fn label_of_answers(&self, flow: FlowName) -> Option<FlowLabel> {
+        self.live(flow).map(|slot| self.flows[slot as usize].label(SERVER))
     }
 
     // ---- packets move ----
@@ -477,12 +483,13 @@ impl World {
         }
         tcp.busy = false;
         flow.completed.get_or_insert(self.now);
-        if tcp.keep_open {
-            let (source, index) = (flow.source, flow.index);
-            let name = flow.name(slot);
-            self.notices.push(Notice::Exchanged { source, flow: name, index });
-        } else {
+        let (source, index) = (flow.source, flow.index);
+        let stays_open = tcp.keep_open;
+        if !stays_open {
             tcp.ends[CLIENT].close();
+        }
+        self.notices.push(Notice::Exchanged { source, flow: flow.name(slot), index });
+        if !stays_open {
             self.transmit(slot, CLIENT);
         }
     }
