@@ -536,7 +536,13 @@ impl World {
 
     /// Packets will go this way and back.
     pub(crate) fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
-        for way in [self.way(from, to)?, self.way(to, from)?] {
+        self.expect_way(from, to)?;
+        self.expect_way(to, from)
+    }
+
+    fn expect_way(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        if !self.ways.contains_key(&(from, to)) {
+            let way = self.add_way(from, to)?;
             self.note_feeders(way, true);
         }
         Ok(())
@@ -547,12 +553,17 @@ impl World {
         if let Some(way) = self.ways.get(&(from, to)) {
             return Ok(*way);
         }
+        let way = self.add_way(from, to)?;
+        self.note_feeders(way, false);
+        Ok(way)
+    }
+
+    fn add_way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
         let links = self.network.path(from, to)?;
         let way = Way(self.hops.len() as u32);
         self.hops.extend(links);
         self.hops.push(END);
         self.ways.insert((from, to), way);
-        self.note_feeders(way, false);
         Ok(way)
     }
 

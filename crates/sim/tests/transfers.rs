@@ -5,7 +5,7 @@ mod common;
 use common::{add, discipline, line, plain};
 use sched::{Amount, Nanos};
 use sim::sources::{CbrStream, Pair, Transfers};
-use sim::{FlowReport, Network, SimError, Simulation};
+use sim::{Effort, FlowReport, Network, SimError, Simulation};
 use tcp::Config;
 use workload::{Cbr, Offered, Random, SizeLaw, TransferList};
 
@@ -19,7 +19,7 @@ fn transfers(load: f64, seconds: u64) -> TransferList {
 }
 
 /// Runs the list over the line; reports, and what was sent on the bottleneck.
-fn run(queue: &str, config: Config, load: f64, expect: bool) -> (Vec<FlowReport>, u64) {
+fn run(queue: &str, config: Config, load: f64, expect: bool) -> (Vec<FlowReport>, u64, Effort) {
     let line = line(10_000_000, discipline(queue));
     let mut simulation = Simulation::new(line.network, 1);
     let tcp = simulation.add_tcp(config).expect("a preset works");
@@ -33,9 +33,10 @@ fn run(queue: &str, config: Config, load: f64, expect: bool) -> (Vec<FlowReport>
     let port = simulation.port(line.bottleneck).expect("a discipline");
     assert!(port.ledger().littles_law(LONG).holds());
     let sent = port.ledger().totals().sent_bytes;
+    let effort = simulation.effort();
     simulation.finish(&mut reports);
     reports.sort_by_key(|report| report.index);
-    (reports, sent)
+    (reports, sent, effort)
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn every_transfer_completes_under_every_discipline_and_every_tcp() {
     for config in [Config::ns2(), Config::linux(), Config::ns3(), Config::default()] {
         for info in sched::registry::ALL {
             let queue = format!("{}:limit=50packets", info.name);
-            let (reports, sent) = run(&queue, config.clone(), 0.9, true);
+            let (reports, sent, _) = run(&queue, config.clone(), 0.9, true);
             assert_eq!(reports.len(), transfers(0.9, 20).transfers().len());
             let complete = reports.iter().filter(|report| report.completed.is_some()).count();
             assert_eq!(complete, reports.len(), "{queue}");
@@ -85,7 +86,9 @@ fn settling_links_together_changes_nothing() {
     for queue in ["fifo:limit=30packets", "efd:limit=30packets", "fq-codel"] {
         let together = run(queue, Config::linux(), 1.2, true);
         let apart = run(queue, Config::linux(), 1.2, false);
-        assert_eq!(format!("{together:?}"), format!("{apart:?}"), "{queue}");
+        assert_eq!(format!("{:?}", together.0), format!("{:?}", apart.0), "{queue}");
+        assert_eq!(together.2.packet_hops, apart.2.packet_hops);
+        assert!(together.2.events < apart.2.events * 3 / 4, "that is what it is for");
     }
 }
 
