@@ -203,7 +203,9 @@ impl Sender {
             self.board.repair_head_again(config.mss);
         }
         if self.phase != Phase::Cwr {
-            self.control.reduce(config, self.board.flight(), pipe);
+            // What limited transmit sent beyond the window does not count (RFC 5681, 3.2).
+            let flight = self.board.flight().min(self.control.cwnd.into());
+            self.control.reduce(config, flight, pipe);
         }
         self.phase = Phase::Recovery;
         self.recovery_point = self.board.nxt();

@@ -200,11 +200,11 @@ impl Sender {
     /// always is: nothing else would ever make room.
     #[inline]
     fn fits(&self, config: &Config, len: u64) -> bool {
-        let pipe = if self.phase == Phase::Open && !config.limited_transmit {
-            self.board.flight()
-        } else {
-            self.board.pipe()
-        };
+        let mut pipe = self.board.pipe();
+        if self.phase == Phase::Open && !config.limited_transmit {
+            // What duplicates say has arrived makes no room.
+            pipe += u64::from(self.board.sacked());
+        }
         pipe + len <= self.control.cwnd.into() || pipe == 0
     }
 

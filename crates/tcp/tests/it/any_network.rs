@@ -180,7 +180,11 @@ fn transfer(configs: [Config; 2], weather: Weather, bytes: [u64; 2]) -> Net {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 600,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Everything arrives, in order and once, and both ends close.
     #[test]

@@ -4,3 +4,4 @@ mod any_network;
 mod connection;
 mod net;
 mod recovery;
+mod windows;
