@@ -6,7 +6,7 @@ use crate::Time;
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
 use crate::segment::{Flags, Segment};
-use crate::sender::Sender;
+use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
 
 /// Where a sender is between losses.
@@ -95,7 +95,8 @@ impl Sender {
             } else if !config.karn_backoff {
                 self.rtt.forget_backoff();
             }
-            if sacked_before == 0 && newly_sacked == 0 && self.phase == Phase::Open && !ece {
+            let plain = sacked_before == 0 && newly_sacked == 0 && !ece;
+            if plain && self.phase == Phase::Open && self.probe <= Probe::Timed {
                 self.board.advance(ack);
                 self.dup_acks = 0;
                 self.grow(config, acked, rtt, now);
@@ -113,7 +114,7 @@ impl Sender {
             // Data that came the other way.
             return;
         }
-        let trouble = Trouble { acked, duplicate, sacked_before, rtt, ece, now };
+        let trouble = Trouble { acked, duplicate, sacked_before, rtt, echo, ece, now };
         self.on_trouble(config, ack, &trouble, stats);
     }
 
@@ -134,6 +135,9 @@ impl Sender {
     #[cold]
     fn on_trouble(&mut self, config: &Config, ack: u64, t: &Trouble, stats: &mut Stats) {
         self.board.advance(ack);
+        if self.probe > Probe::Timed {
+            self.on_probe_ack(config, t, stats);
+        }
         match self.phase {
             Phase::Open | Phase::Cwr => self.in_open(config, t, stats),
             Phase::Recovery => self.in_recovery(config, t, stats),
@@ -176,6 +180,30 @@ impl Sender {
         }
     }
 
+    /// An acknowledgment while a tail loss probe is out (RFC 8985, section 7.4). There are no
+    /// DSACKs; the echoed timestamp tells whether the probe or what it repeated has arrived.
+    fn on_probe_ack(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        if t.duplicate && self.probe != Probe::Due {
+            // The probe has arrived and something before it has not. It was sent two round trips
+            // later, which is as long as RACK waits.
+            self.board.mark_lost_below_last();
+            self.probe = Probe::None;
+            return;
+        }
+        self.probe_left = self.probe_left.saturating_sub(t.acked.min(u32::MAX.into()) as u32);
+        if self.probe == Probe::Due || self.probe_left > 0 || t.acked == 0 {
+            return;
+        }
+        let repaired = t.echo.is_none_or(|echo| echo >= self.last_sent);
+        if self.probe == Probe::Again && repaired && self.phase == Phase::Open {
+            // The last segment was lost, which the probe has hidden from recovery.
+            stats.fast_retransmits += 1;
+            self.control.reduce(config, t.acked, t.acked);
+            self.control.cwnd = self.control.ssthresh;
+        }
+        self.probe = Probe::None;
+    }
+
     /// Enters fast recovery if enough duplicates or SACKed segments say so, and the losses are
     /// not those of before the last timeout.
     fn enter_recovery_if_lost(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) -> bool {
@@ -208,6 +236,7 @@ impl Sender {
             self.control.reduce(config, flight, pipe);
         }
         self.phase = Phase::Recovery;
+        self.forget_probe(config, t.now);
         self.recovery_point = self.board.nxt();
         self.first_partial = true;
         self.may_rescue = true;
@@ -224,7 +253,7 @@ impl Sender {
             self.phase = Phase::Open;
             self.control.cwnd = self.control.ssthresh;
             self.force = false;
-            self.dup_acks = u16::from(t.duplicate);
+            self.dup_acks = u8::from(t.duplicate);
             if !self.sack {
                 self.board.forget_losses();
             }
@@ -278,7 +307,7 @@ impl Sender {
             self.control.cwnd = self.control.ssthresh;
             return;
         }
-        let delivered = self.delivered(t);
+        let delivered = self.delivered(config, t);
         let outstanding = self.board.flight() - u64::from(self.board.sacked());
         let flight = (outstanding as u32).saturating_add(delivered);
         self.prr = Prr { delivered: 0, out: 0, flight };
@@ -286,7 +315,7 @@ impl Sender {
     }
 
     fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
-        let delivered = self.delivered(t);
+        let delivered = self.delivered(config, t);
         if !config.prr || delivered == 0 {
             return;
         }
@@ -296,7 +325,10 @@ impl Sender {
     }
 
     /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
-    fn delivered(&self, t: &Trouble) -> u32 {
+    fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
+        if !self.sack && config.prr_ignores_duplicates {
+            return t.acked.min(u32::MAX.into()) as u32;
+        }
         (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32
     }
 }
@@ -310,6 +342,7 @@ struct Trouble {
     /// Bytes SACKed, or estimated to be, before it.
     sacked_before: u32,
     rtt: Option<Time>,
+    echo: Option<Time>,
     ece: bool,
     now: Time,
 }

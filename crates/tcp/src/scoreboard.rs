@@ -145,6 +145,17 @@ impl Scoreboard {
         }
     }
 
+    /// Declares lost all that lies below the last SACKed range.
+    pub(crate) fn mark_lost_below_last(&mut self) {
+        let Some(&(start, end)) = self.ranges.as_ref().and_then(|r| r.as_slice().last()) else {
+            return;
+        };
+        if start > self.lost_edge {
+            self.lost_edge = start;
+            self.sacked_below_lost_edge = self.sacked - (end - start) as u32;
+        }
+    }
+
     /// Declares the first segment lost, whatever the scoreboard says.
     pub(crate) fn mark_head_lost(&mut self, mss: u32) {
         let mut end = (self.una + u64::from(mss)).min(self.nxt);
