@@ -155,9 +155,11 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937, RFC 9937) instead of halving at once.
     pub prr: bool,
-    /// Without SACK: a duplicate acknowledgment delivers nothing as far as that is concerned, so
-    /// that nothing new is sent until recovery ends (ns-3.37).
-    pub prr_ignores_duplicates: bool,
+    /// The same with the differences of ns-3.37: the reduction is spread over all that was
+    /// outstanding, not just over what had not been SACKed; without SACK a duplicate
+    /// acknowledgment delivers nothing, so that nothing new is sent until a retransmission is
+    /// acknowledged; and below the threshold only such an acknowledgment lets catch up.
+    pub prr_as_ns3: bool,
     /// Retransmit the last segment once where nothing else can be sent (RFC 6675, NextSeg rule 4).
     pub rescue: bool,
     /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,

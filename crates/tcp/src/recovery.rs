@@ -27,7 +27,7 @@ pub(crate) enum Phase {
 pub(crate) struct Prr {
     delivered: u32,
     out: u32,
-    /// RecoverFS, what was to be delivered.
+    /// RecoverFS: what was to be delivered.
     flight: u32,
 }
 
@@ -38,18 +38,29 @@ impl Prr {
 
     /// What may be sent on an acknowledgment that delivered `delivered` bytes. `safe` if it
     /// advanced without a sign of further losses.
-    fn allowance(&mut self, delivered: u32, pipe: u64, ssthresh: u32, mss: u32, safe: bool) -> u64 {
+    fn allowance(&mut self, config: &Config, delivered: u32, room: Room, safe: bool) -> u64 {
         self.delivered = self.delivered.saturating_add(delivered);
         let (all, out) = (u64::from(self.delivered), u64::from(self.out));
-        let ssthresh = u64::from(ssthresh);
-        if pipe > ssthresh {
+        let ssthresh = u64::from(room.ssthresh);
+        if room.pipe > ssthresh {
             return (all * ssthresh).div_ceil(self.flight.max(1).into()).saturating_sub(out);
         }
         // Catch up: at most what was delivered, plus a segment if that seems safe.
-        let limit =
-            all.saturating_sub(out).max(delivered.into()) + if safe { mss.into() } else { 0 };
-        limit.min(ssthresh - pipe)
+        let mut limit = u64::from(delivered);
+        if safe || !config.prr_as_ns3 {
+            limit = limit.max(all.saturating_sub(out));
+        }
+        if safe {
+            limit += u64::from(config.mss);
+        }
+        limit.min(ssthresh - room.pipe)
     }
+}
+
+/// What is in the network, and what shall be.
+struct Room {
+    pipe: u64,
+    ssthresh: u32,
 }
 
 impl Sender {
@@ -308,8 +319,13 @@ impl Sender {
             return;
         }
         let delivered = self.delivered(config, t);
-        let outstanding = self.board.flight() - u64::from(self.board.sacked());
-        let flight = (outstanding as u32).saturating_add(delivered);
+        // RFC 9937: without what was SACKed before this acknowledgment.
+        let flight = if config.prr_as_ns3 {
+            self.board.flight() as u32
+        } else {
+            let outstanding = self.board.flight() - u64::from(self.board.sacked());
+            (outstanding as u32).saturating_add(delivered)
+        };
         self.prr = Prr { delivered: 0, out: 0, flight };
         self.reduce_proportionally(config, t, false);
     }
@@ -320,13 +336,14 @@ impl Sender {
             return;
         }
         let pipe = self.board.pipe();
-        let more = self.prr.allowance(delivered, pipe, self.control.ssthresh, config.mss, safe);
+        let room = Room { pipe, ssthresh: self.control.ssthresh };
+        let more = self.prr.allowance(config, delivered, room, safe);
         self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
     }
 
     /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
     fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
-        if !self.sack && config.prr_ignores_duplicates {
+        if !self.sack && config.prr_as_ns3 {
             return t.acked.min(u32::MAX.into()) as u32;
         }
         (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32

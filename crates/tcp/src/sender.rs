@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::recovery::{Phase, Prr};
 use crate::rtt::Rtt;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Cut, Scoreboard};
 use crate::stats::Stats;
 
 /// A timer that is not running.
@@ -186,9 +186,12 @@ impl Sender {
             return self.probe(config, now);
         }
         let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
-        if repairing && let Some((seq, end)) = self.board.next_lost(config.mss.into()) {
-            let fits = self.force || self.fits(config, end - seq);
-            return fits.then_some((seq, end, Why::Hole));
+        if repairing && let Some((seq, end)) = self.board.next_lost(self.cut(config)) {
+            if self.force || self.fits(config, end - seq) {
+                return Some((seq, end, Why::Hole));
+            }
+            self.note_usage(config, true);
+            return None;
         }
         if let Some((seq, end)) = self.new_data(config, now) {
             if self.fits(config, end - seq) {
@@ -204,16 +207,20 @@ impl Sender {
     /// Where nothing is known to be lost and nothing new can be sent: NextSeg rules 3 and 4.
     #[cold]
     fn doubtful(&mut self, config: &Config) -> Option<(u64, u64, Why)> {
-        let most = u64::from(config.mss);
-        if let Some((seq, end)) = self.board.next_doubtful(most) {
+        let cut = self.cut(config);
+        if let Some((seq, end)) = self.board.next_doubtful(cut) {
             return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
         }
         if !(config.rescue && self.may_rescue) {
             return None;
         }
-        let (seq, end) = self.board.last_hole(most)?;
+        let (seq, end) = self.board.last_hole(cut)?;
         self.may_rescue = !self.fits(config, end - seq);
         (!self.may_rescue).then_some((seq, end, Why::Rescue))
+    }
+
+    fn cut(&self, config: &Config) -> Cut {
+        Cut { most: config.mss.into(), fin: if self.fin_sent() { self.end } else { u64::MAX } }
     }
 
     /// New data if there is some, else the last segment again (RFC 8985, section 7.3).
@@ -221,7 +228,7 @@ impl Sender {
     fn probe(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
         let new = self.new_data(config, now).map(|(seq, end)| (seq, end, Why::New));
         new.or_else(|| {
-            let Some((seq, end)) = self.board.last_hole(config.mss.into()) else {
+            let Some((seq, end)) = self.board.last_hole(self.cut(config)) else {
                 self.probe = Probe::None;
                 return None;
             };
