@@ -25,7 +25,7 @@ mod transit;
 mod transmitter;
 mod world;
 
-pub use fifo_link::FifoCounts;
+pub use fifo_link::FifoDrops;
 pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
 pub use flow_names::{FlowName, FlowNames};
 pub use ledger::{FlowAccount, Ledger, LittlesLaw, TimeMean, Totals};

@@ -79,6 +79,9 @@ impl Transfers {
 
 impl Source for Transfers {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
+        for pair in &self.pairs {
+            context.expect(pair.sender, pair.receiver)?;
+        }
         self.due.wait(context);
         Ok(())
     }
