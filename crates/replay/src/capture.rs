@@ -106,6 +106,9 @@ pub enum CaptureError {
     /// It has no packets.
     #[error("it has no packets{}", because(.0))]
     NoPackets(Option<Damage>),
+    /// The replay was interrupted before a packet was read.
+    #[error("interrupted before the first packet")]
+    Interrupted,
     /// It cannot be read.
     #[error("{0}")]
     Read(io::Error),

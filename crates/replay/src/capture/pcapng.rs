@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use pcap_parser::pcapng::{
-    InterfaceDescriptionBlock, parse_enhancedpacketblock_be, parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be,
-    parse_interfacedescriptionblock_le, parse_sectionheaderblock, parse_simplepacketblock_be,
-    parse_simplepacketblock_le,
+    InterfaceDescriptionBlock, parse_enhancedpacketblock_be, parse_enhancedpacketblock_le,
+    parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
+    parse_sectionheaderblock, parse_simplepacketblock_be, parse_simplepacketblock_le,
 };
 use pcap_parser::{EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC};
 
