@@ -21,6 +21,8 @@ use pcapng::PcapNg;
 /// A packet as captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'c> {
+    /// Its place among the packets of the capture, from 0; packets left out are counted.
+    pub index: u64,
     /// How its bytes begin.
     pub link: LinkType,
     /// Its capture time since 1970, in nanoseconds; a simple packet block of pcapng has none.
@@ -38,6 +40,8 @@ pub struct Capture<R> {
     gzip: bool,
     /// Length of the record handed out last: it is still in memory.
     held: usize,
+    /// Packets so far.
+    packets: u64,
     skipped: Skipped,
     link_types: Vec<(u16, u64)>,
     damage: Option<Damage>,
@@ -191,6 +195,7 @@ impl<R: Read> Capture<R> {
             format,
             gzip,
             held: 0,
+            packets: 0,
             skipped: Skipped::default(),
             link_types: Vec::new(),
             damage: None,
@@ -209,6 +214,7 @@ impl<R: Read> Capture<R> {
         };
         let captured = raw.bytes.len() as u32;
         Some(Record {
+            index: self.packets - 1,
             link,
             time_ns: raw.time_ns,
             bytes: &self.input.window()[raw.bytes],
@@ -230,11 +236,13 @@ impl<R: Read> Capture<R> {
             match next {
                 Ok(Next::Packet(raw)) => {
                     self.held = raw.record;
+                    self.packets += 1;
                     self.count(raw.interface.linktype);
                     return Some(raw);
                 }
                 Ok(Next::Unusable(record)) => {
                     self.held = record;
+                    self.packets += 1;
                     self.skipped.malformed += 1;
                 }
                 Ok(Next::End) => self.ended = true,

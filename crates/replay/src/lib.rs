@@ -13,6 +13,7 @@
 pub mod capture;
 mod config;
 mod delays;
+mod facts;
 mod flows;
 mod report;
 mod rows;
@@ -23,10 +24,8 @@ mod timeline;
 mod trial;
 
 pub use config::{Config, ConfigError};
-pub use report::{
-    CaptureFacts, ClassReport, DelayReport, DropReport, LaneReport, LinkTypeCount, Report,
-    SchedulerReport,
-};
+pub use facts::{CaptureFacts, LinkTypeCount};
+pub use report::{ClassReport, DelayReport, DropReport, LaneReport, Report, SchedulerReport};
 pub use rows::RUN;
 pub use run::{Progress, run};
 pub use tables::Tables;

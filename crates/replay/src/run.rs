@@ -3,15 +3,16 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use frame::{Endpoints, Fingerprinter, Parsed};
+use frame::{Fingerprinter, Parsed};
 use measure::Sample;
 use sched::{Nanos, Needs};
 use sim::FlowNames;
 
 use crate::capture::{Capture, CaptureError, Record};
 use crate::config::Config;
+use crate::facts::{CaptureFacts, Counts};
 use crate::flows::Flows;
-use crate::report::{CaptureFacts, Report};
+use crate::report::Report;
 use crate::rows;
 use crate::tables::Tables;
 use crate::timeline::Timeline;
@@ -50,8 +51,8 @@ pub fn run<R: Read>(
     let mut interrupted = false;
     while let Some(record) = capture.next_record() {
         replay.packet(&record);
-        if replay.facts.packets.is_multiple_of(BATCH) {
-            progress(Progress { packets: replay.facts.packets, time: replay.timeline.now() });
+        if replay.counts.packets.is_multiple_of(BATCH) {
+            progress(Progress { packets: replay.counts.packets, time: replay.timeline.now() });
             if stop.load(Ordering::Relaxed) {
                 interrupted = true;
                 break;
@@ -59,7 +60,7 @@ pub fn run<R: Read>(
         }
     }
     interrupted |= stop.load(Ordering::Relaxed);
-    if replay.facts.packets == 0 {
+    if replay.counts.packets == 0 {
         let error = if interrupted { CaptureError::Interrupted } else { capture.without_packets() };
         return Err(error);
     }
@@ -76,21 +77,11 @@ struct Replay<'r> {
     timeline: Timeline,
     flows: Flows,
     trials: Vec<Trial>,
-    facts: Counts,
+    counts: Counts,
     tables: &'r mut Tables,
     /// Whether flows are to be named in a file.
     named: bool,
     next_sample: Nanos,
-}
-
-/// What is counted of the capture's packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-    pub(crate) cut: u64,
-    pub(crate) non_ip: u64,
-    pub(crate) largest_bytes: u32,
 }
 
 impl<'r> Replay<'r> {
@@ -111,7 +102,7 @@ impl<'r> Replay<'r> {
             timeline: Timeline::default(),
             flows: Flows::new(config.idle, MOST_FLOWS),
             trials,
-            facts: Counts::default(),
+            counts: Counts::default(),
             tables,
             named,
             next_sample: Nanos::ZERO,
@@ -122,7 +113,7 @@ impl<'r> Replay<'r> {
         let length = record.wire_length;
         let now = self.timeline.arrival(record.time_ns, length);
         let parsed = self.fingerprinter.packet(record.link, record.bytes, length, self.needs);
-        self.facts.count(record, &parsed);
+        self.counts.count(record, &parsed);
         if self.tables.has_results() {
             self.sample_until(now);
         }
@@ -134,7 +125,7 @@ impl<'r> Replay<'r> {
         }
         for trial in &mut self.trials {
             trial.advance(now, &mut self.flows);
-            trial.arrive(packet, slot, now, &mut self.flows);
+            trial.arrive(packet, record.index, slot, now, &mut self.flows);
         }
         self.write_events();
         self.finish_flows();
@@ -229,22 +220,12 @@ impl<'r> Replay<'r> {
         let facts = CaptureFacts::new(
             capture,
             &self.timeline,
-            &self.facts,
+            &self.counts,
             &self.flows,
             self.config.rate_bps,
         );
         let report = Report::new(self.config, facts, &self.trials, interrupted);
         rows::write_totals(self.config, &report, &self.trials, self.tables);
         report
-    }
-}
-
-impl Counts {
-    fn count(&mut self, record: &Record<'_>, parsed: &Parsed) {
-        self.packets += 1;
-        self.bytes += u64::from(record.wire_length);
-        self.cut += u64::from(record.bytes.len() < record.wire_length as usize);
-        self.non_ip += u64::from(matches!(parsed.key.endpoints, Endpoints::Mac(..)));
-        self.largest_bytes = self.largest_bytes.max(record.wire_length);
     }
 }

@@ -138,7 +138,7 @@ fn event(
     };
     PacketEvent {
         scheduler: Text::clone(scheduler),
-        index: record.index,
+        index: record.tag,
         arrival_ns: record.arrival.0,
         size_bytes: record.size.into(),
         flow: Text::clone(flow),

@@ -6,7 +6,8 @@ use measure::SizeClass;
 use sched::params::text::Rate;
 
 use crate::config::Config;
-use crate::report::{CaptureFacts, DelayReport, Report, SchedulerReport};
+use crate::facts::CaptureFacts;
+use crate::report::{DelayReport, Report, SchedulerReport};
 
 /// Columns of a terminal that everything fits.
 const WIDTH: usize = 100;
@@ -27,7 +28,7 @@ pub fn report(config: &Config, report: &Report) -> String {
         delay_table(report),
         heading("What was sent and dropped"),
         packet_table(report),
-        heading("Dropped, by the number of packets that the capture has of a flow"),
+        heading("Dropped packets, by the number of packets that the capture has of a flow"),
         drop_table(report),
         wrap(
             "first 20: the first 20 packets of every flow; short and long: the lanes, where a \
@@ -120,7 +121,10 @@ fn classes(report: &Report) -> Vec<(SizeClass, u64)> {
 }
 
 fn class_titles(report: &Report) -> impl Iterator<Item = String> {
-    classes(report).into_iter().map(|(class, flows)| format!("{}\n{flows} flows", class.name()))
+    let title = |(class, flows): (SizeClass, u64)| {
+        format!("{}\n{flows} flow{}", class.name(), if flows == 1 { "" } else { "s" })
+    };
+    classes(report).into_iter().map(title)
 }
 
 fn delay_table(report: &Report) -> String {
@@ -182,13 +186,8 @@ fn packet_table(report: &Report) -> String {
     table.to_string()
 }
 
-/// Whether the discipline used more than one lane.
-fn has_lanes(s: &SchedulerReport) -> bool {
-    s.lanes.len() > 1 || s.drops.iter().any(|drop| drop.lane > 0)
-}
-
 fn shares(s: &SchedulerReport) -> String {
-    if !has_lanes(s) {
+    if !s.has_lanes {
         return "-".into();
     }
     let short: f64 = s.lanes.iter().filter(|lane| lane.lane == 0).map(|lane| lane.share).sum();
@@ -196,7 +195,7 @@ fn shares(s: &SchedulerReport) -> String {
 }
 
 fn lanes_dropped(s: &SchedulerReport) -> String {
-    if !has_lanes(s) {
+    if !s.has_lanes {
         return s.dropped_packets.to_string();
     }
     let short: u64 = s.drops.iter().filter(|d| d.lane == 0).map(|d| d.packets).sum();
@@ -219,6 +218,9 @@ fn reasons(s: &SchedulerReport) -> String {
 }
 
 fn drop_table(report: &Report) -> String {
+    if report.schedulers.iter().all(|s| s.dropped_packets == 0) {
+        return "none".into();
+    }
     let mut header = vec!["scheduler".to_owned(), "all".to_owned()];
     header.extend(class_titles(report));
     let mut table = table(&header);

@@ -15,6 +15,8 @@ const LARGE: u64 = 1000;
 /// A discipline in front of a link of its own.
 pub(crate) struct Trial {
     pub(crate) name: Text,
+    /// Whether the discipline has lanes.
+    pub(crate) has_lanes: bool,
     pub(crate) port: Port,
     /// By packet id.
     tickets: Vec<Ticket>,
@@ -66,6 +68,7 @@ impl Trial {
     pub(crate) fn new(spec: &Spec, rate_bps: u64, seed: u64, names: FlowNames, log: bool) -> Self {
         Self {
             name: spec.to_string().into(),
+            has_lanes: spec.info().parts.is_some(),
             port: Port::new(spec, rate_bps, seed, names, log),
             tickets: Vec::new(),
             free: Vec::new(),
@@ -86,9 +89,16 @@ impl Trial {
         }
     }
 
-    /// A packet arrives, after [`Trial::advance`] to the same time.
+    /// The packet `index` of the capture arrives, after [`Trial::advance`] to the same time.
     #[inline]
-    pub(crate) fn arrive(&mut self, packet: Packet, slot: u32, now: Nanos, flows: &mut Flows) {
+    pub(crate) fn arrive(
+        &mut self,
+        packet: Packet,
+        index: u64,
+        slot: u32,
+        now: Nanos,
+        flows: &mut Flows,
+    ) {
         let ticket =
             Ticket { arrival: now, slot, is_first: flows.get(slot).packets <= FIRST_PACKETS };
         let id = self.free.pop().unwrap_or(self.tickets.len() as u32);
@@ -97,7 +107,7 @@ impl Trial {
             None => self.tickets.push(ticket),
         }
         flows.joins(slot);
-        self.port.arrive(packet.with_id(id.into()), 0, now);
+        self.port.arrive(packet.with_id(id.into()), index, now);
         self.part_with_lost(flows);
         self.advance(now, flows);
     }
