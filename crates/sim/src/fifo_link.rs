@@ -12,51 +12,60 @@ use crate::transmitter::Transmitter;
 #[derive(Debug)]
 pub(crate) struct FifoLink {
     link: Transmitter,
-    limit: Amount,
-    /// What waits, or waited: when its transmission starts, and its size. Kept under a limit.
-    waiting: VecDeque<(Nanos, u32)>,
-    waiting_bytes: u64,
-    pub(crate) counts: FifoCounts,
+    /// Absent where anything may wait.
+    buffer: Option<Box<Buffer>>,
 }
 
-/// Totals of a plain FIFO link.
+#[derive(Debug)]
+struct Buffer {
+    limit: Amount,
+    /// What waits, or waited: when its transmission starts, and its size.
+    waiting: VecDeque<(Nanos, u32)>,
+    waiting_bytes: u64,
+    drops: FifoDrops,
+}
+
+/// Drops at a plain FIFO link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FifoCounts {
-    /// Packets that arrived.
-    pub arrived_packets: u64,
-    /// Bytes that arrived.
-    pub arrived_bytes: u64,
+pub struct FifoDrops {
     /// Packets dropped.
-    pub dropped_packets: u64,
+    pub packets: u64,
     /// Bytes dropped.
-    pub dropped_bytes: u64,
+    pub bytes: u64,
 }
 
 impl FifoLink {
     pub(crate) fn new(rate_bps: u64, limit: Amount) -> Self {
-        Self {
-            link: Transmitter::new(rate_bps),
-            limit,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            counts: FifoCounts::default(),
-        }
+        let buffer = (limit.value() != u64::MAX).then(|| {
+            Box::new(Buffer {
+                limit,
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                drops: FifoDrops::default(),
+            })
+        });
+        Self { link: Transmitter::new(rate_bps), buffer }
     }
 
     /// When the last bit of the packet will have left; `None` if it is dropped.
     #[inline]
     pub(crate) fn accept(&mut self, size: u32, now: Nanos) -> Option<Nanos> {
-        self.counts.arrived_packets += 1;
-        self.counts.arrived_bytes += u64::from(size);
         let start = self.link.free_at();
-        if start > now && self.limit.value() != u64::MAX && !self.wait(size, start, now) {
-            self.counts.dropped_packets += 1;
-            self.counts.dropped_bytes += u64::from(size);
+        if start > now
+            && let Some(buffer) = &mut self.buffer
+            && !buffer.wait(size, start, now)
+        {
             return None;
         }
         Some(self.link.start(size, now))
     }
 
+    pub(crate) fn drops(&self) -> FifoDrops {
+        self.buffer.as_ref().map_or_else(FifoDrops::default, |buffer| buffer.drops)
+    }
+}
+
+impl Buffer {
     /// Whether there is room to wait.
     fn wait(&mut self, size: u32, start: Nanos, now: Nanos) -> bool {
         while self.waiting.front().is_some_and(|(start, _)| *start <= now) {
@@ -71,6 +80,9 @@ impl FifoLink {
         if has_room {
             self.waiting.push_back((start, size));
             self.waiting_bytes += u64::from(size);
+        } else {
+            self.drops.packets += 1;
+            self.drops.bytes += u64::from(size);
         }
         has_room
     }
