@@ -64,8 +64,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         _ => Failure::Usage(format!("capture {}: {error}", options.capture.display())),
     };
     let capture = Capture::open(options.input(&bar)?).map_err(bad_input)?;
-    let mut tables = options.tables()?;
     let stop = signals::stop_flag()?;
+    let mut tables = options.tables()?;
     let mut show = |progress: Progress| {
         let seconds = progress.time.0 as f64 / 1e9;
         bar.set_message(format!("{} packets, {seconds:.1} s", progress.packets));
@@ -143,9 +143,14 @@ impl Options {
     }
 
     fn tables(&self) -> Result<Tables, Failure> {
-        let events = self.events.as_deref().map(open_events).transpose()?;
-        let results = self.out.as_deref().map(|out| open_results(out, self.format)).transpose()?;
-        Ok(Tables::new(results, events))
+        let mut tables = Tables::new();
+        if let Some(path) = &self.events {
+            tables = tables.with_events(open_events(path)?, path);
+        }
+        if let Some(directory) = &self.out {
+            tables = tables.with_results(open_results(directory, self.format)?);
+        }
+        Ok(tables)
     }
 
     /// What ends the command if the replay was interrupted.

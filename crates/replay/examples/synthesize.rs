@@ -48,8 +48,9 @@ fn main() -> io::Result<()> {
     let mut frame = vec![0; 1514];
     for _ in 0..packets {
         time_ns += random.below(20_000);
-        // The product of two numbers prefers the first flows.
-        let at = random.below(random_bound(&mut random)) as usize;
+        // A random number below a random number prefers the first flows.
+        let bound = 1 + random.below(FLOWS as u64);
+        let at = random.below(bound) as usize;
         if flows[at].left == 0 {
             begun += 1;
             flows[at] = Flow { number: begun, left: 1 + 10_000 / (1 + random.below(10_000)) };
@@ -68,10 +69,6 @@ fn main() -> io::Result<()> {
         out.write_all(&frame[..kept])?;
     }
     out.flush()
-}
-
-fn random_bound(random: &mut Random) -> u64 {
-    1 + random.below(FLOWS as u64)
 }
 
 /// A UDP packet from an address and port that are the flow's own.

@@ -13,11 +13,13 @@
 pub mod capture;
 mod config;
 mod delays;
+mod events;
 mod facts;
 mod flows;
 mod report;
 mod rows;
 mod run;
+mod spool;
 mod tables;
 pub mod text;
 mod timeline;

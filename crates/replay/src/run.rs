@@ -118,6 +118,10 @@ impl<'r> Replay<'r> {
             self.sample_until(now);
         }
         let slot = self.flow_of(&parsed, now);
+        if let Some(events) = self.tables.events() {
+            let name = self.flows.get(slot).text.clone().expect("flows have names for events");
+            events.arrived(record.index, now, length, name);
+        }
         let mut packet = parsed.packet;
         packet.flow = self.names.id(self.flows.name(slot));
         if let Some(segment) = parsed.sequence {
@@ -125,9 +129,9 @@ impl<'r> Replay<'r> {
         }
         for trial in &mut self.trials {
             trial.advance(now, &mut self.flows);
-            trial.arrive(packet, record.index, slot, now, &mut self.flows);
+            trial.arrive(packet, slot, now, &mut self.flows);
         }
-        self.write_events();
+        self.tables.write_events(&mut self.trials, false);
         self.finish_flows();
     }
 
@@ -135,12 +139,7 @@ impl<'r> Replay<'r> {
     fn flow_of(&mut self, parsed: &Parsed, now: Nanos) -> u32 {
         let named = self.named;
         let text = || named.then(|| parsed.key.to_string().into());
-        let slot = self.flows.arrived(parsed.packet.flow, parsed.packet.size, now, text);
-        if let Some(events) = self.tables.events() {
-            let text = self.flows.get(slot).text.clone();
-            events.arrived(text.expect("flows have names if events are written"));
-        }
-        slot
+        self.flows.arrived(parsed.packet.flow, parsed.packet.size, now, text)
     }
 
     /// Notes the state of the queues at every instant of sampling up to `now`.
@@ -169,14 +168,6 @@ impl<'r> Replay<'r> {
         }
     }
 
-    fn write_events(&mut self) {
-        let Some(events) = self.tables.events() else { return };
-        for (index, trial) in self.trials.iter_mut().enumerate() {
-            events.settled(index, trial.records());
-        }
-        self.tables.write_events();
-    }
-
     #[inline]
     fn finish_flows(&mut self) {
         while let Some(slot) = self.flows.next_finished() {
@@ -201,18 +192,12 @@ impl<'r> Replay<'r> {
         for trial in &mut self.trials {
             trial.advance(Nanos(u64::MAX - 1), &mut self.flows);
         }
-        self.write_events();
+        self.tables.write_events(&mut self.trials, true);
         self.flows.end_all();
         self.finish_flows();
         // Of what a discipline never let go.
         for slot in self.flows.stuck() {
             self.finish_flow(slot);
-        }
-        if let Some(events) = self.tables.events() {
-            for (index, trial) in self.trials.iter_mut().enumerate() {
-                events.settled(index, trial.port.last_records());
-            }
-            self.tables.write_events();
         }
     }
 

@@ -1,12 +1,11 @@
 //! Where rows go: the tables of a directory, and the file of packet events.
 
-use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use measure::{EventWriter, PacketEvent, PacketOutcome, Results, RunInfo, Text, WriteError};
-use sched::DropReason;
-use sim::{Outcome, PacketRecord};
+use measure::{EventWriter, Results, RunInfo, WriteError};
+
+use crate::events::EventLog;
+use crate::trial::Trial;
 
 /// What a replay writes, if anything. A file that cannot be written is given up and reported at
 /// the end; the replay goes on.
@@ -18,10 +17,24 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Rows go into what is given.
+    /// Tables that go nowhere.
     #[must_use]
-    pub fn new(results: Option<Results>, events: Option<EventWriter>) -> Self {
-        Self { results, events: events.map(EventLog::new), failed: Vec::new() }
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Rows of the results schema go into these tables.
+    #[must_use]
+    pub fn with_results(mut self, results: Results) -> Self {
+        self.results = Some(results);
+        self
+    }
+
+    /// A row per packet and discipline goes to this file, which `writer` was opened for.
+    #[must_use]
+    pub fn with_events(mut self, writer: EventWriter, path: &Path) -> Self {
+        self.events = Some(EventLog::new(writer, path.into()));
+        self
     }
 
     pub(crate) fn has_results(&self) -> bool {
@@ -41,13 +54,15 @@ impl Tables {
         }
     }
 
-    /// Writes the events that are complete.
-    pub(crate) fn write_events(&mut self) {
-        if let Some(events) = &mut self.events
-            && let Err(error) = events.write()
-        {
+    /// Writes the events that are complete, or all of them.
+    pub(crate) fn write_events(&mut self, trials: &mut [Trial], all: bool) {
+        let Some(events) = &mut self.events else { return };
+        let written = if all { events.write_last(trials) } else { events.write(trials) };
+        if let Err(error) = written {
             self.failed.push(error);
             self.events = None;
+            // What is logged from here on is for nobody.
+            trials.iter_mut().for_each(|trial| trial.port.stop_log());
         }
     }
 
@@ -56,95 +71,10 @@ impl Tables {
     ///
     /// # Errors
     /// All that could not be written.
-    pub fn finish(mut self, info: &RunInfo, partial: bool) -> Result<(), Vec<WriteError>> {
-        let events = self.events.take().map(|events| match partial {
-            true => events.writer.finish_as(partial_name),
-            false => events.writer.finish(),
-        });
+    pub fn finish(mut self, info: &RunInfo, is_partial: bool) -> Result<(), Vec<WriteError>> {
+        let events = self.events.take().map(|events| events.finish(is_partial));
         let results = self.results.take().map(|results| results.finish(info));
         self.failed.extend([events, results].into_iter().flatten().filter_map(Result::err));
         if self.failed.is_empty() { Ok(()) } else { Err(self.failed) }
-    }
-}
-
-fn partial_name(path: &Path) -> PathBuf {
-    let extension = path.extension().unwrap_or_default().to_string_lossy();
-    path.with_extension(format!("partial.{extension}"))
-}
-
-/// Packet events in the order of arrival; those of one packet in the order of the schedulers.
-pub(crate) struct EventLog {
-    writer: EventWriter,
-    schedulers: Vec<Scheduler>,
-    /// The flows of the packets not yet written.
-    flows: VecDeque<Text>,
-    reasons: [Text; DropReason::ALL.len()],
-}
-
-/// What is settled under one scheduler, and not yet under all.
-struct Scheduler {
-    name: Text,
-    settled: VecDeque<PacketRecord>,
-}
-
-impl EventLog {
-    fn new(writer: EventWriter) -> Self {
-        let reasons = DropReason::ALL.map(|reason| Arc::from(reason.name()));
-        Self { writer, schedulers: Vec::new(), flows: VecDeque::new(), reasons }
-    }
-
-    pub(crate) fn add_scheduler(&mut self, name: Text) {
-        self.schedulers.push(Scheduler { name, settled: VecDeque::new() });
-    }
-
-    /// The next packet, a packet of this flow, has arrived.
-    pub(crate) fn arrived(&mut self, flow: Text) {
-        self.flows.push_back(flow);
-    }
-
-    pub(crate) fn settled(
-        &mut self,
-        scheduler: usize,
-        records: impl Iterator<Item = PacketRecord>,
-    ) {
-        self.schedulers[scheduler].settled.extend(records);
-    }
-
-    fn write(&mut self) -> Result<(), WriteError> {
-        while self.schedulers.iter().all(|scheduler| !scheduler.settled.is_empty()) {
-            let flow = self.flows.pop_front().expect("every record is of a packet that arrived");
-            for scheduler in &mut self.schedulers {
-                let record = scheduler.settled.pop_front().expect("none is empty");
-                let event = event(&scheduler.name, &flow, &self.reasons, &record);
-                self.writer.push(&event)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn event(
-    scheduler: &Text,
-    flow: &Text,
-    reasons: &[Text; DropReason::ALL.len()],
-    record: &PacketRecord,
-) -> PacketEvent {
-    let (outcome, reason, departure) = match record.outcome {
-        Outcome::Departed(at) => (PacketOutcome::Departed, None, Some(at.0)),
-        Outcome::Dropped(reason) => {
-            (PacketOutcome::Dropped, Some(Text::clone(&reasons[reason as usize])), None)
-        }
-        Outcome::Queued => (PacketOutcome::Queued, None, None),
-    };
-    PacketEvent {
-        scheduler: Text::clone(scheduler),
-        index: record.tag,
-        arrival_ns: record.arrival.0,
-        size_bytes: record.size.into(),
-        flow: Text::clone(flow),
-        lane: Some(record.lane.0.into()),
-        outcome,
-        reason,
-        departure_ns: departure,
     }
 }

@@ -2,7 +2,7 @@
 
 use measure::{SizeClass, Text};
 use sched::{DropReason, Nanos, Packet, Spec};
-use sim::{FlowAccount, FlowNames, PacketRecord, Port};
+use sim::{FlowAccount, FlowNames, Port};
 
 use crate::delays::{Bucket, Delays};
 use crate::flows::{Flow, Flows};
@@ -89,16 +89,9 @@ impl Trial {
         }
     }
 
-    /// The packet `index` of the capture arrives, after [`Trial::advance`] to the same time.
+    /// A packet arrives, after [`Trial::advance`] to the same time.
     #[inline]
-    pub(crate) fn arrive(
-        &mut self,
-        packet: Packet,
-        index: u64,
-        slot: u32,
-        now: Nanos,
-        flows: &mut Flows,
-    ) {
+    pub(crate) fn arrive(&mut self, packet: Packet, slot: u32, now: Nanos, flows: &mut Flows) {
         let ticket =
             Ticket { arrival: now, slot, is_first: flows.get(slot).packets <= FIRST_PACKETS };
         let id = self.free.pop().unwrap_or(self.tickets.len() as u32);
@@ -107,7 +100,7 @@ impl Trial {
             None => self.tickets.push(ticket),
         }
         flows.joins(slot);
-        self.port.arrive(packet.with_id(id.into()), index, now);
+        self.port.arrive(packet.with_id(id.into()), 0, now);
         self.part_with_lost(flows);
         self.advance(now, flows);
     }
@@ -174,10 +167,5 @@ impl Trial {
             }
         }
         FlowOutcome { account, end: own.end }
-    }
-
-    /// The packets whose fate is settled, in the order of arrival.
-    pub(crate) fn records(&mut self) -> impl Iterator<Item = PacketRecord> + '_ {
-        self.port.records()
     }
 }

@@ -137,7 +137,7 @@ pub(crate) fn config(rate_bps: u64, schedulers: &[&str]) -> Config {
 pub(crate) fn replay(config: &Config, file: &[u8]) -> Result<Report, CaptureError> {
     let capture = Capture::open(file)?;
     let go_on = AtomicBool::new(false);
-    replay::run(config, capture, &mut Tables::default(), &go_on, &mut |_| {})
+    replay::run(config, capture, &mut Tables::new(), &go_on, &mut |_| {})
 }
 
 /// A packet event as it stands in the file.
@@ -158,7 +158,7 @@ pub(crate) fn events(config: &Config, file: &[u8]) -> (Report, Vec<Vec<Event>>) 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.csv");
     let writer = EventWriter::for_path(&path).unwrap().unwrap();
-    let mut tables = Tables::new(None, Some(writer));
+    let mut tables = Tables::new().with_events(writer, &path);
     let go_on = AtomicBool::new(false);
     let capture = Capture::open(file).unwrap();
     let report = replay::run(config, capture, &mut tables, &go_on, &mut |_| {}).unwrap();
