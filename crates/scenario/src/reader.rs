@@ -16,9 +16,15 @@ use crate::key::{Default, KeyDef, Section, Takes, names};
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
+    /// Stands for tables that are not written.
+    nothing: DeTable<'a>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text, nothing: DeTable::new() }
+    }
+
     fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
     }
@@ -338,7 +344,17 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A table inside this one; an empty one where it is not written and nothing in it is needed.
+    /// A table inside this one; where it is not written, one of nothing but defaults.
+    pub(crate) fn table_or_defaults(&self, key: &str) -> Result<Table<'a>, ScenarioError> {
+        if let Some(table) = self.table(key)? {
+            return Ok(table);
+        }
+        let takes = &self.section.key(key).takes;
+        let Takes::Table(section) = takes else { mistaken(key, takes) };
+        Table::new(self.source, section, &self.source.nothing, self.span.clone(), self.full(key))
+    }
+
+    /// A table inside this one.
     pub(crate) fn table(&self, key: &str) -> Result<Option<Table<'a>>, ScenarioError> {
         let def = self.section.key(key);
         let Takes::Table(section) = def.takes else { mistaken(key, &def.takes) };

@@ -71,7 +71,7 @@ impl Scenario {
         directory: Option<&Path>,
         overrides: &Overrides,
     ) -> Result<Self, ScenarioError> {
-        let source = Source { file, text };
+        let source = Source::new(file, text);
         let document = reader::parse(&source)?;
         let root = Table::root(&source, &ROOT, &document)?;
         let head = root.needed("scenario", root.table("scenario"))?;
@@ -145,11 +145,9 @@ pub(crate) fn with_limit(spec: &Spec, limit: Amount) -> Result<Spec, sched::Spec
 }
 
 fn record(root: &Table<'_>) -> Result<Record, ScenarioError> {
-    match root.table("record")? {
-        None => Ok(Record { samples_ns: 100_000_000, probes: true }),
-        Some(table) => Ok(Record {
-            samples_ns: table.needed("samples", table.time("samples"))?,
-            probes: table.needed("probes", table.flag("probes"))?,
-        }),
-    }
+    let table = root.table_or_defaults("record")?;
+    Ok(Record {
+        samples_ns: table.needed("samples", table.time("samples"))?,
+        probes: table.needed("probes", table.flag("probes"))?,
+    })
 }

@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
             "transfers" => {
                 let tcp = self.tcp()?;
                 let payload = f64::from(tcp.mss);
-                let headers = (payload + f64::from(tcp.header_bytes())) / payload;
+                let headers = (payload + f64::from(tcp.header_bytes)) / payload;
                 Kind::Transfers { arrivals: self.arrivals(headers)?, pick: self.pick(from, to)?, tcp }
             }
             "persistent" => Kind::Persistent {
