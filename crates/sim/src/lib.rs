@@ -1,0 +1,26 @@
+//! A packet-level simulator: the disciplines of `sched` behind links, in virtual time.
+//!
+//! * [`Port`] is a queue and the transmitter behind it, with a [`Ledger`] of what happened there:
+//!   the simulator's bottlenecks are ports, and `replay` sends captures through one.
+//!
+//! Times are integer nanoseconds. What happens at the same instant happens in the order in which
+//! it was scheduled, so a run is a function of its configuration and its seed.
+#![forbid(unsafe_code)]
+
+mod events;
+mod fifo_link;
+mod flow_names;
+mod impair;
+mod ledger;
+mod network;
+mod packet_log;
+mod port;
+mod transmitter;
+
+pub use fifo_link::FifoCounts;
+pub use flow_names::{FlowName, FlowNames};
+pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
+pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
+pub use packet_log::{Outcome, PacketRecord};
+pub use port::{Port, Sent};
+pub use transmitter::Transmitter;
