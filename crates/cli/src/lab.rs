@@ -268,7 +268,7 @@ fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
 
 /// The experiment and its results for a terminal.
 fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let what = lab::text::wrap(&describe(config, summary));
+    let what = measure::text::wrap(&describe(config, summary));
     let mut text = format!("{what}\n{}", lab::text::report(summary));
     if void > 0 {
         text += &format!("Void and repeated: {}.\n", count(void, "block"));

@@ -1,6 +1,7 @@
 //! An experiment as one TOML file.
 #![forbid(unsafe_code)]
 
+pub mod draw;
 mod error;
 mod key;
 mod period;

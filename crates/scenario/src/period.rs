@@ -80,8 +80,18 @@ mod tests {
     #[test]
     fn what_is_no_law_of_periods_is_refused() {
         for text in [
-            "", "5s", "fixed", "fixed:", "fixed:-1s", "fixed:inf", "fixed:1s,2s", "exponential:5s",
-            "exponential:mean=0s", "pareto:mean=5s", "pareto:shape=1,mean=5s", "gamma:mean=1s",
+            "",
+            "5s",
+            "fixed",
+            "fixed:",
+            "fixed:-1s",
+            "fixed:inf",
+            "fixed:1s,2s",
+            "exponential:5s",
+            "exponential:mean=0s",
+            "pareto:mean=5s",
+            "pareto:shape=1,mean=5s",
+            "gamma:mean=1s",
             "pareto:shape=nan,mean=5s",
         ] {
             assert_eq!(Period::parse(text), None, "{text}");

@@ -9,8 +9,8 @@ use toml::de::{DeTable, DeValue};
 use workload::SizeLaw;
 
 use crate::error::ScenarioError;
-use crate::period::Period;
 use crate::key::{Default, KeyDef, Section, Takes, names};
+use crate::period::Period;
 
 /// The text of a scenario, for the lines of errors.
 pub(crate) struct Source<'a> {
@@ -46,9 +46,7 @@ impl<'a> Source<'a> {
 }
 
 /// Parses a document.
-pub(crate) fn parse<'a>(
-    source: &Source<'a>,
-) -> Result<toml::Spanned<DeTable<'a>>, ScenarioError> {
+pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<toml::Spanned<DeTable<'a>>, ScenarioError> {
     DeTable::parse(source.text).map_err(|error| {
         let what = format!("not TOML: {}", error.message().replace('\n', " "));
         source.error(&error.span().unwrap_or(0..0), what)
@@ -134,8 +132,8 @@ impl<'a> Table<'a> {
     }
 
     fn unknown(&self, found: &str) -> String {
-        let near = |def: &&'static KeyDef| strsim::damerau_levenshtein(def.name, found) <= 2;
-        let hint = self.section.defs().find(near);
+        let distance = |def: &&'static KeyDef| strsim::damerau_levenshtein(def.name, found);
+        let hint = self.section.defs().min_by_key(distance).filter(|def| distance(def) <= 2);
         let hint = hint.map_or(String::new(), |def| format!("; did you mean '{}'?", def.name));
         let place = if self.path.is_empty() { "a scenario" } else { &self.path };
         format!("{place} has no key '{found}'{hint}; it takes {}", names(self.section))
@@ -144,11 +142,6 @@ impl<'a> Table<'a> {
     /// The key as it is written in full: `topology.bottleneck.rate`.
     fn full(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
-    }
-
-    /// Where this table stands, in words for errors.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
     }
 
     /// Whether the section has such a key.
@@ -263,9 +256,7 @@ impl<'a> Table<'a> {
     pub(crate) fn time(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
         self.read(key, |takes, written| match takes {
             Takes::Time { min, max, unlimited } => text::time(written.text()?)
-                .filter(|time| {
-                    (*min..=*max).contains(time) || (*unlimited && *time == Nanos::MAX)
-                })
+                .filter(|time| (*min..=*max).contains(time) || (*unlimited && *time == Nanos::MAX))
                 .map(|time| time.0),
             other => mistaken(key, other),
         })
@@ -297,7 +288,9 @@ impl<'a> Table<'a> {
     pub(crate) fn law(&self, key: &str) -> Result<Option<SizeLaw>, ScenarioError> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let law = text.parse().map(Some);
-        law.map_err(|error: workload::LawError| self.wrong(key, &format!("is not accepted: {error}")))
+        law.map_err(|error: workload::LawError| {
+            self.wrong(key, &format!("is not accepted: {error}"))
+        })
     }
 
     /// A scheduler, or `Some(None)` for the one under test; says itself what is wrong with one.
@@ -313,7 +306,8 @@ impl<'a> Table<'a> {
     }
 
     pub(crate) fn schedulers(&self, key: &str) -> Result<Option<Vec<Spec>>, ScenarioError> {
-        let texts = self.read(key, |_, written| written.texts().filter(|texts| !texts.is_empty()))?;
+        let texts =
+            self.read(key, |_, written| written.texts().filter(|texts| !texts.is_empty()))?;
         let Some(texts) = texts else { return Ok(None) };
         texts.iter().map(|text| self.spec(key, text)).collect::<Result<_, _>>().map(Some)
     }
@@ -337,7 +331,8 @@ impl<'a> Table<'a> {
         self.read(key, |_, written| match written {
             Written::Toml(DeValue::Array(items)) => {
                 let one = |item: &'a DeValue<'a>| Written::Toml(item).number()?.parse().ok();
-                let seeds: Option<Vec<u64>> = items.iter().map(|item| one(item.get_ref())).collect();
+                let seeds: Option<Vec<u64>> =
+                    items.iter().map(|item| one(item.get_ref())).collect();
                 crate::seeds::distinct(seeds?)
             }
             other => crate::seeds::parse(&other.text().map(str::to_owned).or(other.number())?),

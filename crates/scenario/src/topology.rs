@@ -75,7 +75,9 @@ impl Topology {
             _ => topology.free(&table)?,
         }
         if topology.tested().next().is_none() {
-            return Err(table.error("has no link with scheduler = \"tested\"; at least one is needed"));
+            return Err(
+                table.error("has no link with scheduler = \"tested\"; at least one is needed")
+            );
         }
         Ok(topology)
     }
@@ -265,7 +267,9 @@ impl Topology {
             };
             if let Some(before) = path.last().filter(|before| !joined(before)) {
                 let before = &self.nodes[*before];
-                return Err(table.wrong("path", &format!("is broken: no link joins {before} and {name}")));
+                return Err(
+                    table.wrong("path", &format!("is broken: no link joins {before} and {name}"))
+                );
             }
             path.push(node);
         }
@@ -299,7 +303,8 @@ impl LinkKeys {
                 Some(Some(spec)) => Some(Queue::Fixed(limited(spec, limit, table)?)),
             })
         };
-        let fifo = || Ok(Queue::Fixed(limited("fifo".parse().expect("fifo exists"), limit, table)?));
+        let fifo =
+            || Ok(Queue::Fixed(limited("fifo".parse().expect("fifo exists"), limit, table)?));
         let (there, back) = if table.defines("scheduler") {
             (queue("scheduler")?, queue("back-scheduler")?)
         } else if table.defines("back-scheduler") {

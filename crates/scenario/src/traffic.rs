@@ -195,7 +195,9 @@ impl Reader<'_, '_> {
         self.check_ends(&from, &to)?;
         let start_ns = table.needed("start", table.time("start"))?;
         if start_ns >= self.context.duration_ns {
-            return Err(table.wrong("start", "is not before the end of the run (scenario.duration)"));
+            return Err(
+                table.wrong("start", "is not before the end of the run (scenario.duration)")
+            );
         }
         let stop_ns = table.time("stop")?.unwrap_or(u64::MAX);
         if stop_ns <= start_ns {
@@ -217,20 +219,25 @@ impl Reader<'_, '_> {
                 let tcp = self.tcp()?;
                 let payload = f64::from(tcp.mss);
                 let headers = (payload + f64::from(tcp.header_bytes)) / payload;
-                Kind::Transfers { arrivals: self.arrivals(headers)?, pick: self.pick(from, to)?, tcp }
+                Kind::Transfers {
+                    arrivals: self.arrivals(headers)?,
+                    pick: self.pick(from, to)?,
+                    tcp,
+                }
             }
             "persistent" => Kind::Persistent {
                 flows: count("flows")?,
                 stagger_ns: time("stagger")?,
                 tcp: self.tcp()?,
             },
-            "periodic" => Kind::Periodic {
-                flows: count("flows")?,
-                every_ns: time("every")?,
-                spread_ns: time("spread")?,
-                size_bytes: bytes("size")?,
-                tcp: self.tcp()?,
-            },
+            "periodic" => {
+                let (every_ns, spread_ns) = (time("every")?, time("spread")?);
+                if spread_ns > every_ns {
+                    return Err(table.wrong("spread", "is longer than every"));
+                }
+                let (flows, size_bytes) = (count("flows")?, bytes("size")?);
+                Kind::Periodic { flows, every_ns, spread_ns, size_bytes, tcp: self.tcp()? }
+            }
             "web" => Kind::Web {
                 sessions: count("sessions")?,
                 think: period("think")?,
@@ -277,7 +284,9 @@ impl Reader<'_, '_> {
         let topology = self.context.topology;
         if let Some(node) = from.iter().find(|node| to.contains(node)) {
             let name = &topology.nodes[*node];
-            return Err(self.table.error(format!("goes from {name} to {name}; its ends must differ")));
+            return Err(self
+                .table
+                .error(format!("goes from {name} to {name}; its ends must differ")));
         }
         let island = topology.islands();
         let apart = from.iter().chain(to).find(|node| island[**node] != island[from[0]]);
@@ -343,7 +352,9 @@ impl Reader<'_, '_> {
             return self.list("list").map(Arrivals::Listed);
         }
         if let [_, second, ..] = given[..] {
-            return Err(table.wrong(second, &format!("cannot stand beside {}; one decides", given[0])));
+            return Err(
+                table.wrong(second, &format!("cannot stand beside {}; one decides", given[0]))
+            );
         }
         let sizes = table.needed("sizes", table.law("sizes"))?;
         let of_rate = |rate_bps: f64| rate_bps / (8.0 * sizes.mean() * headers);
@@ -354,7 +365,9 @@ impl Reader<'_, '_> {
         } else if let Some(arrivals) = table.number("arrivals")? {
             arrivals
         } else {
-            return Err(table.error("needs one of load, rate and arrivals: how much of it there is"));
+            return Err(
+                table.error("needs one of load, rate and arrivals: how much of it there is")
+            );
         };
         let stratified = table.needed("stratified", table.flag("stratified"))?;
         Ok(Arrivals::Drawn { per_second, sizes, stratified })

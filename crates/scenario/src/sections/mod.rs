@@ -36,9 +36,28 @@ pub(crate) const TRAFFIC: [(&str, &Section); 9] = [
 
 /// Every section, in the order of the reference.
 pub static ALL: &[&Section] = &[
-    &SCENARIO, &SCHEDULERS, &DUMBBELL, &CHAIN, &STAR, &ARM, &FREE, &PLACE, &ROUTE, &LINK,
-    &TESTED_LINK, &TCP, &TRANSFERS, &PERSISTENT, &PERIODIC, &WEB, &REQUESTS, &CBR, &ON_OFF,
-    &TRACE, &OPEN_LOOP, &RECORD,
+    &SCENARIO,
+    &SCHEDULERS,
+    &DUMBBELL,
+    &CHAIN,
+    &STAR,
+    &ARM,
+    &FREE,
+    &PLACE,
+    &ROUTE,
+    &LINK,
+    &TESTED_LINK,
+    &TCP,
+    &TRANSFERS,
+    &PERSISTENT,
+    &PERIODIC,
+    &WEB,
+    &REQUESTS,
+    &CBR,
+    &ON_OFF,
+    &TRACE,
+    &OPEN_LOOP,
+    &RECORD,
 ];
 
 /// The document.

@@ -38,7 +38,8 @@ const IMPAIRMENTS: &[KeyDef] = &[
     key("reorder-delay", DELAY, "1ms", "How long such a packet is held up."),
 ];
 
-const FIFO_LIMIT: &[KeyDef] = &[key("limit", LIMIT, "1000packets", "What each of its queues holds.")];
+const FIFO_LIMIT: &[KeyDef] =
+    &[key("limit", LIMIT, "1000packets", "What each of its queues holds.")];
 
 pub(crate) static LINK: Section = Section {
     title: "A link",
@@ -109,7 +110,12 @@ pub(crate) static ARM: Section = Section {
         key("nodes", count(10_000), "1", "How many."),
         needed("access", Takes::Table(&LINK), "The link of every node to the pool's router."),
         optional("link", Takes::Table(&LINK), "", "The link from the pool's router to the hub."),
-        optional("bottleneck", Takes::Table(&TESTED_LINK), "", "The same with the scheduler under test."),
+        optional(
+            "bottleneck",
+            Takes::Table(&TESTED_LINK),
+            "",
+            "The same with the scheduler under test.",
+        ),
     ]],
 };
 
@@ -146,7 +152,12 @@ pub(crate) static PLACE: Section = Section {
                 "fifo",
                 "At the forward end; \"tested\": one after another those of `[schedulers]`.",
             ),
-            optional("back-scheduler", Takes::Scheduler(&["tested"]), "`scheduler`", "At the other end."),
+            optional(
+                "back-scheduler",
+                Takes::Scheduler(&["tested"]),
+                "`scheduler`",
+                "At the other end.",
+            ),
         ],
         IMPAIRMENTS,
     ],

@@ -18,7 +18,12 @@ const COMMON: &[KeyDef] = &[
     optional("from", Takes::Places, "`left` of a dumbbell", "Where its data come from."),
     optional("to", Takes::Places, "`right` of a dumbbell", "Where its data go."),
     key("start", ANY_TIME, "0s", "When it starts."),
-    optional("stop", EVERY, "the end of the run", "Nothing of it starts from then on; later than `start`."),
+    optional(
+        "stop",
+        EVERY,
+        "the end of the run",
+        "Nothing of it starts from then on; later than `start`.",
+    ),
 ];
 
 const PICK: &[KeyDef] = &[key(
@@ -29,9 +34,13 @@ const PICK: &[KeyDef] = &[key(
      and takes the nodes at that place of both; \"in-turn\": the places one after another.",
 )];
 
-const WITH_TCP: &[KeyDef] =
-    &[optional("tcp", Takes::Table(&TCP), "that of `[tcp]`", "TCP of these flows: keys as in [`[tcp]`](#tcp), \
-      and those not given as there.")];
+const WITH_TCP: &[KeyDef] = &[optional(
+    "tcp",
+    Takes::Table(&TCP),
+    "that of `[tcp]`",
+    "TCP of these flows: keys as in [`[tcp]`](#tcp), \
+      and those not given as there.",
+)];
 
 /// How much of it there is.
 const VOLUME: &[KeyDef] = &[
@@ -67,7 +76,12 @@ const STRATIFIED: &[KeyDef] = &[key(
 )];
 
 const STREAM: &[KeyDef] = &[
-    key("flows", count(100_000), "1", "How many streams of this kind, each with a phase of its own."),
+    key(
+        "flows",
+        count(100_000),
+        "1",
+        "How many streams of this kind, each with a phase of its own.",
+    ),
     key("packet", PACKET, "1500b", "Size of a packet, IP and UDP headers included."),
 ];
 
@@ -116,7 +130,12 @@ pub(crate) static PERIODIC: Section = Section {
         &[
             key("flows", count(100_000), "1", "Transfers in a round; the ends are taken in turn."),
             needed("every", EVERY, "Time from one round to the next."),
-            key("spread", ANY_TIME, "0s", "The transfers of a round start at random within this time."),
+            key(
+                "spread",
+                ANY_TIME,
+                "0s",
+                "The transfers of a round start at random within this time.",
+            ),
             needed("size", SIZE, "Application bytes of a transfer."),
         ],
         WITH_TCP,
@@ -132,12 +151,27 @@ pub(crate) static WEB: Section = Section {
         COMMON,
         PICK,
         &[
-            key("sessions", count(1_000_000), "10", "Sessions at a time, from the start to the end."),
+            key(
+                "sessions",
+                count(1_000_000),
+                "10",
+                "Sessions at a time, from the start to the end.",
+            ),
             key("think", Takes::Period, "exponential:mean=9.5s", "From one page to the next."),
-            key("objects-min", count(10_000), "2", "Fewest objects of a page; uniform up to the most."),
+            key(
+                "objects-min",
+                count(10_000),
+                "2",
+                "Fewest objects of a page; uniform up to the most.",
+            ),
             key("objects-max", count(10_000), "7", "Most objects of a page."),
             key("gap", Takes::Period, "exponential:mean=50ms", "From one object to the next."),
-            key("sizes", Takes::Law, "bounded-pareto:shape=1.2,min=2kb,max=10mb", "Law of the bytes of an object."),
+            key(
+                "sizes",
+                Takes::Law,
+                "bounded-pareto:shape=1.2,min=2kb,max=10mb",
+                "Law of the bytes of an object.",
+            ),
         ],
         WITH_TCP,
     ],
@@ -211,6 +245,11 @@ pub(crate) static OPEN_LOOP: Section = Section {
         VOLUME,
         SIZES,
         STRATIFIED,
-        &[key("packet", PACKET, "1500b", "Size of a full packet; the last one of a flow carries the rest.")],
+        &[key(
+            "packet",
+            PACKET,
+            "1500b",
+            "Size of a full packet; the last one of a flow carries the rest.",
+        )],
     ],
 };
