@@ -248,7 +248,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let written = files.finish(&config, scenario);
+    let written = files.finish(&config, scenario, finished.ended_early.clone());
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),

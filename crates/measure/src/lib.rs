@@ -5,6 +5,7 @@
 //!
 //! * [`Flow`], [`Probe`], [`Sample`], [`DropCount`], [`LinkUse`], [`Block`] are the rows; a
 //!   column is defined once, here, and `docs/results.md` is made from the definitions.
+//! * [`PacketEvent`] is a row per packet of a bottleneck, for who wants to see them all.
 //! * [`Results`] writes a directory of tables and its `run.json`, [`TableWriter`] one table.
 //!   A file appears under its name whole or not at all.
 //! * [`stats`] summarises: means with intervals, quantiles that `n` can carry, paired ratios.
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod doc;
+mod events;
 mod file;
 mod run;
 mod schema;
@@ -21,6 +23,7 @@ pub mod text;
 mod writer;
 
 pub use doc::schema_markdown;
+pub use events::{EventWriter, PacketEvent, PacketOutcome};
 pub use file::{WriteError, write_json};
 pub use run::{Machine, Results, RunInfo, SCHEMA_VERSION};
 pub use schema::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
