@@ -32,7 +32,6 @@ pub(crate) struct EventQueue<T> {
     levels: Vec<Level<T>>,
     /// Bit `l`: level `l` holds an event.
     occupied: u32,
-    len: usize,
     /// Buffer for the slot that is being spread.
     spare: Vec<Entry<T>>,
 }
@@ -68,19 +67,13 @@ impl<T: Copy> EventQueue<T> {
             base: 0,
             levels: (0..LEVELS).map(|_| Level::new()).collect(),
             occupied: 0,
-            len: 0,
             spare: Vec::new(),
         }
-    }
-
-    pub(crate) const fn len(&self) -> usize {
-        self.len
     }
 
     /// Schedules an event, not before the last one popped.
     #[inline]
     pub(crate) fn push(&mut self, time: u64, what: T) {
-        self.len += 1;
         let entry = Entry { time, what };
         if time < self.run_end {
             self.insert_into_run(entry);
@@ -100,7 +93,6 @@ impl<T: Copy> EventQueue<T> {
         let next = self.run.last().filter(|entry| entry.time <= until)?;
         let (time, what) = (next.time, next.what);
         self.run.pop();
-        self.len -= 1;
         Some((time, what))
     }
 
@@ -240,7 +232,6 @@ mod tests {
                     obvious.heap.pop();
                     now = time;
                 }
-                prop_assert_eq!(queue.len(), obvious.heap.len());
             }
         }
     }

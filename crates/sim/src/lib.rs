@@ -9,18 +9,30 @@
 
 mod events;
 mod fifo_link;
+mod flow;
 mod flow_names;
 mod impair;
 mod ledger;
+mod link;
 mod network;
 mod packet_log;
 mod port;
+mod recorder;
+mod simulation;
+mod source;
+pub mod sources;
+mod transit;
 mod transmitter;
+mod world;
 
 pub use fifo_link::FifoCounts;
+pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
 pub use flow_names::{FlowName, FlowNames};
 pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
 pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use packet_log::{Outcome, PacketRecord};
 pub use port::{Port, Sent};
+pub use recorder::{Probe, Recorder, Sample};
+pub use simulation::{Effort, SimError, Simulation};
+pub use source::{Context, Source};
 pub use transmitter::Transmitter;

@@ -101,6 +101,12 @@ impl Port {
         self.ledger.lost().drain(..)
     }
 
+    /// One of the packets lost since [`Port::take_lost`] took them all.
+    #[inline]
+    pub(crate) fn pop_lost(&mut self) -> Option<Packet> {
+        self.ledger.lost().pop().map(|(packet, _)| packet)
+    }
+
     /// The records of packets whose fate, and that of all packets before them, is settled.
     pub fn records(&mut self) -> impl Iterator<Item = PacketRecord> + '_ {
         self.ledger.log().into_iter().flat_map(|log| log.take_settled())
