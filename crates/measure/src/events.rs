@@ -7,7 +7,8 @@ use crate::table::{Cell, Column, Kind, Row, Text, Value, table};
 use crate::writer::{Format, TableWriter};
 
 /// What became of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PacketOutcome {
     /// Its last bit has left.
     Departed,

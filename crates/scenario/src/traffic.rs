@@ -80,12 +80,14 @@ pub enum Kind {
         /// Their TCP.
         tcp: Tcp,
     },
-    /// Responses on TCP connections that stay open.
+    /// Requests and responses on TCP connections that stay open.
     Requests {
         /// Connections.
         flows: u64,
-        /// One response falls into each interval of this length.
+        /// One request falls into each interval of this length.
         every_ns: u64,
+        /// Application bytes of a request.
+        request_bytes: u64,
         /// Application bytes of a response.
         size_bytes: u64,
         /// Their TCP.
@@ -113,6 +115,30 @@ pub enum Kind {
         /// Bytes of a full packet.
         packet_bytes: u32,
     },
+}
+
+impl Kind {
+    /// The TCP of its flows, where they have one.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&Tcp> {
+        match self {
+            Self::Transfers { tcp, .. }
+            | Self::Persistent { tcp, .. }
+            | Self::Periodic { tcp, .. }
+            | Self::Web { tcp, .. }
+            | Self::Requests { tcp, .. } => Some(tcp),
+            Self::Cbr(_) | Self::OnOff { .. } | Self::Trace(_) | Self::OpenLoop { .. } => None,
+        }
+    }
+
+    /// How many UDP streams it has.
+    pub(crate) fn streams(&self) -> u64 {
+        match self {
+            Self::Cbr(stream) | Self::OnOff { stream, .. } => stream.flows,
+            Self::Trace(_) => 1,
+            _ => 0,
+        }
+    }
 }
 
 /// When flows arrive, and how large they are.
@@ -199,7 +225,8 @@ impl Reader<'_, '_> {
                 table.wrong("start", "is not before the end of the run (scenario.duration)")
             );
         }
-        let stop_ns = table.time("stop")?.unwrap_or(u64::MAX);
+        let stop_ns = if table.defines("stop") { table.time("stop")? } else { None };
+        let stop_ns = stop_ns.unwrap_or(u64::MAX);
         if stop_ns <= start_ns {
             return Err(table.wrong("stop", "is not later than start"));
         }
@@ -250,6 +277,7 @@ impl Reader<'_, '_> {
             "requests" => Kind::Requests {
                 flows: count("flows")?,
                 every_ns: time("every")?,
+                request_bytes: bytes("request")?,
                 size_bytes: bytes("size")?,
                 tcp: self.tcp()?,
             },

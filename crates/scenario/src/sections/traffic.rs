@@ -18,13 +18,14 @@ const COMMON: &[KeyDef] = &[
     optional("from", Takes::Places, "`left` of a dumbbell", "Where its data come from."),
     optional("to", Takes::Places, "`right` of a dumbbell", "Where its data go."),
     key("start", ANY_TIME, "0s", "When it starts."),
-    optional(
-        "stop",
-        EVERY,
-        "the end of the run",
-        "Nothing of it starts from then on; later than `start`.",
-    ),
 ];
+
+const STOP: &[KeyDef] = &[optional(
+    "stop",
+    EVERY,
+    "the end of the run",
+    "Nothing of it starts from then on; later than `start`.",
+)];
 
 const PICK: &[KeyDef] = &[key(
     "pick",
@@ -93,6 +94,7 @@ pub(crate) static TRANSFERS: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["transfers"]), KIND)],
         COMMON,
+        STOP,
         PICK,
         VOLUME,
         SIZES,
@@ -127,6 +129,7 @@ pub(crate) static PERIODIC: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["periodic"]), KIND)],
         COMMON,
+        STOP,
         &[
             key("flows", count(100_000), "1", "Transfers in a round; the ends are taken in turn."),
             needed("every", EVERY, "Time from one round to the next."),
@@ -149,6 +152,7 @@ pub(crate) static WEB: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["web"]), KIND)],
         COMMON,
+        STOP,
         PICK,
         &[
             key(
@@ -179,14 +183,17 @@ pub(crate) static WEB: Section = Section {
 
 pub(crate) static REQUESTS: Section = Section {
     title: "[[traffic]] of kind \"requests\"",
-    about: "Responses on connections that stay open, one at a random point of each interval: what a \
-            client of a service waits for. A response that waits for an earlier one is late by it.",
+    about: "Requests on connections that stay open, one at a random point of each interval, and their \
+            responses: what a client of a service waits for. `from` is where the responses come from. A \
+            response time counts from when the request was due.",
     keys: &[
         &[needed("kind", Takes::Word(&["requests"]), KIND)],
         COMMON,
+        STOP,
         &[
             key("flows", count(100_000), "1", "Connections; the ends are taken in turn."),
             key("every", EVERY, "250ms", "The interval."),
+            key("request", SIZE, "300b", "Application bytes of a request."),
             key("size", SIZE, "4000b", "Application bytes of a response."),
         ],
         WITH_TCP,
@@ -199,6 +206,7 @@ pub(crate) static CBR: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["cbr"]), KIND)],
         COMMON,
+        STOP,
         &[needed("rate", RATE, "Rate of each, IP and UDP headers included.")],
         STREAM,
     ],
@@ -210,6 +218,7 @@ pub(crate) static ON_OFF: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["on-off"]), KIND)],
         COMMON,
+        STOP,
         &[
             needed("rate", RATE, "Rate of each while it is on."),
             key("on", Takes::Period, "exponential:mean=1s", "Length of an on period."),
@@ -225,6 +234,7 @@ pub(crate) static TRACE: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["trace"]), KIND)],
         COMMON,
+        STOP,
         &[needed(
             "list",
             Takes::File,
@@ -241,6 +251,7 @@ pub(crate) static OPEN_LOOP: Section = Section {
     keys: &[
         &[needed("kind", Takes::Word(&["open-loop"]), KIND)],
         COMMON,
+        STOP,
         PICK,
         VOLUME,
         SIZES,
