@@ -12,11 +12,20 @@ use crate::transmitter::Transmitter;
 #[derive(Debug)]
 pub(crate) struct FifoLink {
     link: Transmitter,
+    /// Absent where anything may wait.
+    buffer: Option<Box<Buffer>>,
+    arrived_packets: u64,
+    arrived_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Buffer {
     limit: Amount,
-    /// What waits, or waited: when its transmission starts, and its size. Kept under a limit.
+    /// What waits, or waited: when its transmission starts, and its size.
     waiting: VecDeque<(Nanos, u32)>,
     waiting_bytes: u64,
-    pub(crate) counts: FifoCounts,
+    dropped_packets: u64,
+    dropped_bytes: u64,
 }
 
 /// Totals of a plain FIFO link.
@@ -34,29 +43,47 @@ pub struct FifoCounts {
 
 impl FifoLink {
     pub(crate) fn new(rate_bps: u64, limit: Amount) -> Self {
-        Self {
-            link: Transmitter::new(rate_bps),
-            limit,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            counts: FifoCounts::default(),
-        }
+        let buffer = (limit.value() != u64::MAX).then(|| {
+            Box::new(Buffer {
+                limit,
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                dropped_packets: 0,
+                dropped_bytes: 0,
+            })
+        });
+        let link = Transmitter::new(rate_bps);
+        Self { link, buffer, arrived_packets: 0, arrived_bytes: 0 }
     }
 
     /// When the last bit of the packet will have left; `None` if it is dropped.
     #[inline]
     pub(crate) fn accept(&mut self, size: u32, now: Nanos) -> Option<Nanos> {
-        self.counts.arrived_packets += 1;
-        self.counts.arrived_bytes += u64::from(size);
+        self.arrived_packets += 1;
+        self.arrived_bytes += u64::from(size);
         let start = self.link.free_at();
-        if start > now && self.limit.value() != u64::MAX && !self.wait(size, start, now) {
-            self.counts.dropped_packets += 1;
-            self.counts.dropped_bytes += u64::from(size);
+        if start > now
+            && let Some(buffer) = &mut self.buffer
+            && !buffer.wait(size, start, now)
+        {
             return None;
         }
         Some(self.link.start(size, now))
     }
 
+    pub(crate) fn counts(&self) -> FifoCounts {
+        let dropped = self.buffer.as_ref().map(|b| (b.dropped_packets, b.dropped_bytes));
+        let (dropped_packets, dropped_bytes) = dropped.unwrap_or_default();
+        FifoCounts {
+            arrived_packets: self.arrived_packets,
+            arrived_bytes: self.arrived_bytes,
+            dropped_packets,
+            dropped_bytes,
+        }
+    }
+}
+
+impl Buffer {
     /// Whether there is room to wait.
     fn wait(&mut self, size: u32, start: Nanos, now: Nanos) -> bool {
         while self.waiting.front().is_some_and(|(start, _)| *start <= now) {
@@ -71,6 +98,9 @@ impl FifoLink {
         if has_room {
             self.waiting.push_back((start, size));
             self.waiting_bytes += u64::from(size);
+        } else {
+            self.dropped_packets += 1;
+            self.dropped_bytes += u64::from(size);
         }
         has_room
     }

@@ -73,7 +73,7 @@ impl Link {
     /// Totals, if a plain FIFO stands in front of it.
     pub(crate) fn fifo_counts(&self) -> Option<FifoCounts> {
         match &self.queue {
-            LinkQueue::Fifo(link) => Some(link.counts),
+            LinkQueue::Fifo(link) => Some(link.counts()),
             LinkQueue::Port(_) => None,
         }
     }

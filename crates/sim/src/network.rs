@@ -1,6 +1,6 @@
 //! Nodes, links, routes: what a simulation runs on.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use sched::{Amount, Nanos, Spec};
 
@@ -165,6 +165,8 @@ pub enum NetworkError {
 pub struct Network {
     nodes: Vec<String>,
     links: Vec<LinkConfig>,
+    node_names: HashMap<String, NodeId>,
+    link_names: HashMap<String, LinkId>,
     /// By node: the links that start there.
     leaving: Vec<Vec<LinkId>>,
     routes: Vec<(NodeId, NodeId, Vec<LinkId>)>,
@@ -194,9 +196,11 @@ impl Network {
         if self.find_node(name).is_some() {
             return Err(NetworkError::Twice { what: "node", name: name.to_owned() });
         }
+        let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(name.to_owned());
+        self.node_names.insert(name.to_owned(), id);
         self.leaving.push(Vec::new());
-        Ok(NodeId(self.nodes.len() as u32 - 1))
+        Ok(id)
     }
 
     /// Adds a link in one direction.
@@ -207,6 +211,7 @@ impl Network {
         self.check(&config)?;
         let id = LinkId(self.links.len() as u32);
         self.leaving[config.from.index()].push(id);
+        self.link_names.insert(config.name.clone(), id);
         self.links.push(config);
         Ok(id)
     }
@@ -268,13 +273,13 @@ impl Network {
     /// The node of this name.
     #[must_use]
     pub fn find_node(&self, name: &str) -> Option<NodeId> {
-        self.nodes.iter().position(|node| node == name).map(|index| NodeId(index as u32))
+        self.node_names.get(name).copied()
     }
 
     /// The link of this name.
     #[must_use]
     pub fn find_link(&self, name: &str) -> Option<LinkId> {
-        self.links.iter().position(|link| link.name == name).map(|index| LinkId(index as u32))
+        self.link_names.get(name).copied()
     }
 
     /// A node's name.

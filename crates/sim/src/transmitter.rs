@@ -15,8 +15,8 @@ pub struct Transmitter {
     /// The end of the last transmission, rounded down, and `fraction / rate_bps` ns on top.
     end: u64,
     fraction: u64,
-    /// Traffic has few packet sizes: how long the last two took.
-    memo: [Duration; 2],
+    /// Traffic has few packet sizes, each direction mostly one: how long the last one took.
+    memo: Duration,
 }
 
 /// `whole + fraction / rate_bps` nanoseconds.
@@ -31,7 +31,7 @@ impl Transmitter {
     /// A transmitter of this rate; a rate of 0 counts as 1 bit/s.
     #[must_use]
     pub fn new(rate_bps: u64) -> Self {
-        Self { rate_bps: rate_bps.max(1), end: 0, fraction: 0, memo: Default::default() }
+        Self { rate_bps: rate_bps.max(1), end: 0, fraction: 0, memo: Duration::default() }
     }
 
     /// The rate in bit/s.
@@ -65,19 +65,22 @@ impl Transmitter {
         self.free_at()
     }
 
+    fn divide(&self, size: u32) -> Duration {
+        let rate = self.rate_bps;
+        if let Some(bit_ns) = u64::from(size).checked_mul(8 * NS_PER_S) {
+            return Duration { size, whole: bit_ns / rate, fraction: bit_ns % rate };
+        }
+        let bit_ns = u128::from(size) * 8 * u128::from(NS_PER_S);
+        let rate = u128::from(rate);
+        Duration { size, whole: (bit_ns / rate) as u64, fraction: (bit_ns % rate) as u64 }
+    }
+
     #[inline]
     fn duration(&mut self, size: u32) -> Duration {
-        if self.memo[0].size == size {
-            return self.memo[0];
+        if self.memo.size != size {
+            self.memo = self.divide(size);
         }
-        self.memo.swap(0, 1);
-        if self.memo[0].size != size {
-            let bit_ns = u128::from(size) * 8 * u128::from(NS_PER_S);
-            let rate = u128::from(self.rate_bps);
-            self.memo[0] =
-                Duration { size, whole: (bit_ns / rate) as u64, fraction: (bit_ns % rate) as u64 };
-        }
-        self.memo[0]
+        self.memo
     }
 }
 

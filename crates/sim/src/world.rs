@@ -523,8 +523,8 @@ impl World {
         let over = match &self.flows[slot as usize].kind {
             Kind::Vacant => false,
             Kind::Tcp(tcp) => {
-                tcp.ends.iter().all(|end| end.state() == State::Closed)
-                    || tcp.ends.iter().any(|end| end.failure().is_some())
+                tcp.ends.iter().all(Endpoint::is_finished)
+                    || tcp.ends.iter().any(|end| end.failed().is_some())
             }
             Kind::Datagrams(s) => s.closed && s.received + s.lost == s.sent,
         };
@@ -567,7 +567,7 @@ impl World {
                 report.bytes = tcp.bytes[sender];
                 report.connected = tcp.connected;
                 report.received = tcp.ends[1 - sender].received();
-                report.failure = tcp.ends.iter().find_map(Endpoint::failure);
+                report.failure = tcp.ends.iter().find_map(Endpoint::failed);
                 report.tcp = Some([CLIENT, SERVER].map(|end| tcp.ends[end].stats()));
             }
             Kind::Datagrams(stream) => {

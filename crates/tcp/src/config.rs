@@ -355,7 +355,12 @@ impl Config {
         ];
         for (name, found, least, most) in in_range {
             if found < least || found > most {
-                return Err(ConfigError { name, found: found.into(), least: least.into(), most: most.into() });
+                return Err(ConfigError {
+                    name,
+                    found: found.into(),
+                    least: least.into(),
+                    most: most.into(),
+                });
             }
         }
         let times = [
@@ -379,7 +384,12 @@ impl Config {
                 ("pacing.avoidance_percent", pacing.avoidance_percent),
             ] {
                 if !(1..=100_000).contains(&percent) {
-                    return Err(ConfigError { name, found: percent.into(), least: 1, most: 100_000 });
+                    return Err(ConfigError {
+                        name,
+                        found: percent.into(),
+                        least: 1,
+                        most: 100_000,
+                    });
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! What an endpoint counts.
 
-use crate::Time;
-
 /// Counters of one endpoint, as sender unless said otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
@@ -34,8 +32,4 @@ pub struct Stats {
     pub out_of_order_received: u32,
     /// Segments that were refused: they acknowledged what was never sent, or lay beyond the window.
     pub refused: u32,
-    /// Smoothed round-trip time; 0 before the first sample.
-    pub srtt: Time,
-    /// Least round-trip time seen; 0 before the first sample.
-    pub min_rtt: Time,
 }
