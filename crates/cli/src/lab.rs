@@ -55,9 +55,18 @@ enum Mode {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum FileFormat {
+pub(crate) enum FileFormat {
     Parquet,
     Csv,
+}
+
+impl From<FileFormat> for measure::Format {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Parquet => Self::Parquet,
+            FileFormat::Csv => Self::Csv,
+        }
+    }
 }
 
 /// The bottleneck and what runs over it.
@@ -256,14 +265,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
         };
         Err(Failure::Failed(format!("{reason}; {basis}")))
     });
-    all([ended, shown, written])
-}
-
-/// Whatever failed, in one.
-fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
-    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
-    let said: Vec<String> = said.collect();
-    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+    crate::all([ended, shown, written])
 }
 
 /// The experiment and its results for a terminal.

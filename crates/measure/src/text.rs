@@ -50,9 +50,9 @@ pub fn scheduler(name: &str) -> String {
 /// Three digits or so.
 #[must_use]
 pub fn decimals(value: f64) -> String {
-    if value >= 100.0 {
+    if value.abs() >= 100.0 {
         format!("{value:.0}")
-    } else if value >= 10.0 {
+    } else if value.abs() >= 10.0 {
         format!("{value:.1}")
     } else {
         format!("{value:.2}")

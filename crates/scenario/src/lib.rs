@@ -6,6 +6,7 @@ mod error;
 mod idle;
 mod job;
 mod key;
+pub mod library;
 mod period;
 mod reader;
 mod record;

@@ -103,6 +103,20 @@ impl Scenario {
         })
     }
 
+    /// What was run, for whoever finds the results: the file, and what the command line changed.
+    #[must_use]
+    pub fn describe(&self) -> serde_json::Value {
+        serde_json::json!({
+            "name": self.name,
+            "title": self.title,
+            "schedulers": self.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "seeds": self.seeds,
+            "duration_ns": self.duration_ns,
+            "warm_up_ns": self.warm_up_ns,
+            "file": self.text,
+        })
+    }
+
     /// Which scheduler the others are held against: the first `fifo`, or else the first.
     #[must_use]
     pub fn reference(&self) -> usize {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Config, Progress, Rows};
-use measure::{Format, Machine, Results, RunInfo, SCHEMA_VERSION, WriteError};
+use measure::{Machine, Results, RunInfo, SCHEMA_VERSION, WriteError};
 use serde_json::Value;
 
 use super::FileFormat;
@@ -22,11 +22,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn open(directory: Option<&Path>, format: FileFormat) -> Result<Self, Failure> {
-        let format = match format {
-            FileFormat::Parquet => Format::Parquet,
-            FileFormat::Csv => Format::Csv,
-        };
-        let results = directory.map(|directory| Results::create(directory, format)).transpose();
+        let open = |directory| Results::create(directory, format.into());
+        let results = directory.map(open).transpose();
         let results = results.map_err(|error| {
             let (found, why) = (error.path.display(), error.source);
             Failure::Usage(format!("--out {found} is not accepted: {why}; it takes a directory"))
