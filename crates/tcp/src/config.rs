@@ -85,6 +85,9 @@ pub struct HyStartLaw {
     pub delay_min: Time,
     /// and no more than this.
     pub delay_max: Time,
+    /// The acknowledgment that ends a round belongs to it (ns-3, Linux before 5.5), not to the
+    /// next one.
+    pub late_rounds: bool,
 }
 
 impl HyStartLaw {
@@ -94,10 +97,16 @@ impl HyStartLaw {
         delay_divisor: 8,
         delay_min: 4 * MILLISECOND,
         delay_max: 16 * MILLISECOND,
+        late_rounds: false,
     };
     /// As in ns-3's TcpCubic.
-    pub const NS3: Self =
-        Self { train_divisor: 1, delay_divisor: 1, delay_min: 4 * MILLISECOND, delay_max: SECOND };
+    pub const NS3: Self = Self {
+        train_divisor: 1,
+        delay_divisor: 1,
+        delay_min: 4 * MILLISECOND,
+        delay_max: SECOND,
+        late_rounds: true,
+    };
 }
 
 /// Spreads segments over the round trip instead of sending bursts.
