@@ -152,6 +152,9 @@ pub struct Config {
     pub cubic_friendly: bool,
     /// Cubic: give way to newer flows (RFC 9438, section 4.7).
     pub cubic_fast_convergence: bool,
+    /// Cubic: computes in whole segments as Linux and ns-3 do, so that small windows grow faster
+    /// than the curve.
+    pub cubic_in_segments: bool,
     /// How slow start ends.
     pub slow_start_exit: SlowStartExit,
     /// The window grows only where it was the limit (RFC 9438, section 5.8; Linux).
@@ -171,6 +174,9 @@ pub struct Config {
     pub prr_as_ns3: bool,
     /// Retransmit the last segment once where nothing else can be sent (RFC 6675, NextSeg rule 4).
     pub rescue: bool,
+    /// Recovery with nothing new to send repeats whatever is not SACKed (ns-3.37), not just what
+    /// lies below something that is (RFC 6675, NextSeg rule 3).
+    pub repeat_beyond_sack: bool,
     /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,
     /// "impatient"; ns-3).
     pub impatient: bool,
