@@ -167,16 +167,16 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937, RFC 9937) instead of halving at once.
     pub prr: bool,
-    /// The same with the differences of ns-3.37: the reduction is spread over all that was
-    /// outstanding, not just over what had not been SACKed; without SACK a duplicate
-    /// acknowledgment delivers nothing, so that nothing new is sent until a retransmission is
-    /// acknowledged; and below the threshold only such an acknowledgment lets catch up.
-    pub prr_as_ns3: bool,
     /// Retransmit the last segment once where nothing else can be sent (RFC 6675, NextSeg rule 4).
     pub rescue: bool,
-    /// Recovery with nothing new to send repeats whatever is not SACKed (ns-3.37), not just what
-    /// lies below something that is (RFC 6675, NextSeg rule 3).
-    pub repeat_beyond_sack: bool,
+    /// Recovery with the deviations of ns-3.37:
+    /// * with nothing new to send, whatever is not SACKed is sent again, not just what lies below
+    ///   something that is (NextSeg rule 3);
+    /// * PRR spreads the reduction over all that was outstanding, not just over what had not been
+    ///   SACKed; below the threshold only the acknowledgment of a retransmission lets it catch up;
+    ///   without SACK a duplicate lets one segment go, until there are no more of them;
+    /// * without SACK, duplicates that a timeout has caused start recovery.
+    pub ns3_recovery: bool,
     /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,
     /// "impatient"; ns-3).
     pub impatient: bool,
