@@ -293,8 +293,21 @@ impl Sender {
         if t.acked == 0 {
             return;
         }
-        self.grow(config, t.acked, t.rtt, t.now);
-        if self.board.una() >= self.recovery_point {
+        let repaired = self.board.una() >= self.recovery_point;
+        let acked = if repaired {
+            self.board.una() - self.recovery_point
+        } else if config.ns3_recovery {
+            t.acked
+        } else if self.sack {
+            self.delivered(config, t).into()
+        } else {
+            // The rest may well have arrived before the timeout (RFC 3465, 2.3).
+            t.acked.min(config.mss.into())
+        };
+        if acked > 0 {
+            self.grow(config, acked, t.rtt, t.now);
+        }
+        if repaired {
             self.phase = Phase::Open;
             self.dup_acks = 0;
             self.enter_recovery_if_lost(config, t, stats);
