@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{discipline, line};
+use common::{broken_line, discipline, line};
 use sched::Nanos;
 use sim::sources::{
     Bursts, DatagramStream, FlowPlan, Opener, RequestStream, Trace, Transfers, in_turn,
@@ -217,4 +217,23 @@ fn requests_without_an_answer_are_told_at_the_end() {
     };
     assert_eq!(fates(Nanos(13 * MS)), [(0, true, true), (1, true, false)]);
     assert_eq!(fates(Nanos(5 * MS)), [(0, true, false), (1, false, false)]);
+}
+
+#[test]
+fn a_connection_that_fails_leaves_its_request_unanswered_and_the_next_opens_another() {
+    let line = broken_line();
+    let mut simulation = Simulation::new(line.network, 1);
+    // It gives up 3 s after its only SYN.
+    let tcp = simulation.add_tcp(Config { syn_tries: 1, ..config() }).expect("a configuration");
+    let due = [0, 1, 10].map(Nanos::from_secs).to_vec();
+    let (client, server) = (line.there.sender, line.there.receiver);
+    let stream = RequestStream::new(Requests::CALL, client, server, tcp, due);
+    simulation.add_source(Box::new(stream));
+    let mut seen = Seen::default();
+    simulation.run_until(Nanos::from_secs(20), &mut seen).expect("it runs");
+    let fates: Vec<_> = seen.exchanges.iter().map(|e| (e.index, e.sent, e.completed)).collect();
+    let expected = [(0, 0), (1, 3), (2, 10)];
+    assert_eq!(fates, expected.map(|(index, at)| (index, Some(Nanos::from_secs(at)), None)));
+    assert_eq!(seen.flows.len(), 3);
+    assert!(seen.flows.iter().all(|flow| flow.failure == Some(tcp::Failure::Handshake)));
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{discipline, line};
+use common::{Line, broken_line, discipline, line};
 use sched::Nanos;
 use sim::sources::{Visitors, Web, WebConfig, WebIndex};
 use sim::{Exchange, ExchangeKind, FlowReport, Recorder, Simulation};
@@ -41,9 +41,12 @@ const OBJECT: u64 =
 
 /// Runs a web of a client and a server for some seconds.
 fn run(seed: u64, queue: &str, seconds: u64, change: impl FnOnce(&mut WebConfig)) -> Seen {
-    let line = line(10_000_000, discipline(queue));
+    run_on(line(10_000_000, discipline(queue)), seed, seconds, change)
+}
+
+fn run_on(line: Line, seed: u64, seconds: u64, change: impl FnOnce(&mut WebConfig)) -> Seen {
     let mut simulation = Simulation::new(line.network, 1);
-    let tcp = Config { mss: 1460, ..Config::ns2() };
+    let tcp = Config { mss: 1460, syn_tries: 1, ..Config::ns2() };
     let tcp = simulation.add_tcp(tcp).expect("a good configuration");
     let mut config = WebConfig {
         visitors: Visitors::Users(1),
@@ -217,4 +220,22 @@ fn pages_that_are_not_complete_are_told_at_the_end() {
     });
     let [page] = seen.pages()[..] else { panic!("one page") };
     assert_eq!((page.due, page.completed), (Nanos(105 * MS), None));
+}
+
+#[test]
+fn a_page_whose_connections_fail_is_given_up_and_the_user_goes_on() {
+    for persistent in [false, true] {
+        let seen = run_on(broken_line(), 1, 10, |config| {
+            config.objects = "fixed:count=2".parse().expect("a law");
+            config.connections = 2;
+            config.persistent = persistent;
+        });
+        // A SYN is given up after 3 s.
+        let begins: Vec<u64> = seen.pages().iter().map(|page| page.due.0 / MS).collect();
+        assert_eq!(begins, [105, 3205, 6305, 9405]);
+        assert!(seen.pages().iter().all(|page| page.completed.is_none()));
+        assert_eq!(seen.flows.len(), 8);
+        let objects = seen.exchanges.iter().filter(|e| e.kind == ExchangeKind::Object).count();
+        assert_eq!(objects, if persistent { 8 } else { 0 });
+    }
 }
