@@ -1,6 +1,6 @@
 //! `shortlane lab`: options to configuration, progress, results.
 
-mod output;
+pub(crate) mod output;
 mod sweep;
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use sched::{Amount, Nanos, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
-use crate::{Failure, print, quantity, signals};
+use crate::{Failure, print, quantity, signals, specs};
 use output::{Output, ProgressLine};
 
 /// This machine's own TCP and UDP through each discipline, in private namespaces.
@@ -54,10 +54,20 @@ enum Mode {
     Sweep(sweep::Options),
 }
 
+/// What kind of files results are written to.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum FileFormat {
+pub(crate) enum FileFormat {
     Parquet,
     Csv,
+}
+
+impl From<FileFormat> for measure::Format {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Parquet => Self::Parquet,
+            FileFormat::Csv => Self::Csv,
+        }
+    }
 }
 
 /// The bottleneck and what runs over it.
@@ -131,20 +141,13 @@ fn law(text: &str) -> Result<SizeLaw, String> {
     text.parse().map_err(|error: workload::LawError| error.to_string())
 }
 
-const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
+/// The disciplines that are compared if none is named.
+pub(crate) const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
 
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
     fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        let names: Vec<&str> = if self.schedulers.is_empty() {
-            defaults.to_vec()
-        } else {
-            self.schedulers.iter().map(String::as_str).collect()
-        };
-        let limit = self.limit.to_string();
-        let parse = |name: &&str| name.parse::<Spec>()?.with_default("limit", &limit);
-        let specs: Result<Vec<Spec>, _> = names.iter().map(parse).collect();
-        specs.map_err(|error: sched::SpecError| Failure::Usage(error.to_string()))
+        specs::parse(&self.schedulers, defaults, self.limit)
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
@@ -248,7 +251,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let written = files.finish(&config, scenario);
+    let written = files.finish(&config, scenario, finished.ended_early.clone());
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),
@@ -256,19 +259,12 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
         };
         Err(Failure::Failed(format!("{reason}; {basis}")))
     });
-    all([ended, shown, written])
-}
-
-/// Whatever failed, in one.
-fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
-    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
-    let said: Vec<String> = said.collect();
-    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+    crate::all([ended, shown, written])
 }
 
 /// The experiment and its results for a terminal.
 fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let what = lab::text::wrap(&describe(config, summary));
+    let what = measure::text::wrap(&describe(config, summary));
     let mut text = format!("{what}\n{}", lab::text::report(summary));
     if void > 0 {
         text += &format!("Void and repeated: {}.\n", count(void, "block"));

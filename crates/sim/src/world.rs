@@ -534,35 +534,59 @@ impl World {
         Ok(self.flows.len() as u32 - 1)
     }
 
-    /// The way from one node to another. Ways should be known before packets are on them: a link
-    /// that gets a second feeder later has settled packets of the first one that arrive after it.
-    pub(crate) fn way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
+    /// Packets will go this way and back.
+    pub(crate) fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        self.expect_way(from, to)?;
+        self.expect_way(to, from)
+    }
+
+    fn expect_way(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        if !self.ways.contains_key(&(from, to)) {
+            let way = self.add_way(from, to)?;
+            self.note_feeders(way, true);
+        }
+        Ok(())
+    }
+
+    /// The way from one node to another.
+    fn way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
         if let Some(way) = self.ways.get(&(from, to)) {
             return Ok(*way);
         }
+        let way = self.add_way(from, to)?;
+        self.note_feeders(way, false);
+        Ok(way)
+    }
+
+    fn add_way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
         let links = self.network.path(from, to)?;
         let way = Way(self.hops.len() as u32);
-        let mut before = Feeder::Several;
-        for link in &links {
-            let feeder = &mut self.feeders[link.index()];
-            *feeder = match *feeder {
-                Feeder::Nobody => before,
-                same if same == before => same,
-                _ => Feeder::Several,
-            };
-            let merges = self.links[link.index()].keeps_order();
-            before = if merges { Feeder::Link(*link) } else { Feeder::Several };
-        }
-        // A discipline decides when it is asked, not before.
-        for link in &links {
-            if self.links[link.index()].port().is_some() {
-                self.feeders[link.index()] = Feeder::Several;
-            }
-        }
         self.hops.extend(links);
         self.hops.push(END);
         self.ways.insert((from, to), way);
         Ok(way)
+    }
+
+    /// Notes what feeds the links of a way. Only of expected ways it is known that nobody else
+    /// does, or that the others are known too.
+    fn note_feeders(&mut self, way: Way, expected: bool) {
+        let mut before = Feeder::Several;
+        for at in way.0 as usize.. {
+            let link = self.hops[at];
+            if link == END {
+                break;
+            }
+            let entry = &self.links[link.index()];
+            // A discipline decides when it is asked, not before.
+            let feeder = if entry.port().is_some() { Feeder::Several } else { before };
+            let known = &mut self.feeders[link.index()];
+            *known = match *known {
+                Feeder::Nobody if expected => feeder,
+                same if same == feeder => same,
+                _ => Feeder::Several,
+            };
+            before = if entry.keeps_order() { Feeder::Link(link) } else { Feeder::Several };
+        }
     }
 
     #[inline]
