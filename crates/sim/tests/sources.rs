@@ -176,7 +176,7 @@ fn requests(until: Nanos) -> Seen {
     let line = line(10_000_000, discipline("fifo"));
     let mut simulation = Simulation::new(line.network, 1);
     let tcp = simulation.add_tcp(config()).expect("a good configuration");
-    let due = [100, 0, 1].map(|ms| Nanos(ms * MS)).to_vec();
+    let due = [0, 1, 100].map(|ms| Nanos(ms * MS)).into_iter();
     let (client, server) = (line.there.receiver, line.there.sender);
     let stream = RequestStream::new(Requests::PING, client, server, tcp, due);
     simulation.add_source(Box::new(stream));
@@ -225,7 +225,7 @@ fn a_connection_that_fails_leaves_its_request_unanswered_and_the_next_opens_anot
     let mut simulation = Simulation::new(line.network, 1);
     // It gives up 3 s after its only SYN.
     let tcp = simulation.add_tcp(Config { syn_tries: 1, ..config() }).expect("a configuration");
-    let due = [0, 1, 10].map(Nanos::from_secs).to_vec();
+    let due = [0, 1, 10].map(Nanos::from_secs).into_iter();
     let (client, server) = (line.there.sender, line.there.receiver);
     let stream = RequestStream::new(Requests::CALL, client, server, tcp, due);
     simulation.add_source(Box::new(stream));
