@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
@@ -43,6 +43,12 @@ test-all: test lint fuzz mutants ## `make test` and what takes longer: licences,
 mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
 	@scripts/setup.sh
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
+
+.PHONY: validate-theory
+validate-theory: ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes
+	@scripts/setup.sh
+	$(CARGO) run --quiet --locked --release --package shortlane-theory > target/theory.md
+	mv target/theory.md validation/theory/RESULTS.md
 
 .PHONY: lint
 lint: ## Format, lints, licences and sources of dependencies, shell scripts
