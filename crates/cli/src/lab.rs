@@ -251,7 +251,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let written = files.finish(&config, scenario);
+    let written = files.finish(&config, scenario, finished.ended_early.clone());
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),
@@ -264,7 +264,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
 
 /// The experiment and its results for a terminal.
 fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let what = lab::text::wrap(&describe(config, summary));
+    let what = measure::text::wrap(&describe(config, summary));
     let mut text = format!("{what}\n{}", lab::text::report(summary));
     if void > 0 {
         text += &format!("Void and repeated: {}.\n", count(void, "block"));

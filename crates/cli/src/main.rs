@@ -6,6 +6,7 @@ mod quantity;
 mod replay;
 mod signals;
 mod specs;
+mod sim;
 mod usage;
 
 use std::io::{self, ErrorKind, Write};
@@ -29,6 +30,8 @@ enum Action {
     Lab(Box<lab::Options>),
     /// A capture, open loop, through each discipline
     Replay(Box<replay::Options>),
+    /// A scenario through the simulator: any topology, any traffic, every discipline
+    Sim(Box<sim::Options>),
     /// Client or server of the lab; started by it
     #[command(hide = true)]
     LabAgent {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Action::List(options) => list::run(&options),
         Action::Lab(options) => lab::run(*options),
         Action::Replay(options) => replay::run(&options),
+        Action::Sim(options) => sim::run(&options),
         Action::LabAgent { role } => return agent(&role),
     };
     let (status, text) = match result {

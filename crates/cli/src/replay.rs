@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use measure::{EventWriter, Machine, RunInfo, SCHEMA_VERSION};
+use measure::{EventWriter, RunInfo, SCHEMA_VERSION};
 use replay::capture::{Capture, CaptureError};
 use replay::{Config, Progress, Report, Tables};
 use sched::{Amount, Nanos};
@@ -57,7 +56,6 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let config = options.config()?;
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let bar = progress_bar();
     let bad_input = |error: CaptureError| match error {
         CaptureError::Interrupted => Failure::Failed(error.to_string()),
@@ -95,8 +93,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         schema: SCHEMA_VERSION,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").into(),
-        started,
-        machine: Machine::here(),
+        // A replay depends on the capture and the seed alone.
+        started: None,
+        machine: None,
+        ended_early: report.partial.then(|| "interrupted".into()),
         seed: config.seed,
         scenario,
     };

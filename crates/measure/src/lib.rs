@@ -9,6 +9,7 @@
 //! * [`Results`] writes a directory of tables and its `run.json`, [`TableWriter`] one table.
 //!   A file appears under its name whole or not at all.
 //! * [`stats`] summarises: means with intervals, quantiles that `n` can carry, paired ratios.
+//! * [`text`] lays tables and sentences out for a terminal.
 #![forbid(unsafe_code)]
 
 mod doc;
@@ -18,6 +19,7 @@ mod run;
 mod schema;
 pub mod stats;
 mod table;
+pub mod text;
 mod writer;
 
 pub use doc::schema_markdown;

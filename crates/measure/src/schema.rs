@@ -194,6 +194,8 @@ table! {
         /// What it is for: `transfer`, `download`, `upload`, `request`, `stream`; `captured` for a
         /// flow of a replayed capture, whose bytes are those on the wire.
         kind: FlowKind [""],
+        /// The name of the traffic that it belongs to, where a scenario has several.
+        traffic: Option<Text> [""],
         /// The 5-tuple as text.
         flow: Option<Text> [""],
         /// TCP's congestion control.

@@ -92,6 +92,12 @@ impl FlowLabel {
         self.0
     }
 
+    /// The nodes that the packets go from and to.
+    #[must_use]
+    pub const fn ends(self) -> (NodeId, NodeId) {
+        (NodeId((self.0 >> 17) as u32 & 0x7fff), NodeId((self.0 >> 2) as u32 & 0x7fff))
+    }
+
     /// The label that a packet's record carries as its tag.
     #[must_use]
     pub const fn from_tag(tag: u64) -> Self {

@@ -96,12 +96,17 @@ impl TransferList {
             return Err(TransferError::TooMany { found: n });
         }
         let mut random = Random::new(seed);
-        let starts = poisson_starts(n as u64, offered.duration_ns, &mut random);
-        let sizes = stratified_sizes(law, n as u64, &mut random);
+        Ok(Self::stratified(law, n as u64, offered.duration_ns, &mut random))
+    }
+
+    /// Draws a list of `n` transfers in `[0, duration_ns)`, starts and sizes as
+    /// [`TransferList::generate`] does.
+    #[must_use]
+    pub fn stratified(law: &SizeLaw, n: u64, duration_ns: u64, random: &mut Random) -> Self {
+        let starts = poisson_starts(n, duration_ns, random);
+        let sizes = stratified_sizes(law, n, random);
         let transfers = starts.into_iter().zip(sizes);
-        Ok(Self(
-            transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect(),
-        ))
+        Self(transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect())
     }
 
     /// Draws a list without stratification: a Poisson process, and independent sizes. Its load
@@ -123,7 +128,7 @@ impl TransferList {
         let mut transfers = Vec::with_capacity(expected as usize);
         let mut time = 0.0;
         loop {
-            time += -gap * libm::log1p(-random.unit());
+            time += random.exponential(gap);
             if time >= offered.duration_ns as f64 {
                 return Ok(Self(transfers));
             }

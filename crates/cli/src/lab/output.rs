@@ -35,7 +35,12 @@ impl Output {
         }
     }
 
-    pub(super) fn finish(self, config: &Config, scenario: Value) -> Result<(), Failure> {
+    pub(super) fn finish(
+        self,
+        config: &Config,
+        scenario: Value,
+        ended_early: Option<String>,
+    ) -> Result<(), Failure> {
         let failed = |error: WriteError| Failure::Failed(format!("results not written: {error}"));
         if let Some(error) = self.failed {
             return Err(failed(error));
@@ -49,8 +54,9 @@ impl Output {
             schema: SCHEMA_VERSION,
             command: std::env::args().collect(),
             version: env!("CARGO_PKG_VERSION").into(),
-            started: self.started,
-            machine: Machine::here(),
+            started: Some(self.started),
+            machine: Some(Machine::here()),
+            ended_early,
             seed: config.seed,
             scenario,
         };
