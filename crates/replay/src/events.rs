@@ -226,7 +226,6 @@ mod tests {
     use std::fs;
     use std::sync::atomic::AtomicBool;
 
-    use measure::Machine;
     use sched::Amount;
 
     use super::*;
@@ -276,8 +275,9 @@ mod tests {
             schema: 1,
             command: Vec::new(),
             version: String::new(),
-            started: String::new(),
-            machine: Machine::here(),
+            started: None,
+            machine: None,
+            ended_early: None,
             seed: 1,
             scenario: serde_json::Value::Null,
         };
