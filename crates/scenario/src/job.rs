@@ -119,7 +119,7 @@ impl Job<'_> {
         let mut recording = Recording::new(self.scenario, self.idle, key, self.wanted, out);
         recording.tested = tested;
         let mut simulation = Simulation::new(built.network, self.seed);
-        simulation.bound(self.scenario.most_flows);
+        simulation.bound(self.scenario.bound);
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }

@@ -134,6 +134,20 @@ pub enum Takes {
     Tables(&'static Section),
 }
 
+impl Takes {
+    /// The same for a column of a table.
+    pub(crate) fn in_reference(&self) -> String {
+        match self {
+            Self::Table(_) => "a table".into(),
+            Self::Tables(_) => "a list of tables".into(),
+            Self::Schedulers => "a list of schedulers".into(),
+            Self::Law => "a [size law](#size-laws)".into(),
+            Self::Period => "a [period](#periods)".into(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// What is accepted, in words: the end of every error message.
 impl fmt::Display for Takes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,6 +17,8 @@ pub struct Summary {
     pub seeds: u64,
     /// The scheduler that ratios are taken to.
     pub reference: String,
+    /// Whether any of the traffic is TCP.
+    pub has_tcp: bool,
     /// One entry per scheduler, in the order they were named.
     pub schedulers: Vec<SchedulerSummary>,
 }
@@ -156,6 +158,7 @@ impl Summary {
         Self {
             seeds: rounds.len() as u64,
             reference: scenario.schedulers[reference].to_string(),
+            has_tcp: scenario.traffic.iter().any(|traffic| traffic.kind.tcp().is_some()),
             schedulers: (0..schedulers)
                 .map(|scheduler| {
                     let own = of_scheduler(scheduler);
