@@ -70,12 +70,14 @@ pub enum TrafficKind {
     Requests {
         /// Response time.
         times_ms: TimesSummary,
-        /// Answered requests that count.
+        /// Requests answered.
         answered: u64,
+        /// Requests without an answer by the end of their run.
+        unanswered: u64,
     },
     /// UDP streams.
     Stream {
-        /// Packets sent.
+        /// Packets sent, without those on their way at the end of their run.
         sent: u64,
         /// Loss in per cent.
         loss_percent: Option<Estimate>,
@@ -222,6 +224,7 @@ fn traffic(
         Kind::Requests { .. } => TrafficKind::Requests {
             times_ms: times(&own),
             answered: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+            unanswered: own.iter().map(|run| run.unanswered).sum(),
         },
         Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => {
             let loss = |run: &TrafficTally| {

@@ -143,8 +143,12 @@ fn stream_table(summary: &Summary) -> String {
                 ]
             };
             match &traffic.kind {
-                TrafficKind::Requests { times_ms, answered } => {
-                    table.add_row(row(times_ms, "-".into(), *answered));
+                TrafficKind::Requests { times_ms, answered, unanswered } => {
+                    let lost = match unanswered {
+                        0 => "-".into(),
+                        n => format!("{n} unanswered"),
+                    };
+                    table.add_row(row(times_ms, lost, *answered));
                 }
                 TrafficKind::Stream { sent, loss_percent, delay_ms } => {
                     table.add_row(row(delay_ms, with_interval(*loss_percent), *sent));

@@ -35,7 +35,7 @@ pub(crate) const TRAFFIC: [(&str, &Section); 9] = [
 ];
 
 /// Every section, in the order of the reference.
-pub static ALL: &[&Section] = &[
+pub(crate) static ALL: &[&Section] = &[
     &SCENARIO,
     &SCHEDULERS,
     &DUMBBELL,
