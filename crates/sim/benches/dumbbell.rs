@@ -24,6 +24,9 @@ struct Flows {
 
 impl Source for Flows {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
+        for pair in &self.pairs {
+            context.expect(pair.sender, pair.receiver)?;
+        }
         self.wake(context)
     }
 
@@ -102,7 +105,7 @@ fn dumbbell(flows: usize, discipline: &str) -> (Simulation, Vec<Pair>) {
         },
     };
     let mut network = Network::new();
-    let mut add = |network: &mut Network, from: NodeId, to: NodeId, rate_bps, delay, queue| {
+    let add = |network: &mut Network, from: NodeId, to: NodeId, rate_bps, delay, queue| {
         let name = format!("{}-{}", from.index(), to.index());
         let impairments = Impairments::default();
         network

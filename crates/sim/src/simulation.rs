@@ -3,9 +3,8 @@
 use sched::Nanos;
 use tcp::{Config, ConfigError};
 
-use crate::fifo_link::FifoCounts;
+use crate::fifo_link::FifoDrops;
 use crate::flow::{SourceId, TcpId};
-use crate::link::LinkQueue;
 use crate::network::{LinkId, Network, NetworkError};
 use crate::port::Port;
 use crate::recorder::{Recorder, Sample};
@@ -133,13 +132,22 @@ impl Simulation {
         Ok(())
     }
 
-    /// The end: reports flows that are still open, and packets that are still queued.
+    /// The end: reports what is under way, flows that are still open, and packets that are still
+    /// queued.
     pub fn finish(mut self, to: &mut dyn Recorder) {
+        for (id, source) in (0..).map(SourceId).zip(&mut self.sources) {
+            source.finish(&mut Context { world: &mut self.world, source: id });
+        }
+        for notice in self.world.notices.drain(..) {
+            if let Notice::Exchange(exchange) = notice {
+                to.exchange(&exchange);
+            }
+        }
         for report in self.world.report_open_flows() {
             to.flow(&report);
         }
         for (index, link) in self.world.links.iter_mut().enumerate() {
-            if let LinkQueue::Port(link) = &mut link.queue {
+            if let Some(link) = link.port_link() {
                 link.port.last_records().for_each(|r| to.packet(LinkId(index as u32), &r));
             }
         }
@@ -163,16 +171,16 @@ impl Simulation {
         self.world.links.get(link.index())?.port()
     }
 
-    /// Totals of a link behind a plain FIFO.
+    /// Drops of the plain FIFO in front of a link; none where a discipline stands there.
     #[must_use]
-    pub fn fifo_counts(&self, link: LinkId) -> Option<FifoCounts> {
-        self.world.links.get(link.index())?.fifo_counts()
+    pub fn fifo_drops(&self, link: LinkId) -> FifoDrops {
+        self.world.links.get(link.index()).map_or_else(FifoDrops::default, |l| l.fifo.drops())
     }
 
     /// Packets that the link itself lost.
     #[must_use]
     pub fn lost_on_link(&self, link: LinkId) -> u64 {
-        self.world.links.get(link.index()).map_or(0, |link| link.lost_on_link)
+        self.world.links.get(link.index()).map_or(0, |link| link.lost())
     }
 
     /// Flows that are open.
@@ -197,7 +205,7 @@ impl Simulation {
     pub fn restart_totals(&mut self) {
         let now = self.world.now();
         for link in &mut self.world.links {
-            if let LinkQueue::Port(link) = &mut link.queue {
+            if let Some(link) = link.port_link() {
                 link.port.restart_totals(now);
             }
         }
@@ -230,6 +238,7 @@ impl Simulation {
             for notice in heard.drain(..) {
                 match notice {
                     Notice::Probe(probe) => to.probe(&probe),
+                    Notice::Exchange(exchange) => to.exchange(&exchange),
                     Notice::Exchanged { source, flow, index } => self
                         .with_source(source, |source, context| {
                             source.exchanged(flow, index, context)
@@ -272,11 +281,8 @@ impl Simulation {
 
     fn take_records(&mut self, to: &mut dyn Recorder) {
         for (index, link) in self.world.links.iter_mut().enumerate() {
-            match &mut link.queue {
-                LinkQueue::Port(link) if link.log => {
-                    link.port.records().for_each(|r| to.packet(LinkId(index as u32), &r));
-                }
-                _ => {}
+            if let Some(link) = link.port_link().filter(|link| link.log) {
+                link.port.records().for_each(|r| to.packet(LinkId(index as u32), &r));
             }
         }
     }
