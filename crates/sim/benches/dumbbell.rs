@@ -24,9 +24,6 @@ struct Flows {
 
 impl Source for Flows {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        for pair in &self.pairs {
-            context.expect(pair.sender, pair.receiver)?;
-        }
         self.wake(context)
     }
 
@@ -73,6 +70,9 @@ fn main() {
 fn measure(flows: usize, discipline: &str, hops: u64) {
     let (mut simulation, pairs) = dumbbell(flows, discipline);
     let tcp = simulation.add_tcp(Config::ns2()).expect("a preset works");
+    for pair in &pairs {
+        simulation.expect(pair.sender, pair.receiver).expect("connected");
+    }
     simulation.add_source(Box::new(Flows { pairs, tcp, opened: 0 }));
     let mut now = Nanos::from_secs(2);
     simulation.run_until(now, &mut Nothing).expect("it runs");

@@ -5,7 +5,7 @@ use tcp::{Config, ConfigError};
 
 use crate::fifo_link::FifoDrops;
 use crate::flow::{SourceId, TcpId};
-use crate::network::{LinkId, Network, NetworkError};
+use crate::network::{LinkId, Network, NetworkError, NodeId};
 use crate::port::Port;
 use crate::recorder::{Recorder, Sample};
 use crate::source::{Context, Source};
@@ -87,6 +87,18 @@ impl Simulation {
     pub fn add_source(&mut self, source: Box<dyn Source>) -> SourceId {
         self.sources.push(source);
         SourceId(self.sources.len() as u32 - 1)
+    }
+
+    /// Says, before the simulation runs, that packets will go from one node to another and back.
+    ///
+    /// It need not be said, but makes a simulation faster: what is known to feed a link alone is
+    /// settled with it in one event. It should be said of all ways or of none: a feeder that shows
+    /// up later finds packets settled ahead of it, by up to the delay of one link.
+    ///
+    /// # Errors
+    /// If the nodes are not connected.
+    pub fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        self.world.expect(from, to)
     }
 
     /// Looks at all ports this often.

@@ -70,18 +70,6 @@ impl Context<'_> {
         self.world.wake_at(self.source, time);
     }
 
-    /// Says that packets will go from one node to another and back. Sources say so when the
-    /// simulation starts: links that are known to have one feeder are simulated faster, and
-    /// exactly so only if no other feeder shows up later.
-    ///
-    /// # Errors
-    /// If the nodes are not connected.
-    pub fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
-        self.world.way(from, to)?;
-        self.world.way(to, from)?;
-        Ok(())
-    }
-
     /// Opens a connection.
     ///
     /// # Errors

@@ -79,9 +79,6 @@ impl Transfers {
 
 impl Source for Transfers {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        for pair in &self.pairs {
-            context.expect(pair.sender, pair.receiver)?;
-        }
         self.due.wait(context);
         Ok(())
     }
