@@ -66,7 +66,6 @@ def quick() -> list[Case]:
 class Transfer:
     start_ns: int
     packets: int
-    pair: int
 
 
 def transfers(load: float, seconds: float, seed: int) -> list[Transfer]:
@@ -80,11 +79,11 @@ def transfers(load: float, seconds: float, seed: int) -> list[Transfer]:
     now = chance.expovariate(per_second)
     while now < seconds:
         (size,) = chance.choices(range(1, LARGEST + 1), cum_weights=cumulative)
-        result.append(Transfer(round(now * 1e9), size, chance.randrange(PAIRS)))
+        result.append(Transfer(round(now * 1e9), size))
         now += chance.expovariate(per_second)
     return result
 
 
 def write_transfers(path: Path, listed: list[Transfer]) -> None:
-    rows = [f"{t.start_ns},{t.packets * MSS},{t.pair}\n" for t in listed]
-    path.write_text("start_ns,size_bytes,pair\n" + "".join(rows), encoding="utf-8")
+    rows = [f"{t.start_ns / 1e9:.9f},{t.packets * MSS}\n" for t in listed]
+    path.write_text("start_s,size_bytes\n" + "".join(rows), encoding="utf-8")

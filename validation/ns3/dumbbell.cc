@@ -5,8 +5,8 @@
 //     ...                     bottleneck                ...
 //
 // One connection a transfer: the sender connects at its time, writes its bytes and closes. The
-// list is CSV with the columns start_ns,size_bytes,pair; --out is one row a transfer, and the
-// totals of the run go to standard output as `name,value`.
+// list is CSV with the columns start_s,size_bytes, and its transfers take the pairs in turn;
+// --out is one row a transfer, and the totals of the run go to standard output as `name,value`.
 //
 // What ns-3 does unasked, and what is done about it here:
 //  * It gives every device an FQ-CoDel unless told otherwise: only the two devices of the
@@ -18,6 +18,7 @@
 //  * Timestamps with an MSS of 1460 would fragment every packet: refused.
 #include <sys/resource.h>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <iomanip>
@@ -76,7 +77,7 @@ ReadOptions(int argc, char* argv[])
 {
     Options o;
     CommandLine cmd(__FILE__);
-    cmd.AddValue("flows", "CSV of transfers: start_ns,size_bytes,pair", o.flows);
+    cmd.AddValue("flows", "CSV of transfers: start_s,size_bytes", o.flows);
     cmd.AddValue("out", "CSV to write, one row a transfer (none if empty)", o.out);
     cmd.AddValue("pairs", "Pairs of sender and receiver", o.pairs);
     cmd.AddValue("access-rate", "Rate of the access links", o.accessRate);
@@ -109,7 +110,7 @@ ReadOptions(int argc, char* argv[])
 
 struct Transfer
 {
-    uint64_t start;
+    uint64_t start; // in nanoseconds
     uint64_t size;
     uint32_t pair;
     uint64_t end = 0; // when the receiver's application has the last byte; 0: not yet
@@ -123,17 +124,20 @@ ReadTransfers(const std::string& path, uint32_t pairs)
     NS_ABORT_MSG_IF(!in, "cannot read " << path);
     std::string line;
     std::getline(in, line);
-    NS_ABORT_MSG_IF(line != "start_ns,size_bytes,pair",
-                    path << ":1: found '" << line << "', not start_ns,size_bytes,pair");
+    NS_ABORT_MSG_IF(line != "start_s,size_bytes",
+                    path << ":1: found '" << line << "', not start_s,size_bytes");
     std::vector<Transfer> transfers;
     while (std::getline(in, line))
     {
         std::istringstream row(line);
         Transfer t{};
+        double start = -1;
         char comma;
-        row >> t.start >> comma >> t.size >> comma >> t.pair;
-        NS_ABORT_MSG_IF(!row || !row.eof() || t.size == 0 || t.pair >= pairs,
+        row >> start >> comma >> t.size;
+        NS_ABORT_MSG_IF(!row || !row.eof() || start < 0 || t.size == 0,
                         path << ":" << transfers.size() + 2 << ": found '" << line << "'");
+        t.start = std::llround(start * 1e9);
+        t.pair = transfers.size() % pairs;
         transfers.push_back(t);
     }
     return transfers;

@@ -62,7 +62,9 @@ class Simulator(ABC):
 def execute(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SimulatorError(f"{' '.join(command)}: status {done.returncode}: {done.stderr[-2000:]}")
+        raise SimulatorError(
+            f"{' '.join(command)}: status {done.returncode}: {done.stderr[-2000:]}"
+        )
     return done.stdout
 
 
