@@ -146,7 +146,6 @@ ReadTransfers(const std::string& path, uint32_t pairs)
 void
 SetDefaults(const Options& o)
 {
-    RngSeedManager::SetSeed(o.seed);
     NS_ABORT_MSG_IF(o.tcp != "NewReno" && o.tcp != "LinuxReno" && o.tcp != "Cubic",
                     "--tcp: NewReno, LinuxReno or Cubic, not " << o.tcp);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType",
@@ -414,20 +413,20 @@ class Transfers
     std::map<std::pair<uint32_t, uint16_t>, size_t> waiting; // by pair and port
 };
 
+rusage
+Used()
+{
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used;
+}
+
 double
 CpuSeconds()
 {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * used.ru_utime.tv_usec;
-}
-
-long
-PeakKib()
-{
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return used.ru_maxrss;
+    const auto used = Used();
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 } // namespace
@@ -454,7 +453,7 @@ main(int argc, char* argv[])
               << transfers.failed << "\narrived," << stats.nTotalReceivedPackets << "\ndropped,"
               << stats.nTotalDroppedPackets << "\nsent_bytes," << stats.nTotalSentBytes
               << "\nhops," << net.Hops() << "\nevents," << Simulator::GetEventCount()
-              << "\ncpu_s," << cpu << "\npeak_kib," << PeakKib() << '\n';
+              << "\ncpu_s," << cpu << "\npeak_kib," << Used().ru_maxrss << '\n';
     Simulator::Destroy();
     return 0;
 }
