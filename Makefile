@@ -79,6 +79,13 @@ target/ns3/dumbbell: validation/ns3/dumbbell.cc
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
 
+.PHONY: bench-sim
+bench-sim: build target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
+	@scripts/setup.sh peers
+	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
+	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
+		--work target/bench-sim --out docs/benchmarks/simulator.md
+
 .PHONY: clean
 clean: ## Remove what was built and installed here
 	$(CARGO) clean

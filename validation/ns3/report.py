@@ -59,50 +59,47 @@ def grid(rows: list[Row]) -> list[str]:
     return lines
 
 
+HEAD = """\
+# Shortlane's simulator against ns-3.37
+
+`make validate-ns3` writes this file; [README.md](README.md) says what is run and how it is
+judged.
+
+{summary}.
+
+Each cell is ours / ns-3's over {replicates} lists of transfers, of {seconds:g} s of arrivals each,
+with a 95 % interval: mean completion time of transfers of up to {sizes} packets
+(tolerance {fct:g} %), and packets dropped of those that reached the bottleneck ({drops:g} %).
+Unmarked: the whole interval is within the tolerance. `?`: the interval reaches beyond it, so
+these lists do not decide. `(!)`: the whole interval is outside.
+"""
+
+CONTROL = """\
+## ns-3 against itself
+
+The same lists with every start moved by less than 100 us: what chaos alone does to these
+figures.
+"""
+
+
 def markdown(results: Results) -> str:
-    low, high = 100 * verdict.FCT_TOLERANCE, 100 * verdict.DROP_TOLERANCE
-    lines = [
-        "# Shortlane's simulator against ns-3.37",
-        "",
-        "`make validate-ns3` writes this file; README.md says what is run and how it is judged.",
-        "",
-        f"{summary(results)}.",
-        "",
-        (
-            f"Each cell is ours / ns-3's over {results.replicates} lists of transfers "
-            f"({results.seconds:g} s of arrivals each), with a 95 % interval: mean completion time of "
-            f"transfers of up to {', '.join(str(largest) for _, largest in cases.CLASSES)} packets "
-            f"(tolerance {low:g} %), and packets dropped of those that reached the bottleneck "
-            f"({high:g} %). Unmarked: the whole interval is within the tolerance. `?`: the interval "
-            "reaches beyond it, so these lists do not decide. `(!)`: the whole interval is outside."
-        ),
-        "",
-        *grid(results.rows),
-        "",
-        "## Differences and their causes",
-        "",
-    ]
-    explained = [
-        (cause, [row for row in results.rows if row.verdict != "holds" and cause.applies(row)])
-        for cause in causes.CAUSES
-    ]
-    for cause, rows in explained:
+    head = HEAD.format(
+        summary=summary(results),
+        replicates=results.replicates,
+        seconds=results.seconds,
+        sizes=", ".join(str(largest) for _, largest in cases.CLASSES),
+        fct=100 * verdict.FCT_TOLERANCE,
+        drops=100 * verdict.DROP_TOLERANCE,
+    )
+    lines = [head, *grid(results.rows), "", "## Differences and their causes", ""]
+    for cause in causes.CAUSES:
+        rows = [row for row in results.rows if row.verdict != "holds" and cause.applies(row)]
         if rows:
             lines += [f"**{cause.name}** ({len(rows)} cells). {cause.text}", ""]
     without = [r for r in results.rows if r.verdict == "differs" and not causes.of(r)]
     lines += [f"Cells that differ and have no known cause: {len(without)}.", ""]
     if results.control:
-        lines += [
-            "## ns-3 against itself",
-            "",
-            (
-                "The same lists with every start moved by less than 100 us: what chaos alone does to "
-                "these figures."
-            ),
-            "",
-            *grid(results.control),
-            "",
-        ]
+        lines += [CONTROL, *grid(results.control), ""]
     lines += ["## Transfers that did not complete", ""]
     failed = [(case, ours, theirs) for case, ours, theirs in results.failures if ours or theirs]
     lines += [f"- {case.name()}: ours {o}, ns-3 {t}" for case, o, t in failed] or ["None."]
