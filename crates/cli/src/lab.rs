@@ -55,9 +55,18 @@ enum Mode {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum FileFormat {
+pub(crate) enum FileFormat {
     Parquet,
     Csv,
+}
+
+impl From<FileFormat> for measure::Format {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Parquet => Self::Parquet,
+            FileFormat::Csv => Self::Csv,
+        }
+    }
 }
 
 /// The bottleneck and what runs over it.
@@ -248,7 +257,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let written = files.finish(&config, scenario);
+    let written = files.finish(&config, scenario, finished.ended_early.clone());
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),
@@ -256,19 +265,12 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
         };
         Err(Failure::Failed(format!("{reason}; {basis}")))
     });
-    all([ended, shown, written])
-}
-
-/// Whatever failed, in one.
-fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
-    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
-    let said: Vec<String> = said.collect();
-    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+    crate::all([ended, shown, written])
 }
 
 /// The experiment and its results for a terminal.
 fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let what = lab::text::wrap(&describe(config, summary));
+    let what = measure::text::wrap(&describe(config, summary));
     let mut text = format!("{what}\n{}", lab::text::report(summary));
     if void > 0 {
         text += &format!("Void and repeated: {}.\n", count(void, "block"));

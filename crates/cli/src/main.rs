@@ -4,6 +4,7 @@ mod lab;
 mod list;
 mod quantity;
 mod signals;
+mod sim;
 mod usage;
 
 use std::io::{self, ErrorKind, Write};
@@ -25,6 +26,8 @@ enum Action {
     List(list::Options),
     /// This machine's own TCP and UDP through each discipline, in private namespaces
     Lab(Box<lab::Options>),
+    /// A scenario through the simulator: any topology, any traffic, every discipline
+    Sim(Box<sim::Options>),
     /// Client or server of the lab; started by it
     #[command(hide = true)]
     LabAgent {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let result = match command.action {
         Action::List(options) => list::run(&options),
         Action::Lab(options) => lab::run(*options),
+        Action::Sim(options) => sim::run(&options),
         Action::LabAgent { role } => return agent(&role),
     };
     let (status, text) = match result {
@@ -65,6 +69,13 @@ fn main() -> ExitCode {
     };
     say(&format!("shortlane: {text}"));
     ExitCode::from(status)
+}
+
+/// Whatever failed, in one.
+fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
+    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
 }
 
 /// Writes results to standard output. A reader that has seen enough and left is no failure.

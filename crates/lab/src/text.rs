@@ -1,15 +1,11 @@
 //! A [`Summary`] for a terminal: tables that fit 100 columns, and a verdict in words.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use measure::SizeClass;
 use measure::stats::Estimate;
+use measure::text::{decimals, ratio, table, value, wrap};
 
 use crate::summary::{SchedulerSummary, StreamSummary, Summary};
 use crate::sweep::{Cell, CellResult};
-
-/// Columns of a terminal that everything fits.
-const WIDTH: usize = 100;
 
 /// The whole report.
 #[must_use]
@@ -34,39 +30,8 @@ pub fn report(summary: &Summary) -> String {
     parts.join("\n") + "\n"
 }
 
-/// Breaks a text into lines that fit a terminal; those after the first are indented.
-#[must_use]
-pub fn wrap(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    let mut width = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            lines.push("    ".to_owned());
-            width = 4;
-        } else if width > 0 {
-            lines.last_mut().expect("never empty").push(' ');
-            width += 1;
-        }
-        lines.last_mut().expect("never empty").push_str(word);
-        width += length;
-    }
-    lines.join("\n")
-}
-
 fn heading(text: &str) -> String {
     format!("\n{text}")
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
-    table.set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 fn completion_table(summary: &Summary) -> String {
@@ -126,9 +91,8 @@ fn ratio_table(summary: &Summary) -> String {
     table.to_string()
 }
 
-/// A parameter a line.
 fn name(s: &SchedulerSummary) -> String {
-    s.scheduler.replace(':', ":\n").replace(',', ",\n")
+    measure::text::scheduler(&s.scheduler)
 }
 
 fn is(s: &SchedulerSummary, name: &str) -> bool {
@@ -285,7 +249,7 @@ fn verdict(s: &SchedulerSummary, summary: &Summary) -> Option<String> {
     let mut says = Vec::new();
     for (name, ratio) in [("FIFO", short.vs_fifo), ("FQ-CoDel", short.vs_fq_codel)] {
         if let Some(ratio) = ratio.filter(|_| !is(s, &name.to_lowercase())) {
-            says.push(format!("{} {name}'s time", self::ratio(ratio)));
+            says.push(format!("{} {name}'s time", measure::text::ratio(ratio)));
         }
     }
     if says.is_empty() {
@@ -314,31 +278,10 @@ fn verdict(s: &SchedulerSummary, summary: &Summary) -> Option<String> {
     Some(format!("{line}."))
 }
 
-fn value(estimate: Option<Estimate>) -> String {
-    estimate.map_or("-".into(), |e| decimals(e.value))
-}
-
-/// Three digits or so.
-fn decimals(value: f64) -> String {
-    if value >= 100.0 {
-        format!("{value:.0}")
-    } else if value >= 10.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-fn ratio(estimate: Estimate) -> String {
-    match estimate.interval {
-        Some((low, high)) => format!("{:.2} x [{low:.2}, {high:.2}]", estimate.value),
-        None => format!("{:.2} x", estimate.value),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use measure::stats;
+    use measure::text::WIDTH;
 
     use super::*;
     use crate::summary::{ClassSummary, DropSummary};

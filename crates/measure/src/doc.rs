@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::events::PacketEvent;
 use crate::schema::{Block, DropCount, Flow, Key, LinkUse, Probe, Sample};
 use crate::table::{Column, Kind, Row};
 
@@ -16,6 +17,9 @@ pub fn schema_markdown() -> String {
     section::<Probe>(&mut out);
     section::<Sample>(&mut out);
     section::<DropCount>(&mut out);
+    out.push_str("\n# The file of `--events`\n\n");
+    let _ = write!(out, "{}\n\n", joined(PacketEvent::ABOUT));
+    describe(&mut out, &PacketEvent::columns());
     out
 }
 

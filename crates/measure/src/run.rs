@@ -24,10 +24,16 @@ pub struct RunInfo {
     pub command: Vec<String>,
     /// Version of Shortlane.
     pub version: String,
-    /// When it started, RFC 3339.
-    pub started: String,
-    /// The machine.
-    pub machine: Machine,
+    /// When it started, RFC 3339; not told of simulations, whose results depend on neither clock
+    /// nor machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// The machine; likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// Why it ended before its time; what is there is what was complete by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<String>,
     /// The seed that all others derive from.
     pub seed: u64,
     /// Everything that was set, explicitly or by default.

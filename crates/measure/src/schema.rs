@@ -35,6 +35,8 @@ pub enum FlowKind {
     Request,
     /// A constant-rate stream.
     Stream,
+    /// A flow of a replayed capture, in one direction. Its bytes are those on the wire.
+    Captured,
 }
 
 impl FlowKind {
@@ -47,6 +49,7 @@ impl FlowKind {
             Self::Upload => "upload",
             Self::Request => "request",
             Self::Stream => "stream",
+            Self::Captured => "captured",
         }
     }
 }
@@ -188,8 +191,11 @@ table! {
     "flows" Flow {
         /// Its place in the workload, from 0: the same in every block of a round and kind.
         index: u64 ["number"],
-        /// What it is for: `transfer`, `download`, `upload`, `request`, `stream`.
+        /// What it is for: `transfer`, `download`, `upload`, `request`, `stream`; `captured` for a
+        /// flow of a replayed capture, whose bytes are those on the wire.
         kind: FlowKind [""],
+        /// The name of the traffic that it belongs to, where a scenario has several.
+        traffic: Option<Text> [""],
         /// The 5-tuple as text.
         flow: Option<Text> [""],
         /// TCP's congestion control.
@@ -321,7 +327,7 @@ mod tests {
             assert_eq!(serde_json::json!(class), class.name());
         }
         let kinds = [FlowKind::Transfer, FlowKind::Download, FlowKind::Upload, FlowKind::Request];
-        for kind in kinds.into_iter().chain([FlowKind::Stream]) {
+        for kind in kinds.into_iter().chain([FlowKind::Stream, FlowKind::Captured]) {
             assert_eq!(serde_json::json!(kind), kind.name());
         }
     }

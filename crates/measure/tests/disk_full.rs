@@ -86,8 +86,9 @@ fn info() -> measure::RunInfo {
         schema: measure::SCHEMA_VERSION,
         command: Vec::new(),
         version: String::new(),
-        started: String::new(),
-        machine: measure::Machine::here(),
+        started: Some(String::new()),
+        ended_early: None,
+        machine: Some(measure::Machine::here()),
         seed: 0,
         scenario: serde_json::Value::Null,
     }

@@ -164,8 +164,9 @@ fn info() -> RunInfo {
         schema: SCHEMA_VERSION,
         command: vec!["shortlane".into(), "lab".into()],
         version: "0.1.0".into(),
-        started: "2026-01-01T00:00:00Z".into(),
-        machine: Machine::here(),
+        started: Some("2026-01-01T00:00:00Z".into()),
+        ended_early: None,
+        machine: Some(Machine::here()),
         seed: 1,
         scenario: serde_json::json!({ "rate": "10mbit" }),
     }

@@ -96,12 +96,17 @@ impl TransferList {
             return Err(TransferError::TooMany { found: n });
         }
         let mut random = Random::new(seed);
-        let starts = poisson_starts(n as u64, offered.duration_ns, &mut random);
-        let sizes = stratified_sizes(law, n as u64, &mut random);
+        Ok(Self::stratified(law, n as u64, offered.duration_ns, &mut random))
+    }
+
+    /// Draws a list of `n` transfers in `[0, duration_ns)`, starts and sizes as
+    /// [`TransferList::generate`] does.
+    #[must_use]
+    pub fn stratified(law: &SizeLaw, n: u64, duration_ns: u64, random: &mut Random) -> Self {
+        let starts = poisson_starts(n, duration_ns, random);
+        let sizes = stratified_sizes(law, n, random);
         let transfers = starts.into_iter().zip(sizes);
-        Ok(Self(
-            transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect(),
-        ))
+        Self(transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect())
     }
 
     /// Puts transfers in the order of their starts; those that start together stay in order.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Config, Progress, Rows};
-use measure::{Format, Machine, Results, RunInfo, SCHEMA_VERSION, WriteError};
+use measure::{Machine, Results, RunInfo, SCHEMA_VERSION, WriteError};
 use serde_json::Value;
 
 use super::FileFormat;
@@ -22,11 +22,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn open(directory: Option<&Path>, format: FileFormat) -> Result<Self, Failure> {
-        let format = match format {
-            FileFormat::Parquet => Format::Parquet,
-            FileFormat::Csv => Format::Csv,
-        };
-        let results = directory.map(|directory| Results::create(directory, format)).transpose();
+        let open = |directory| Results::create(directory, format.into());
+        let results = directory.map(open).transpose();
         let results = results.map_err(|error| {
             let (found, why) = (error.path.display(), error.source);
             Failure::Usage(format!("--out {found} is not accepted: {why}; it takes a directory"))
@@ -43,7 +40,12 @@ impl Output {
         }
     }
 
-    pub(super) fn finish(self, config: &Config, scenario: Value) -> Result<(), Failure> {
+    pub(super) fn finish(
+        self,
+        config: &Config,
+        scenario: Value,
+        ended_early: Option<String>,
+    ) -> Result<(), Failure> {
         let failed = |error: WriteError| Failure::Failed(format!("results not written: {error}"));
         if let Some(error) = self.failed {
             return Err(failed(error));
@@ -57,8 +59,9 @@ impl Output {
             schema: SCHEMA_VERSION,
             command: std::env::args().collect(),
             version: env!("CARGO_PKG_VERSION").into(),
-            started: self.started,
-            machine: Machine::here(),
+            started: Some(self.started),
+            machine: Some(Machine::here()),
+            ended_early,
             seed: config.seed,
             scenario,
         };

@@ -6,7 +6,7 @@ mod bootstrap;
 mod paired;
 
 pub use bootstrap::bca;
-pub use paired::{Match, Matches, geometric_ratio};
+pub use paired::{Match, Matches, geometric_ratio, ratio_of_sums};
 
 use serde::Serialize;
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};

@@ -102,22 +102,8 @@ impl Matches {
     /// rounds (or batches) as the independent observations; it takes two.
     #[must_use]
     pub fn ratio_of_means(&self) -> Option<Estimate> {
-        let sums = self.sums();
-        let total_a: f64 = sums.iter().map(|sum| sum.0).sum();
-        let total_b: f64 = sums.iter().map(|sum| sum.1).sum();
-        if !(total_a > 0.0 && total_b > 0.0) {
-            return None;
-        }
-        let value = total_a / total_b;
-        let n = sums.len() as u64;
-        let interval = (n > 1).then(|| {
-            let squares: f64 =
-                sums.iter().map(|(a, b, _)| (a / total_a - b / total_b).powi(2)).sum();
-            let error = (squares * n as f64 / (n - 1) as f64).sqrt();
-            let factor = (t_quantile(n - 1) * error).exp();
-            (value / factor, value * factor)
-        });
-        Some(Estimate { value, interval, n })
+        let sums: Vec<(f64, f64)> = self.sums().into_iter().map(|(a, b, _)| (a, b)).collect();
+        ratio_of_sums(&sums)
     }
 
     /// The mean under A and under B of each round (or batch), of the flows complete under both:
@@ -138,6 +124,27 @@ impl Matches {
         }
         sums.into_values().collect()
     }
+}
+
+/// The sum of all `a` over the sum of all `b`, for independent pairs of sums over the same things:
+/// of rounds, or of seeds. The interval is by the delta method on the logarithm of the ratio and
+/// Student's t; it takes two pairs. `None` unless both sums are above 0.
+#[must_use]
+pub fn ratio_of_sums(sums: &[(f64, f64)]) -> Option<Estimate> {
+    let total_a: f64 = sums.iter().map(|sum| sum.0).sum();
+    let total_b: f64 = sums.iter().map(|sum| sum.1).sum();
+    if !(total_a > 0.0 && total_b > 0.0) {
+        return None;
+    }
+    let value = total_a / total_b;
+    let n = sums.len() as u64;
+    let interval = (n > 1).then(|| {
+        let squares: f64 = sums.iter().map(|(a, b)| (a / total_a - b / total_b).powi(2)).sum();
+        let error = (squares * n as f64 / (n - 1) as f64).sqrt();
+        let factor = (t_quantile(n - 1) * error).exp();
+        (value / factor, value * factor)
+    });
+    Some(Estimate { value, interval, n })
 }
 
 /// The geometric mean of `a / b` over independent pairs (means of rounds or of seeds), with an

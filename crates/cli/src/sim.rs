@@ -1,0 +1,236 @@
+//! `shortlane sim`: a scenario through the simulator.
+
+mod files;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use scenario::{Finished, Observer, Overrides, Progress, Row, Scenario, Summary, Wanted, library};
+use sched::{Nanos, Spec};
+use serde_json::json;
+
+use crate::{Failure, print, quantity, say, signals};
+use files::Files;
+
+/// A scenario through the simulator.
+///
+/// A scenario is one TOML file: topology, traffic, disciplines, duration, seeds. Some are built in
+/// and go by their names alone; --list shows them, --show prints one to start from.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A scenario file, or the name of a ready scenario
+    #[arg(value_name = "SCENARIO", required_unless_present = "list")]
+    scenario: Option<PathBuf>,
+    /// A discipline with its parameters instead of those of the scenario; may be repeated
+    #[arg(long = "scheduler", value_name = "SPEC", value_parser = spec)]
+    schedulers: Vec<Spec>,
+    /// Seeds instead of those of the scenario: 7, 1..10 or 1,2,5
+    #[arg(long, value_name = "SEEDS", allow_hyphen_values = true, value_parser = seeds)]
+    seeds: Option<Seeds>,
+    /// Simulated time instead of that of the scenario
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    duration: Option<Nanos>,
+    /// Runs at the same time; by default one for each processor
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity::number(1..=1024usize))]
+    jobs: Option<usize>,
+    /// Write every flow, probe and queue sample to files in this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What kind of files
+    #[arg(long, value_enum, default_value_t = crate::lab::FileFormat::Parquet)]
+    format: crate::lab::FileFormat,
+    /// Write what became of every packet at the first bottleneck, of the first seed (.csv, .parquet)
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+    /// Show the ready scenarios
+    #[arg(long)]
+    list: bool,
+    /// Print the scenario instead of running it
+    #[arg(long, conflicts_with = "list")]
+    show: bool,
+}
+
+fn spec(text: &str) -> Result<Spec, String> {
+    text.parse().map_err(|error: sched::SpecError| error.to_string())
+}
+
+/// A type of its own: the parser would take a list of numbers for several values.
+#[derive(Clone)]
+struct Seeds(Vec<u64>);
+
+fn seeds(text: &str) -> Result<Seeds, String> {
+    let found = scenario::seeds::parse(text).map(Seeds);
+    found.ok_or_else(|| format!("it takes {}", scenario::seeds::ACCEPTED))
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.list {
+        return print(&list()?);
+    }
+    let input = Input::read(options.scenario.as_deref().unwrap_or(Path::new("")))?;
+    if options.show {
+        return print(&input.text);
+    }
+    let scenario = input.scenario(&Overrides {
+        schedulers: (!options.schedulers.is_empty()).then(|| options.schedulers.clone()),
+        seeds: options.seeds.clone().map(|seeds| seeds.0),
+        duration_ns: options.duration.map(|duration| duration.0),
+    })?;
+    let mut watch = Watch {
+        files: Files::open(
+            options.out.as_deref(),
+            options.format.into(),
+            options.events.as_deref(),
+        )?,
+        line: ProgressLine::new(),
+    };
+    let stop = signals::stop_flag()?;
+    let threads = options
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let wanted = Wanted { tables: options.out.is_some(), events: options.events.is_some() };
+    let finished =
+        scenario::run(&scenario, threads, wanted, &stop, &mut watch).map_err(Failure::Usage)?;
+    watch.line.end();
+    let summary = Summary::of(&scenario, &finished);
+    let shown = show(options, &scenario, &summary, &finished);
+    let written = watch.files.finish(&scenario, finished.ended_early.clone());
+    let ended = finished.ended_early.map_or(Ok(()), |reason| {
+        let basis = match summary.seeds {
+            0 => "no seed is complete, so there is nothing to show".to_owned(),
+            1 => "what is shown rests on 1 complete seed".to_owned(),
+            seeds => format!("what is shown rests on {seeds} complete seeds"),
+        };
+        Err(Failure::Failed(format!("{reason}; {basis}")))
+    });
+    crate::all([ended, shown, written])
+}
+
+fn show(
+    options: &Options,
+    scenario: &Scenario,
+    summary: &Summary,
+    finished: &Finished,
+) -> Result<(), Failure> {
+    if options.json {
+        let document = json!({
+            "scenario": scenario.describe(),
+            "summary": summary,
+            "ended_early": finished.ended_early,
+        });
+        return print(&format!("{document:#}\n"));
+    }
+    if summary.seeds == 0 {
+        return Ok(());
+    }
+    let title = measure::text::wrap(&format!("{}: {}", scenario.name, scenario.title));
+    print(&format!("{title}\n{}", scenario::text::report(summary)))
+}
+
+/// The text of a scenario and where it comes from.
+struct Input {
+    text: String,
+    file: String,
+    directory: Option<PathBuf>,
+}
+
+impl Input {
+    /// A file, or else a ready scenario.
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                let directory = path.parent().map(Path::to_path_buf);
+                Ok(Self { text, file, directory })
+            }
+            Err(error) => match library::find(&file) {
+                Some(ready) => Ok(Self { text: ready.text.into(), file, directory: None }),
+                None => Err(Failure::Usage(format!(
+                    "{file}: {error}; it takes a scenario file, or a ready scenario: {}",
+                    library::ALL.iter().map(|r| r.name).collect::<Vec<_>>().join(", ")
+                ))),
+            },
+        }
+    }
+
+    fn scenario(&self, overrides: &Overrides) -> Result<Scenario, Failure> {
+        Scenario::parse(&self.text, &self.file, self.directory.as_deref(), overrides)
+            .map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+fn list() -> Result<String, Failure> {
+    let mut text = String::new();
+    for ready in library::ALL {
+        let input = Input { text: ready.text.into(), file: ready.name.into(), directory: None };
+        let scenario = input.scenario(&Overrides::default())?;
+        text += &format!("{:24} {}\n", ready.name, scenario.title);
+    }
+    Ok(text)
+}
+
+/// Takes what a scenario has to say while it runs.
+struct Watch {
+    files: Files,
+    line: ProgressLine,
+}
+
+impl Observer for Watch {
+    fn row(&mut self, row: Row) {
+        self.files.add(&row);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.line.show(progress);
+    }
+}
+
+/// A bar with the time left on a terminal, a line for each tenth elsewhere.
+struct ProgressLine {
+    bar: Option<ProgressBar>,
+    tenths: u64,
+}
+
+impl ProgressLine {
+    fn new() -> Self {
+        let bar = std::io::IsTerminal::is_terminal(&std::io::stderr()).then(|| {
+            let bar = ProgressBar::new(0);
+            let style = ProgressStyle::with_template("{bar:24} {percent} %, {eta} left  {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style);
+            bar.enable_steady_tick(Duration::from_millis(500));
+            bar
+        });
+        Self { bar, tenths: 0 }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        let Progress { passed_ns, total_ns, runs, total_runs } = *progress;
+        let said = format!("{runs} of {total_runs} runs");
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(total_ns);
+                bar.set_position(passed_ns);
+                bar.set_message(said);
+            }
+            None => {
+                let tenths = (u128::from(passed_ns) * 10 / u128::from(total_ns.max(1))) as u64;
+                if tenths > self.tenths {
+                    self.tenths = tenths;
+                    say(&format!("{} %: {said}", 10 * tenths));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

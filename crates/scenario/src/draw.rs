@@ -1,0 +1,255 @@
+//! Draws a workload: which flow starts when, how large, between whom. Every purpose has its own
+//! stream of random numbers from the seed, so that every scheduler sees the same workload. Nothing
+//! is drawn before it is asked for: memory does not grow with simulated time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use workload::{Cbr, Random, SizeLaw, Transfer, TransferList};
+
+use crate::period::Period;
+use crate::traffic::{Arrivals, Kind, Pick, Stream, Traffic};
+
+/// A flow of the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// When it starts.
+    pub start_ns: u64,
+    /// Application bytes.
+    pub size_bytes: u64,
+    /// Its place in `Traffic::from`.
+    pub from: usize,
+    /// Its place in `Traffic::to`.
+    pub to: usize,
+}
+
+/// Flows in the order of their starts.
+pub type Flows = Box<dyn Iterator<Item = Planned> + Send>;
+
+/// Packets of a UDP flow in the order of their times.
+pub type Packets = Box<dyn Iterator<Item = Transfer> + Send>;
+
+/// The finite flows of some traffic; none for streams and flows without end.
+#[must_use]
+pub fn flows(traffic: &Traffic, seed: u64) -> Flows {
+    let random = |purpose: &str| Random::of(seed, &format!("{}/{purpose}", traffic.name));
+    let stop_ns = traffic.stop_ns;
+    let ends = |pick| Ends::new(traffic, pick, random("ends"));
+    match &traffic.kind {
+        Kind::Transfers { arrivals, pick, .. } | Kind::OpenLoop { arrivals, pick, .. } => {
+            let mut ends = ends(*pick);
+            let arrivals = arrivals_of(arrivals, traffic.start_ns, stop_ns, &random);
+            Box::new(arrivals.map(move |transfer| ends.planned(transfer)))
+        }
+        Kind::Periodic { flows, every_ns, spread_ns, size_bytes, .. } => {
+            let mut ends = ends(Pick::InTurn);
+            let rounds = (traffic.start_ns..stop_ns).step_by(*every_ns as usize);
+            let (flows, spread_ns, size_bytes) = (*flows, *spread_ns, *size_bytes);
+            let mut spread = random("spread");
+            Box::new(rounds.flat_map(move |round| {
+                let mut starts: Vec<u64> =
+                    (0..flows).map(|_| round + spread.below(spread_ns)).collect();
+                starts.sort_unstable();
+                let transfer = |start_ns| ends.planned(Transfer { start_ns, size_bytes });
+                starts.into_iter().map(transfer).collect::<Vec<_>>()
+            }))
+        }
+        Kind::Web { sessions, think, objects, gap, sizes, pick, .. } => {
+            let mut phases = random("phases");
+            Box::new(Web {
+                think: *think,
+                objects: *objects,
+                gap: *gap,
+                sizes: sizes.clone(),
+                ends: ends(*pick),
+                stop_ns,
+                next: (0..*sessions as usize)
+                    .map(|session| {
+                        let phase = phases.below(think.mean_ns() as u64);
+                        Reverse((traffic.start_ns + phase, session, 0))
+                    })
+                    .collect(),
+                random: (0..*sessions).map(|session| random(&session.to_string())).collect(),
+            })
+        }
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Of transfers by a law, so many at a time are spread evenly over it.
+const STRATA: f64 = 50_000.0;
+
+fn arrivals_of(
+    arrivals: &Arrivals,
+    start_ns: u64,
+    stop_ns: u64,
+    random: &dyn Fn(&str) -> Random,
+) -> Box<dyn Iterator<Item = Transfer> + Send> {
+    match arrivals {
+        Arrivals::Listed(list) => {
+            let shift = move |t: Transfer| Transfer { start_ns: start_ns + t.start_ns, ..t };
+            let transfers = list.transfers().to_vec().into_iter().map(shift);
+            Box::new(transfers.take_while(move |transfer| transfer.start_ns < stop_ns))
+        }
+        Arrivals::Drawn { per_second, sizes, stratified: true } => {
+            Box::new(stratified(sizes.clone(), *per_second, start_ns, stop_ns, random("transfers")))
+        }
+        Arrivals::Drawn { per_second, sizes, stratified: false } => {
+            let (mean_ns, law) = (1e9 / per_second, sizes.clone());
+            let (mut gaps, mut sizes) = (random("starts"), random("sizes"));
+            let mut at = start_ns as f64;
+            let transfers = std::iter::from_fn(move || {
+                at -= mean_ns * libm::log1p(-gaps.unit());
+                Some(Transfer { start_ns: at as u64, size_bytes: law.sample(&mut sizes) })
+            });
+            Box::new(transfers.take_while(move |transfer| transfer.start_ns < stop_ns))
+        }
+    }
+}
+
+/// Transfers of one part of the time after another; each part has the mean number, and its sizes
+/// are spread evenly over the law.
+fn stratified(
+    law: SizeLaw,
+    per_second: f64,
+    start_ns: u64,
+    stop_ns: u64,
+    mut random: Random,
+) -> impl Iterator<Item = Transfer> + Send {
+    let span = stop_ns - start_ns;
+    let part = ((STRATA / per_second * 1e9) as u64).clamp(1, span);
+    let parts =
+        (0..span.div_ceil(part)).map(move |index| (index * part, span.min((index + 1) * part)));
+    parts.flat_map(move |(begin, end)| {
+        let number_until = |ns: u64| libm::round(per_second * ns as f64 / 1e9) as u64;
+        let n = number_until(end) - number_until(begin);
+        let list = TransferList::stratified(&law, n, end - begin, &mut random);
+        let shift = move |t: &Transfer| Transfer { start_ns: start_ns + begin + t.start_ns, ..*t };
+        list.transfers().iter().map(shift).collect::<Vec<_>>()
+    })
+}
+
+/// Picks the ends of flows.
+struct Ends {
+    pick: Pick,
+    from: u64,
+    to: u64,
+    turn: u64,
+    random: Random,
+}
+
+impl Ends {
+    fn new(traffic: &Traffic, pick: Pick, random: Random) -> Self {
+        let (from, to) = (traffic.from.len() as u64, traffic.to.len() as u64);
+        Self { pick, from, to, turn: 0, random }
+    }
+
+    fn next(&mut self) -> (usize, usize) {
+        let (from, to) = match self.pick {
+            Pick::Random => (self.random.below(self.from), self.random.below(self.to)),
+            Pick::Paired => [self.random.below(self.from)].map(|place| (place, place))[0],
+            Pick::InTurn => {
+                let turn = self.turn;
+                self.turn += 1;
+                (turn % self.from, turn % self.to)
+            }
+        };
+        (from as usize, to as usize)
+    }
+
+    fn planned(&mut self, Transfer { start_ns, size_bytes }: Transfer) -> Planned {
+        let (from, to) = self.next();
+        Planned { start_ns, size_bytes, from, to }
+    }
+}
+
+/// Sessions of pages of objects.
+struct Web {
+    think: Period,
+    objects: (u64, u64),
+    gap: Period,
+    sizes: SizeLaw,
+    ends: Ends,
+    stop_ns: u64,
+    /// When each session asks next, and how many objects of its page are left.
+    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    /// By session.
+    random: Vec<Random>,
+}
+
+impl Iterator for Web {
+    type Item = Planned;
+
+    fn next(&mut self) -> Option<Planned> {
+        let Reverse((start_ns, session, left)) = self.next.pop()?;
+        if start_ns >= self.stop_ns {
+            return None;
+        }
+        let random = &mut self.random[session];
+        let (least, most) = self.objects;
+        // The first object of a page says how many there are.
+        let left = if left == 0 { least + random.below(most - least + 1) } else { left } - 1;
+        let size_bytes = self.sizes.sample(random);
+        let wait = if left == 0 { self.think } else { self.gap };
+        let again = start_ns.saturating_add(wait.sample(random));
+        self.next.push(Reverse((again, session, left)));
+        Some(self.ends.planned(Transfer { start_ns, size_bytes }))
+    }
+}
+
+/// The packets of UDP flow number `flow` of some traffic, and none for other traffic.
+#[must_use]
+pub fn packets(traffic: &Traffic, flow: u64, seed: u64) -> Packets {
+    let random = Random::of(seed, &format!("{}/{flow}", traffic.name));
+    let stop_ns = traffic.stop_ns;
+    let before_stop = move |packet: &Transfer| packet.start_ns < stop_ns;
+    match &traffic.kind {
+        Kind::Cbr(stream) => {
+            let first = traffic.start_ns + phase(stream, &mut random.clone());
+            let on = steady(*stream, first, u64::MAX);
+            Box::new(on.take_while(before_stop))
+        }
+        Kind::OnOff { stream, on, off } => {
+            Box::new(on_off(*stream, *on, *off, traffic.start_ns, random).take_while(before_stop))
+        }
+        Kind::Trace(list) => {
+            let start_ns = traffic.start_ns;
+            let shift = move |t: Transfer| Transfer { start_ns: start_ns + t.start_ns, ..t };
+            Box::new(list.transfers().to_vec().into_iter().map(shift).take_while(before_stop))
+        }
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+fn cbr(stream: &Stream) -> Cbr {
+    Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes }
+}
+
+/// A stream alone starts at once; several are spread over an interval.
+fn phase(stream: &Stream, random: &mut Random) -> u64 {
+    if stream.flows == 1 { 0 } else { random.below(cbr(stream).interval_ns()) }
+}
+
+fn steady(stream: Stream, first_ns: u64, end_ns: u64) -> impl Iterator<Item = Transfer> + Send {
+    let time = move |index| first_ns.saturating_add(cbr(&stream).time_ns(index));
+    let size_bytes = u64::from(stream.packet_bytes);
+    let packets = (0..).map(move |index| Transfer { start_ns: time(index), size_bytes });
+    packets.take_while(move |packet| packet.start_ns < end_ns)
+}
+
+fn on_off(
+    stream: Stream,
+    on: Period,
+    off: Period,
+    start_ns: u64,
+    mut random: Random,
+) -> impl Iterator<Item = Transfer> + Send {
+    let mut begin = start_ns;
+    let periods = std::iter::from_fn(move || {
+        let end = begin.saturating_add(on.sample(&mut random));
+        let period = (begin, end);
+        begin = end.saturating_add(off.sample(&mut random));
+        (period.0 < u64::MAX).then_some(period)
+    });
+    periods.flat_map(move |(begin, end)| steady(stream, begin, end))
+}

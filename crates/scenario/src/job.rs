@@ -1,0 +1,302 @@
+//! One run: one scheduler, one seed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use measure::{Block, Key, LinkUse};
+use sched::{Nanos, Spec};
+use sim::{Impairments, LinkConfig, LinkId, Network, NodeId, Simulation, Totals};
+
+use crate::idle::IdleTimes;
+use crate::record::{Recording, Wanted};
+use crate::rows::Row;
+use crate::scenario::{Scenario, with_limit};
+use crate::sources;
+use crate::tally::{LinkTally, Tally};
+use crate::topology::Queue;
+
+/// A network for one scheduler.
+pub(crate) struct Built {
+    pub(crate) network: Network,
+    /// By the place of a node in the topology.
+    pub(crate) nodes: Vec<NodeId>,
+    /// The directions under test, in their order.
+    tested: Vec<LinkId>,
+}
+
+/// Builds the network with `spec` where a queue is under test. With `log`, the first of these
+/// reports every packet.
+pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built, String> {
+    let topology = &scenario.topology;
+    let mut network = Network::new();
+    let nodes: Result<Vec<NodeId>, _> =
+        topology.nodes.iter().map(|name| network.node(name)).collect();
+    let nodes = nodes.map_err(|error| error.to_string())?;
+    let mut tested = Vec::new();
+    for link in &topology.links {
+        for direction in [0, 1] {
+            let queue = match &link.queues[direction] {
+                Queue::Fixed(fixed) if fixed.info().name == "fifo" => {
+                    sim::Queue::Fifo { limit: fixed.params().amount("limit") }
+                }
+                Queue::Fixed(fixed) => sim::Queue::Discipline { spec: fixed.clone(), log: false },
+                Queue::Tested(limit) => {
+                    let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
+                    sim::Queue::Discipline { spec, log: log && tested.is_empty() }
+                }
+            };
+            let id = network
+                .link(LinkConfig {
+                    name: link.direction_name(direction),
+                    from: nodes[link.ends[direction]],
+                    to: nodes[link.ends[1 - direction]],
+                    rate_bps: link.rate_bps[direction],
+                    delay: Nanos(link.delay_ns),
+                    queue,
+                    impairments: Impairments {
+                        loss: link.loss,
+                        jitter: Nanos(link.jitter_ns),
+                        reorder: link.reorder,
+                        reorder_delay: Nanos(link.reorder_delay_ns),
+                    },
+                })
+                .map_err(|error| error.to_string())?;
+            if let Queue::Tested(_) = link.queues[direction] {
+                tested.push(id);
+            }
+        }
+    }
+    for route in &topology.routes {
+        let route: Vec<NodeId> = route.iter().map(|node| nodes[*node]).collect();
+        network.route(&route).map_err(|error| error.to_string())?;
+    }
+    Ok(Built { network, nodes, tested })
+}
+
+/// What a run is given.
+pub(crate) struct Job<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) idle: &'a IdleTimes,
+    /// Its scheduler.
+    pub(crate) spec: &'a Spec,
+    pub(crate) seed: u64,
+    /// Its place among the seeds, and among all runs.
+    pub(crate) round: u64,
+    pub(crate) block: u64,
+    pub(crate) wanted: Wanted,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// How a run ended.
+pub(crate) enum Ended {
+    /// It is complete.
+    Complete(Box<Tally>),
+    /// It was told to stop.
+    Stopped,
+    /// It could not go on.
+    Failed(String),
+}
+
+/// A run is looked after this often.
+const SLICES: u64 = 200;
+
+impl Job<'_> {
+    /// Runs it. Simulated time is told to `passed` as it passes.
+    pub(crate) fn run(&self, out: &mut dyn FnMut(Row), passed: &dyn Fn(u64)) -> Ended {
+        let key = Key {
+            run: self.scenario.name.as_str().into(),
+            scheduler: self.spec.to_string().into(),
+            seed: self.seed,
+            round: self.round,
+            block: self.block,
+        };
+        let built = match build(self.scenario, self.spec, self.wanted.events) {
+            Ok(built) => built,
+            Err(error) => return Ended::Failed(error),
+        };
+        let names = |id: &LinkId| built.network.links()[id.index()].name.as_str().into();
+        let tested: BTreeMap<LinkId, _> = built.tested.iter().map(|id| (*id, names(id))).collect();
+        let mut recording = Recording::new(self.scenario, self.idle, key, self.wanted, out);
+        recording.tested = tested;
+        let mut simulation = Simulation::new(built.network, self.seed);
+        simulation.bound(self.scenario.most_flows);
+        if self.scenario.record.samples_ns < u64::MAX {
+            simulation.sample_every(Nanos(self.scenario.record.samples_ns));
+        }
+        let added = sources::add(&mut simulation, self.scenario, &built.nodes, self.seed);
+        let answers = match added {
+            Ok(added) => {
+                recording.traffic_of = added.traffic;
+                added.answers
+            }
+            Err(error) => return Ended::Failed(error),
+        };
+        let mut before: Vec<Totals> = Vec::new();
+        let (warm_up_ns, duration_ns) = (self.scenario.warm_up_ns, self.scenario.duration_ns);
+        for until in slices(warm_up_ns, duration_ns) {
+            let since = simulation.now().0;
+            let result = simulation.run_until(Nanos(until), &mut recording);
+            answers.try_iter().for_each(|answer| recording.answered(&answer));
+            if let Err(error) = result {
+                recording.end(since, Some(&error.to_string()));
+                return Ended::Failed(format!("{}, seed {}: {error}", self.spec, self.seed));
+            }
+            passed(until - since);
+            if until == warm_up_ns {
+                before = totals(&simulation, &built.tested);
+                simulation.restart_totals();
+            }
+            if until < duration_ns && self.stop.load(Ordering::Relaxed) {
+                recording.end(until, Some("interrupted"));
+                return Ended::Stopped;
+            }
+        }
+        self.finish(simulation, recording, &built.tested, &before)
+    }
+
+    fn finish(
+        &self,
+        simulation: Simulation,
+        mut recording: Recording<'_>,
+        tested: &[LinkId],
+        before: &[Totals],
+    ) -> Ended {
+        let counted_ns = self.scenario.duration_ns - self.scenario.warm_up_ns;
+        let mut drops = Vec::new();
+        for (at, id) in tested.iter().enumerate() {
+            let rate_bps = simulation.network().links()[id.index()].rate_bps;
+            let entries = recording.entries.get(id);
+            let Some(port) = simulation.port(*id) else { continue };
+            let (ledger, now) = (port.ledger(), simulation.now());
+            let counted = ledger.totals();
+            let all = before.get(at).map_or_else(|| counted.clone(), |before| sum(before, counted));
+            let tally = LinkTally {
+                utilisation: counted.sent_bytes as f64 * 8e9 / rate_bps as f64 / counted_ns as f64,
+                backlog_mean: ledger.backlog().mean(now),
+                backlog_peak: ledger.backlog().peak(),
+                entries_mean: ledger.table().mean(now),
+                entries_peak: ledger.table().peak(),
+                entries_p99: entries.and_then(|entries| entries.quantile(0.99)),
+                dropped: dropped(counted),
+                arrived: counted.arrived_packets,
+                marked: counted.marked_packets,
+            };
+            recording.put_link(*id, rate_bps, &tally, &all);
+            recording.tally.links.push(tally);
+            drops.push((*id, all.dropped));
+        }
+        recording.tally.packet_hops = simulation.effort().packet_hops;
+        simulation.finish(&mut recording);
+        for (id, totals) in drops {
+            recording.put_drops(id, &totals);
+        }
+        recording.end(self.scenario.duration_ns, None);
+        Ended::Complete(Box::new(recording.tally))
+    }
+}
+
+/// Packets dropped in or before the short lane, and any other.
+fn dropped(totals: &Totals) -> [u64; 2] {
+    let of_lane = |reasons: &[(u64, u64); 3]| reasons.iter().map(|(packets, _)| packets).sum();
+    let by_lane: Vec<u64> = totals.dropped.iter().map(of_lane).collect();
+    [by_lane.iter().take(1).sum(), by_lane.iter().skip(1).sum()]
+}
+
+fn totals(simulation: &Simulation, tested: &[LinkId]) -> Vec<Totals> {
+    let of = |id: &LinkId| simulation.port(*id).map(|port| port.ledger().totals().clone());
+    tested.iter().filter_map(of).collect()
+}
+
+fn sum(a: &Totals, b: &Totals) -> Totals {
+    let mut all = b.clone();
+    all.arrived_packets += a.arrived_packets;
+    all.arrived_bytes += a.arrived_bytes;
+    all.sent_packets += a.sent_packets;
+    all.sent_bytes += a.sent_bytes;
+    all.marked_packets += a.marked_packets;
+    all.flows_untracked += a.flows_untracked;
+    all.dropped.resize(all.dropped.len().max(a.dropped.len()), Default::default());
+    for (sum, lane) in all.dropped.iter_mut().zip(&a.dropped) {
+        for (sum, reason) in sum.iter_mut().zip(lane) {
+            sum.0 += reason.0;
+            sum.1 += reason.1;
+        }
+    }
+    all
+}
+
+/// The ends of the slices of a run; the warm-up ends with one.
+fn slices(warm_up_ns: u64, duration_ns: u64) -> impl Iterator<Item = u64> {
+    let slice = (duration_ns / SLICES).max(1);
+    let mut now = 0;
+    std::iter::from_fn(move || {
+        if now == duration_ns {
+            return None;
+        }
+        let next = duration_ns.min(now + slice);
+        now = if now < warm_up_ns && warm_up_ns < next { warm_up_ns } else { next };
+        Some(now)
+    })
+}
+
+impl Recording<'_> {
+    fn put_link(&mut self, id: LinkId, rate_bps: u64, tally: &LinkTally, all: &Totals) {
+        let Some(link) = self.tested.get(&id).cloned().filter(|_| self.wanted.tables) else {
+            return;
+        };
+        (self.out)(Row::Link(Box::new(LinkUse {
+            key: self.key.clone(),
+            link,
+            rate_bps,
+            arrived_packets: all.arrived_packets,
+            arrived_bytes: all.arrived_bytes,
+            sent_packets: all.sent_packets,
+            sent_bytes: all.sent_bytes,
+            dropped_packets: all.dropped_packets(),
+            marked_packets: Some(all.marked_packets),
+            utilisation: Some(tally.utilisation),
+            backlog_mean_packets: Some(tally.backlog_mean),
+            backlog_peak_packets: Some(tally.backlog_peak),
+            flow_entries_mean: Some(tally.entries_mean),
+            flow_entries_peak: Some(tally.entries_peak),
+            flows_untracked: Some(all.flows_untracked),
+            ..LinkUse::default()
+        })));
+    }
+
+    /// The row of the block; void with a reason if the run did not come to its end.
+    fn end(&mut self, duration_ns: u64, void: Option<&str>) {
+        if !self.wanted.tables {
+            return;
+        }
+        let link = self.scenario.topology.tested().next();
+        let rate_bps = link.map(|(link, way)| self.scenario.topology.links[link].rate_bps[way]);
+        let load = rate_bps
+            .map(|rate| self.transfer_bytes as f64 * 8e9 / rate as f64 / duration_ns.max(1) as f64);
+        (self.out)(Row::Block(Box::new(Block {
+            key: self.key.clone(),
+            start_ns: 0,
+            duration_ns,
+            void: void.is_some(),
+            void_reason: void.map(Into::into),
+            offered_load: load.filter(|_| void.is_none()),
+            transfers: self.transfers,
+            completed: self.completed,
+        })));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slices;
+
+    #[test]
+    fn slices_end_at_the_warm_up_and_at_the_end() {
+        for (warm_up, duration) in [(0, 1), (0, 7), (50, 1000), (3, 1000), (999, 1000)] {
+            let ends: Vec<u64> = slices(warm_up, duration).collect();
+            assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
+            assert_eq!(ends.last(), Some(&duration));
+            assert!(warm_up == 0 || ends.contains(&warm_up));
+        }
+    }
+}

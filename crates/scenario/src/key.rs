@@ -1,0 +1,194 @@
+//! Keys of a scenario: defined once, with unit, range, default and meaning. The reader, error
+//! messages and the reference in the documentation all derive from the definitions.
+
+use std::fmt;
+
+use sched::Nanos;
+use sched::params::text;
+
+/// A table of a scenario, and the keys it takes.
+#[derive(Debug)]
+pub struct Section {
+    /// Its heading in the reference, such as `[topology]`.
+    pub title: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// The keys, in the order of the reference; several sections share some lists.
+    pub keys: &'static [&'static [KeyDef]],
+}
+
+impl Section {
+    /// The definition of a key.
+    ///
+    /// # Panics
+    /// If there is none: a mistake in the code that reads, not in a scenario.
+    pub(crate) fn key(&self, name: &str) -> &'static KeyDef {
+        let found = self.defs().find(|def| def.name == name);
+        found.unwrap_or_else(|| panic!("{} defines no key {name}", self.title))
+    }
+
+    /// Every key.
+    pub fn defs(&self) -> impl Iterator<Item = &'static KeyDef> + use<> {
+        self.keys.iter().copied().flatten()
+    }
+}
+
+/// The definition of a key.
+#[derive(Debug)]
+pub struct KeyDef {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What holds where it is not given.
+    pub default: Default,
+    /// What it means, in a line or two.
+    pub meaning: &'static str,
+}
+
+/// What holds where a key is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Default {
+    /// It must be given.
+    Needed,
+    /// This value, as it would be written.
+    Is(&'static str),
+    /// Nothing, or something that other keys decide: in words.
+    Words(&'static str),
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// Any text.
+    Text,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Count {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A number.
+    Number {
+        /// Least value, itself not accepted if `open`.
+        min: f64,
+        /// Largest value.
+        max: f64,
+        /// Whether `min` itself is refused.
+        open: bool,
+    },
+    /// A rate.
+    Rate {
+        /// Least value in bit/s.
+        min: u64,
+        /// Largest value in bit/s.
+        max: u64,
+    },
+    /// A time.
+    Time {
+        /// Least value.
+        min: Nanos,
+        /// Largest value.
+        max: Nanos,
+        /// Whether `"inf"` is accepted.
+        unlimited: bool,
+    },
+    /// Bytes.
+    Bytes {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// Packets or bytes.
+    Amount {
+        /// Least value, of packets or of bytes.
+        min: u64,
+        /// Largest value, of packets or of bytes.
+        max: u64,
+    },
+    /// A law of sizes.
+    Law,
+    /// A law of periods.
+    Period,
+    /// A scheduler with its parameters, or one of these words.
+    Scheduler(&'static [&'static str]),
+    /// A list of schedulers.
+    Schedulers,
+    /// Seeds.
+    Seeds,
+    /// A node or group of nodes, or a list of these.
+    Places,
+    /// A list of nodes.
+    Path,
+    /// The path of a file, from the directory of the scenario.
+    File,
+    /// A table with keys of its own.
+    Table(&'static Section),
+    /// A list of tables.
+    Tables(&'static Section),
+}
+
+/// What is accepted, in words: the end of every error message.
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Text => f.write_str("text"),
+            Self::Word(words) => f.write_str(&quoted(words)),
+            Self::Flag => f.write_str("true or false"),
+            Self::Count { min, max } => write!(f, "a whole number, {min} to {max}"),
+            Self::Number { min, max, open: true } => {
+                write!(f, "a number above {min}, at most {max}")
+            }
+            Self::Number { min, max, open: false } => write!(f, "a number, {min} to {max}"),
+            Self::Rate { min, max } => {
+                write!(f, "\"{}\" to \"{}\"", text::Rate(min), text::Rate(max))
+            }
+            Self::Time { min, max, unlimited } => {
+                write!(f, "\"{}\" to \"{}\"", text::Time(min), text::Time(max))?;
+                if unlimited { f.write_str(", or \"inf\"") } else { Ok(()) }
+            }
+            Self::Bytes { min, max } => {
+                write!(f, "\"{min}b\" to \"{max}b\", also in kb and mb")
+            }
+            Self::Amount { min, max } => {
+                write!(f, "\"{min}packets\" to \"{max}packets\", or as many b, kb, mb")
+            }
+            Self::Law => f.write_str("a size law, such as \"exponential:mean=100kb\""),
+            Self::Period => f.write_str(
+                "\"fixed:5s\", \"exponential:mean=5s\" or \"pareto:shape=1.5,mean=5s\", 1us to 1 day",
+            ),
+            Self::Scheduler(words) => {
+                if !words.is_empty() {
+                    write!(f, "{}, or ", quoted(words))?;
+                }
+                f.write_str("a scheduler, such as \"fifo\" or \"efd:threshold=20packets\"")
+            }
+            Self::Schedulers => {
+                f.write_str("a list of schedulers, such as [\"fifo\", \"efd:threshold=20packets\"]")
+            }
+            Self::Seeds => {
+                f.write_str("one seed such as 7, a range such as \"1..10\", or a list such as [1, 2]")
+            }
+            Self::Places => f.write_str("a node or a group of nodes, or a list of these"),
+            Self::Path => f.write_str("a list of at least two nodes, each joined to the next"),
+            Self::File => f.write_str("the path of a file, from the directory of the scenario"),
+            Self::Table(section) => write!(f, "a table: {}", names(section)),
+            Self::Tables(section) => write!(f, "a list of tables: {}", names(section)),
+        }
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of a section's keys.
+pub(crate) fn names(section: &Section) -> String {
+    section.defs().map(|def| def.name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,382 @@
+//! Turns what a simulation reports into rows and tallies, as it comes.
+
+use std::collections::BTreeMap;
+
+use measure::{
+    DropCount, Flow, FlowKind, Key, PacketEvent, PacketOutcome, Probe, Sample, SizeClass, Text,
+};
+use sched::{DropReason, Nanos};
+use sim::{ENDLESS, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
+
+use crate::idle::IdleTimes;
+use crate::rows::Row;
+use crate::scenario::Scenario;
+use crate::sources::Answered;
+use crate::tally::{Spread, Tally, TrafficTally};
+use crate::traffic::{Kind, Traffic};
+
+/// Which rows are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Rows of the tables.
+    pub tables: bool,
+    /// A row per packet at the first tested direction.
+    pub events: bool,
+}
+
+/// The recorder of one run.
+pub(crate) struct Recording<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) idle: &'a IdleTimes,
+    pub(crate) key: Key,
+    pub(crate) wanted: Wanted,
+    /// The traffic of each source.
+    pub(crate) traffic_of: Vec<usize>,
+    /// Names of the directions under test.
+    pub(crate) tested: BTreeMap<LinkId, Text>,
+    pub(crate) out: &'a mut dyn FnMut(Row),
+    pub(crate) tally: Tally,
+    /// Drops of transfers, by direction, lane, reason and class.
+    drops: BTreeMap<DropKey, (u64, u64)>,
+    /// Samples of the flow table after the warm-up, by direction.
+    pub(crate) entries: BTreeMap<LinkId, Spread>,
+    names: Vec<Text>,
+    pub(crate) transfers: u64,
+    pub(crate) completed: u64,
+    pub(crate) transfer_bytes: u64,
+}
+
+type DropKey = (LinkId, usize, DropReason, SizeClass);
+
+impl<'a> Recording<'a> {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        idle: &'a IdleTimes,
+        key: Key,
+        wanted: Wanted,
+        out: &'a mut dyn FnMut(Row),
+    ) -> Self {
+        let traffic = vec![TrafficTally::default(); scenario.traffic.len()];
+        Self {
+            scenario,
+            idle,
+            key,
+            wanted,
+            traffic_of: Vec::new(),
+            tested: BTreeMap::new(),
+            out,
+            tally: Tally { traffic, ..Tally::default() },
+            drops: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
+            transfers: 0,
+            completed: 0,
+            transfer_bytes: 0,
+        }
+    }
+
+    fn put(&mut self, row: impl FnOnce(Key) -> Row) {
+        if self.wanted.tables {
+            (self.out)(row(self.key.clone()));
+        }
+    }
+
+    /// A transfer, complete or not.
+    fn count_transfer(&mut self, number: usize, index: u64, flow: &Flow, timeouts: u64) {
+        let class = flow.size_class.unwrap_or_default();
+        self.transfers += 1;
+        self.completed += u64::from(flow.complete);
+        self.transfer_bytes += flow.size_bytes.unwrap_or(0);
+        if class == SizeClass::UpTo20 {
+            self.tally.short_timeouts += timeouts;
+        }
+        if flow.start_ns < self.scenario.warm_up_ns {
+            return;
+        }
+        let traffic = &mut self.tally.traffic[number];
+        let tally = &mut traffic.classes[class as usize];
+        match flow.completion_ns {
+            Some(completion) => {
+                tally.completion_ns.add(completion as f64);
+                flow.slowdown.into_iter().for_each(|slowdown| tally.slowdown.add(slowdown));
+                traffic.times.set(index, class, completion);
+            }
+            None => tally.incomplete += 1,
+        }
+    }
+
+    fn count_drops(&mut self, report: &FlowReport, class: SizeClass) {
+        for (link, account) in
+            report.ports.iter().filter(|(link, _)| self.tested.contains_key(link))
+        {
+            for lane in [0, 1] {
+                for reason in DropReason::ALL {
+                    let packets = u64::from(account.dropped[lane][reason as usize]);
+                    if packets > 0 {
+                        let sum = self.drops.entry((*link, lane, reason, class)).or_default();
+                        sum.0 += packets;
+                        sum.1 += account.dropped_bytes[lane][reason as usize];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rows of table `drops`: those of transfers by class, and all others of a direction's totals.
+    pub(crate) fn put_drops(
+        &mut self,
+        link: LinkId,
+        totals: &[[(u64, u64); DropReason::ALL.len()]],
+    ) {
+        let Some(name) = self.tested.get(&link).cloned() else { return };
+        let mut rows = Vec::new();
+        for (lane, by_reason) in totals.iter().enumerate() {
+            for reason in DropReason::ALL {
+                let (mut packets, mut bytes) = by_reason[reason as usize];
+                // Flows know "short" and "other" lanes only.
+                let mut row = |size_class, (packets, bytes)| {
+                    let lane = Some(lane as u64);
+                    let (key, link) = (self.key.clone(), name.clone());
+                    rows.push(DropCount {
+                        key,
+                        link,
+                        lane,
+                        reason: reason.name().into(),
+                        size_class,
+                        packets,
+                        bytes,
+                    });
+                };
+                for class in SizeClass::ALL {
+                    if let Some(&sum) = self.drops.get(&(link, lane, reason, class)) {
+                        row(Some(class), sum);
+                        packets = packets.saturating_sub(sum.0);
+                        bytes = bytes.saturating_sub(sum.1);
+                    }
+                }
+                if packets > 0 {
+                    row(None, (packets, bytes));
+                }
+            }
+        }
+        if self.wanted.tables {
+            rows.into_iter().for_each(|row| (self.out)(Row::Drop(row)));
+        }
+    }
+
+    /// An answered request.
+    pub(crate) fn answered(&mut self, answered: &Answered) {
+        let Answered { traffic: number, index, due, end } = *answered;
+        let Kind::Requests { size_bytes, .. } = self.scenario.traffic[number].kind else { return };
+        let completion_ns = end.since(due).0;
+        if due.0 >= self.scenario.warm_up_ns {
+            self.tally.traffic[number].times_ns.add(completion_ns);
+        }
+        let (name, index) = (self.names[number].clone(), self.index(number, index));
+        self.put(|key| {
+            Row::Flow(Box::new(Flow {
+                key,
+                index,
+                kind: FlowKind::Request,
+                traffic: Some(name),
+                size_bytes: Some(size_bytes),
+                planned_ns: Some(due.0),
+                start_ns: due.0,
+                end_ns: Some(end.0),
+                completion_ns: Some(completion_ns),
+                received_bytes: size_bytes,
+                complete: true,
+                ..Flow::default()
+            }))
+        });
+    }
+
+    /// The place of a flow among all of its kind: traffics of one kind take turns.
+    fn index(&self, number: usize, index: u64) -> u64 {
+        let kind = |number: usize| kind_of(&self.scenario.traffic[number].kind);
+        let same = |other: &usize| kind(*other) == kind(number);
+        let all = (0..self.scenario.traffic.len()).filter(same).count() as u64;
+        let before = (0..number).filter(same).count() as u64;
+        index * all + before
+    }
+
+    fn row_of(&self, number: usize, report: &FlowReport) -> Flow {
+        let traffic = &self.scenario.traffic[number];
+        let finite = report.bytes < ENDLESS && !matches!(traffic.kind, Kind::Persistent { .. });
+        let kind = kind_of(&traffic.kind);
+        let is_transfer = kind == FlowKind::Transfer;
+        let completion = report.completed.map(|end| end.since(report.started).0);
+        let completion = completion.filter(|_| is_transfer);
+        let idle = if is_transfer { self.idle.of(number, report) } else { None };
+        let mut accounts = report.ports.iter().map(|(_, account)| account).peekable();
+        let seen = accounts.peek().is_some();
+        let sum = |value: fn(&sim::FlowAccount) -> u64| {
+            let accounts = report.ports.iter().map(|(_, account)| account);
+            seen.then(|| accounts.map(value).sum())
+        };
+        let short = |lane: usize| {
+            move |a: &sim::FlowAccount| a.dropped[lane].iter().map(|n| u64::from(*n)).sum::<u64>()
+        };
+        let dropped = |lane: usize| {
+            seen.then(|| report.ports.iter().map(|(_, account)| short(lane)(account)).sum())
+        };
+        let sent: u64 = sum(|a| a.sent.iter().map(|n| u64::from(*n)).sum()).unwrap_or(0);
+        let queued = sum(|a| a.sojourn_sum_ns).unwrap_or(0);
+        let sender = report.tcp.map(|stats| sender_of(&stats));
+        Flow {
+            key: self.key.clone(),
+            index: self.index(number, report.index),
+            kind,
+            traffic: Some(self.names[number].clone()),
+            flow: Some(report.label.to_string().into()),
+            tcp: traffic.kind.tcp().map(|tcp| tcp_name(tcp).into()),
+            size_bytes: finite.then_some(report.bytes),
+            size_class: is_transfer.then(|| class_of(&traffic.kind, report.bytes)),
+            planned_ns: Some(report.started.0),
+            start_ns: report.started.0,
+            connect_ns: report.connected.map(|at| at.0),
+            end_ns: report.completed.filter(|_| is_transfer).map(|at| at.0),
+            completion_ns: completion,
+            idle_ns: idle,
+            slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
+            received_bytes: report.received,
+            complete: report.completed.is_some(),
+            failure: report.failure.map(|_| "timeout".into()),
+            packets: report.ports.iter().map(|(_, a)| u64::from(a.arrived_packets)).max(),
+            dropped_packets: dropped(0)
+                .zip(dropped(1))
+                .map(|(short, long): (u64, u64)| short + long),
+            dropped_short_lane: dropped(0),
+            dropped_long_lane: dropped(1),
+            sent_short_lane: sum(|a| u64::from(a.sent[0])),
+            sent_long_lane: sum(|a| u64::from(a.sent[1])),
+            marked_packets: sum(|a| u64::from(a.marked_packets)),
+            queueing_mean_ns: (sent > 0).then(|| queued / sent),
+            queueing_max_ns: report.ports.iter().map(|(_, a)| a.sojourn_max_ns).max(),
+            fragments: sum(|a| u64::from(a.fragments)),
+            demotions: sum(|a| u64::from(a.demotions)),
+            retransmissions: sender.map(|stats| u64::from(stats.retransmissions)),
+            timeouts: sender.map(|stats| u64::from(stats.timeouts)),
+        }
+    }
+}
+
+/// What the end that sends the data counted: the one that sent more data.
+fn sender_of(stats: &[tcp::Stats; 2]) -> tcp::Stats {
+    if stats[1].data_segments > stats[0].data_segments { stats[1] } else { stats[0] }
+}
+
+fn kind_of(kind: &Kind) -> FlowKind {
+    match kind {
+        Kind::Transfers { .. }
+        | Kind::Periodic { .. }
+        | Kind::Web { .. }
+        | Kind::OpenLoop { .. } => FlowKind::Transfer,
+        Kind::Persistent { .. } => FlowKind::Download,
+        Kind::Requests { .. } => FlowKind::Request,
+        Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => FlowKind::Stream,
+    }
+}
+
+/// Bytes of a full packet's payload.
+pub(crate) fn payload_of(kind: &Kind) -> u64 {
+    match kind {
+        Kind::OpenLoop { packet_bytes, .. } => u64::from(*packet_bytes),
+        kind => kind.tcp().map_or(1, |tcp| u64::from(tcp.mss)),
+    }
+}
+
+fn class_of(kind: &Kind, bytes: u64) -> SizeClass {
+    SizeClass::of_bytes(bytes, payload_of(kind))
+}
+
+fn tcp_name(tcp: &tcp::Config) -> &'static str {
+    match tcp.congestion {
+        tcp::Congestion::Reno => "reno",
+        tcp::Congestion::Cubic => "cubic",
+    }
+}
+
+impl Recorder for Recording<'_> {
+    fn flow(&mut self, report: &FlowReport) {
+        let number = self.traffic_of[report.source.index()];
+        let traffic: &Traffic = &self.scenario.traffic[number];
+        let row = self.row_of(number, report);
+        let stats = report.tcp.unwrap_or_default();
+        let timeouts = stats.iter().map(|s| u64::from(s.timeouts + s.syn_timeouts)).sum();
+        self.tally.timeouts += timeouts;
+        self.tally.retransmissions +=
+            stats.iter().map(|s| u64::from(s.retransmissions)).sum::<u64>();
+        self.tally.traffic[number].received_bytes += report.received;
+        if let Some(class) = row.size_class {
+            self.count_transfer(number, report.index, &row, timeouts);
+            self.count_drops(report, class);
+        }
+        // Requests have rows of their own.
+        if !matches!(traffic.kind, Kind::Requests { .. }) {
+            self.put(|_| Row::Flow(Box::new(row)));
+        }
+    }
+
+    fn probe(&mut self, probe: &sim::Probe) {
+        let number = self.traffic_of[probe.source.index()];
+        let delay_ns = probe.arrived.map(|at| at.since(probe.sent).0);
+        if probe.sent.0 >= self.scenario.warm_up_ns {
+            let tally = &mut self.tally.traffic[number];
+            tally.packets_sent += 1;
+            match delay_ns {
+                Some(delay) => tally.times_ns.add(delay),
+                None => tally.packets_lost += 1,
+            }
+        }
+        if self.scenario.record.probes {
+            let streams = self.scenario.traffic[number].kind.streams();
+            let name = &self.names[number];
+            let stream: Text =
+                if streams == 1 { name.clone() } else { format!("{name}/{}", probe.index).into() };
+            let (seq, sent_ns) = (probe.seq, probe.sent.0);
+            self.put(|key| Row::Probe(Probe { key, stream, seq, sent_ns, delay_ns }));
+        }
+    }
+
+    fn sample(&mut self, sample: &sim::Sample) {
+        let Some(link) = self.tested.get(&sample.link).cloned() else { return };
+        if sample.at.0 >= self.scenario.warm_up_ns {
+            self.entries.entry(sample.link).or_default().add(sample.flows);
+        }
+        self.put(|key| {
+            Row::Sample(Sample {
+                key,
+                link,
+                t_ns: sample.at.0,
+                backlog_packets: sample.backlog.packets,
+                backlog_bytes: sample.backlog.bytes,
+                short_lane_packets: None,
+                flow_entries: Some(sample.flows),
+            })
+        });
+    }
+
+    fn packet(&mut self, _: LinkId, record: &PacketRecord) {
+        if !self.wanted.events {
+            return;
+        }
+        let (outcome, reason, departure) = match record.outcome {
+            Outcome::Departed(at) => (PacketOutcome::Departed, None, Some(at)),
+            Outcome::Dropped(reason) => (PacketOutcome::Dropped, Some(reason.name().into()), None),
+            Outcome::Queued => (PacketOutcome::Queued, None, None),
+        };
+        let event = PacketEvent {
+            scheduler: self.key.scheduler.clone(),
+            index: record.index,
+            arrival_ns: record.arrival.0,
+            size_bytes: u64::from(record.size),
+            flow: FlowLabel::from_tag(record.tag).to_string().into(),
+            lane: Some(u64::from(record.lane.0)),
+            outcome,
+            reason,
+            departure_ns: departure.map(|at: Nanos| at.0),
+        };
+        (self.out)(Row::Event(Box::new(event)));
+    }
+}

@@ -1,0 +1,214 @@
+//! What is kept of a run for the summary. Its size does not depend on simulated time, but for 8 bytes
+//! per transfer until all schedulers have run the same seed: transfers are compared in pairs.
+
+use measure::SizeClass;
+
+/// One run: one scheduler, one seed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    /// By traffic.
+    pub(crate) traffic: Vec<TrafficTally>,
+    /// By tested direction.
+    pub(crate) links: Vec<LinkTally>,
+    /// Segments that TCP sent again.
+    pub(crate) retransmissions: u64,
+    /// Retransmission timeouts, those of the handshake among them.
+    pub(crate) timeouts: u64,
+    /// Of these, timeouts of transfers of at most 20 packets.
+    pub(crate) short_timeouts: u64,
+    /// Packets that reached the end of a link.
+    pub(crate) packet_hops: u64,
+}
+
+/// Flows of one traffic that count: those that did not start in the warm-up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrafficTally {
+    /// By size class, in the order of [`SizeClass::ALL`].
+    pub(crate) classes: [ClassTally; 4],
+    /// Completion times by index, for pairs.
+    pub(crate) times: Times,
+    /// Application bytes received in the whole run, those of the warm-up among them.
+    pub(crate) received_bytes: u64,
+    /// Packets of streams sent.
+    pub(crate) packets_sent: u64,
+    /// Of these, packets lost.
+    pub(crate) packets_lost: u64,
+    /// Response times of requests, or delays of packets, in ns.
+    pub(crate) times_ns: Spread,
+    /// Requests without an answer by the end.
+    pub(crate) unanswered: u64,
+}
+
+/// Transfers of one size class.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClassTally {
+    /// Completion times of the complete ones, in ns.
+    pub(crate) completion_ns: Mean,
+    /// Completion time over that on an idle network.
+    pub(crate) slowdown: Mean,
+    /// Transfers not complete by the end.
+    pub(crate) incomplete: u64,
+}
+
+/// What one direction with the scheduler under test did, after the warm-up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LinkTally {
+    pub(crate) utilisation: f64,
+    pub(crate) backlog_mean: f64,
+    pub(crate) backlog_peak: u64,
+    pub(crate) entries_mean: f64,
+    pub(crate) entries_peak: u64,
+    /// Of the samples.
+    pub(crate) entries_p99: Option<u64>,
+    /// Packets dropped in or before the short lane, and any other.
+    pub(crate) dropped: [u64; 2],
+    pub(crate) arrived: u64,
+    pub(crate) marked: u64,
+}
+
+/// A mean that is made up one value at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mean {
+    sum: f64,
+    n: u64,
+}
+
+impl Mean {
+    pub(crate) fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1;
+    }
+
+    pub(crate) fn n(&self) -> u64 {
+        self.n
+    }
+
+    pub(crate) fn value(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum / self.n as f64)
+    }
+}
+
+/// Mean, 95th percentile and maximum of times, from a histogram of fixed size. The percentile is
+/// that of the histogram: within 3 % above.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spread {
+    pub(crate) mean: Mean,
+    pub(crate) max: u64,
+    buckets: Vec<u64>,
+}
+
+/// Buckets for each power of two.
+const FINE: u32 = 32;
+
+impl Spread {
+    pub(crate) fn add(&mut self, value: u64) {
+        self.mean.add(value as f64);
+        self.max = self.max.max(value);
+        let bucket = bucket(value);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+    }
+
+    /// The value that a part `q` of all values does not exceed.
+    pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
+        let goal = (q * self.mean.n() as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let bucket = self.buckets.iter().position(|n| {
+            below += n;
+            below >= goal
+        });
+        bucket.map(|bucket| upper(bucket).min(self.max))
+    }
+}
+
+fn bucket(value: u64) -> usize {
+    if value < u64::from(FINE) {
+        return value as usize;
+    }
+    let power = value.ilog2() - FINE.ilog2();
+    // The leading bits, of which the first is always set, after the buckets of smaller powers.
+    ((power * FINE) + (value >> power) as u32) as usize
+}
+
+/// The largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let fine = u64::from(FINE);
+    if bucket < 2 * fine {
+        return bucket;
+    }
+    let power = bucket / fine - 1;
+    (((bucket % fine + fine + 1) as u128) << power).saturating_sub(1).min(u128::from(u64::MAX))
+        as u64
+}
+
+/// Completion times by the place of a transfer in its traffic, 8 bytes each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times(Vec<u64>);
+
+/// Bits for the size class of a transfer; the rest is the time.
+const CLASS_BITS: u32 = 2;
+
+impl Times {
+    /// A complete transfer.
+    pub(crate) fn set(&mut self, index: u64, class: SizeClass, completion_ns: u64) {
+        let index = index as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] = (completion_ns.max(1) << CLASS_BITS) | class as u64;
+    }
+
+    /// Sums over the transfers complete here and there, by class: ours, theirs.
+    pub(crate) fn sums(&self, other: &Self) -> [(f64, f64); 4] {
+        let mut sums = [(0.0, 0.0); 4];
+        for (ours, theirs) in self.0.iter().zip(&other.0) {
+            if *ours != 0 && *theirs != 0 {
+                let sum = &mut sums[(ours & ((1 << CLASS_BITS) - 1)) as usize];
+                sum.0 += (ours >> CLASS_BITS) as f64;
+                sum.1 += (theirs >> CLASS_BITS) as f64;
+            }
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_what_they_say() {
+        for value in (0..5000).chain([1 << 20, (1 << 40) + 12_345, u64::MAX - 1, u64::MAX]) {
+            let bucket = bucket(value);
+            assert!(value <= upper(bucket), "{value}");
+            assert!(bucket == 0 || value > upper(bucket - 1), "{value}");
+            assert!((upper(bucket) - value) as f64 <= value as f64 / 32.0, "{value}");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_near_and_never_below() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.quantile(0.95), None);
+        (1..=1000).for_each(|value| spread.add(value * 1000));
+        let p95 = spread.quantile(0.95).unwrap();
+        assert!((950_000..=980_000).contains(&p95), "{p95}");
+        assert_eq!(spread.quantile(1.0), Some(1_000_000));
+        assert_eq!(spread.mean.value(), Some(500_500.0));
+    }
+
+    #[test]
+    fn only_what_is_complete_under_both_is_compared() {
+        let (mut a, mut b) = (Times::default(), Times::default());
+        a.set(0, SizeClass::UpTo20, 10);
+        a.set(2, SizeClass::Over1000, 70);
+        a.set(5, SizeClass::UpTo20, 5);
+        b.set(2, SizeClass::Over1000, 30);
+        b.set(1, SizeClass::UpTo20, 9);
+        b.set(0, SizeClass::UpTo20, 20);
+        assert_eq!(a.sums(&b), [(10.0, 20.0), (0.0, 0.0), (0.0, 0.0), (70.0, 30.0)]);
+    }
+}

@@ -1,0 +1,446 @@
+//! What is sent: kinds of traffic with their ends, volumes and laws.
+
+use std::fs::File;
+use std::path::Path;
+
+use tcp::Config as Tcp;
+use workload::{SizeLaw, TransferList};
+
+use crate::error::ScenarioError;
+use crate::period::Period;
+use crate::reader::Table;
+use crate::sections::TRAFFIC;
+use crate::topology::Topology;
+
+/// One kind of traffic between places.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Its name in results.
+    pub name: String,
+    /// Nodes that its data come from.
+    pub from: Vec<usize>,
+    /// Nodes that its data go to.
+    pub to: Vec<usize>,
+    /// Nothing of it starts before.
+    pub start_ns: u64,
+    /// Nothing of it starts from then on.
+    pub stop_ns: u64,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What traffic is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// TCP transfers at random times.
+    Transfers {
+        /// When and how much.
+        arrivals: Arrivals,
+        /// How ends are picked.
+        pick: Pick,
+        /// Their TCP.
+        tcp: Tcp,
+    },
+    /// TCP flows without end.
+    Persistent {
+        /// How many.
+        flows: u64,
+        /// Time from one's start to the next's.
+        stagger_ns: u64,
+        /// Their TCP.
+        tcp: Tcp,
+    },
+    /// Rounds of TCP transfers at fixed times.
+    Periodic {
+        /// Transfers of a round.
+        flows: u64,
+        /// Time from round to round.
+        every_ns: u64,
+        /// The transfers of a round start within this time.
+        spread_ns: u64,
+        /// Application bytes of each.
+        size_bytes: u64,
+        /// Their TCP.
+        tcp: Tcp,
+    },
+    /// Pages of objects, each a TCP transfer.
+    Web {
+        /// Sessions at a time.
+        sessions: u64,
+        /// From page to page.
+        think: Period,
+        /// Fewest and most objects of a page.
+        objects: (u64, u64),
+        /// From object to object.
+        gap: Period,
+        /// Bytes of an object.
+        sizes: SizeLaw,
+        /// How ends are picked.
+        pick: Pick,
+        /// Their TCP.
+        tcp: Tcp,
+    },
+    /// Requests and responses on TCP connections that stay open.
+    Requests {
+        /// Connections.
+        flows: u64,
+        /// One request falls into each interval of this length.
+        every_ns: u64,
+        /// Application bytes of a request.
+        request_bytes: u64,
+        /// Application bytes of a response.
+        size_bytes: u64,
+        /// Their TCP.
+        tcp: Tcp,
+    },
+    /// UDP at a constant rate.
+    Cbr(Stream),
+    /// UDP at a constant rate in random periods.
+    OnOff {
+        /// The stream while it is on.
+        stream: Stream,
+        /// On periods.
+        on: Period,
+        /// Off periods.
+        off: Period,
+    },
+    /// UDP packets at listed times.
+    Trace(TransferList),
+    /// Flows whose packets all leave at once.
+    OpenLoop {
+        /// When and how much.
+        arrivals: Arrivals,
+        /// How ends are picked.
+        pick: Pick,
+        /// Bytes of a full packet.
+        packet_bytes: u32,
+    },
+}
+
+impl Kind {
+    /// The TCP of its flows, where they have one.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&Tcp> {
+        match self {
+            Self::Transfers { tcp, .. }
+            | Self::Persistent { tcp, .. }
+            | Self::Periodic { tcp, .. }
+            | Self::Web { tcp, .. }
+            | Self::Requests { tcp, .. } => Some(tcp),
+            Self::Cbr(_) | Self::OnOff { .. } | Self::Trace(_) | Self::OpenLoop { .. } => None,
+        }
+    }
+
+    /// How many UDP streams it has.
+    pub(crate) fn streams(&self) -> u64 {
+        match self {
+            Self::Cbr(stream) | Self::OnOff { stream, .. } => stream.flows,
+            Self::Trace(_) => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// When flows arrive, and how large they are.
+#[derive(Clone, Debug)]
+pub enum Arrivals {
+    /// A Poisson process.
+    Drawn {
+        /// Mean number a second.
+        per_second: f64,
+        /// Their sizes.
+        sizes: SizeLaw,
+        /// Whether sizes are spread evenly over their law.
+        stratified: bool,
+    },
+    /// A list, the same under every seed.
+    Listed(TransferList),
+}
+
+/// How the ends of a flow are picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Each end by itself.
+    Random,
+    /// The same place in both lists.
+    Paired,
+    /// The places one after another.
+    InTurn,
+}
+
+/// UDP streams.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// How many.
+    pub flows: u64,
+    /// Rate of each in bit/s.
+    pub rate_bps: u64,
+    /// Size of a packet.
+    pub packet_bytes: u32,
+}
+
+/// What a table of traffic is read with.
+pub(crate) struct Context<'a> {
+    pub(crate) topology: &'a Topology,
+    pub(crate) duration_ns: u64,
+    pub(crate) tcp: &'a Tcp,
+    /// What paths of files start from; `None` where the scenario is no file.
+    pub(crate) directory: Option<&'a Path>,
+}
+
+pub(crate) fn read(root: &Table<'_>, context: &Context<'_>) -> Result<Vec<Traffic>, ScenarioError> {
+    let tables = root.tables("traffic", |table| table.by_word("kind", &TRAFFIC))?;
+    if tables.is_empty() {
+        return Err(root.refuse("traffic", "at least one table"));
+    }
+    let mut all: Vec<Traffic> = Vec::new();
+    for table in &tables {
+        let traffic = Reader { table, context }.traffic()?;
+        if all.iter().any(|other| other.name == traffic.name) {
+            return Err(table.error(format!(
+                "is named '{}', as another one is; it takes a name of its own",
+                traffic.name
+            )));
+        }
+        all.push(traffic);
+    }
+    Ok(all)
+}
+
+struct Reader<'t, 'a> {
+    table: &'t Table<'a>,
+    context: &'t Context<'t>,
+}
+
+impl Reader<'_, '_> {
+    fn traffic(&self) -> Result<Traffic, ScenarioError> {
+        let table = self.table;
+        let kind_name = table.needed("kind", table.word("kind"))?;
+        let name = table.text("name")?.unwrap_or_else(|| kind_name.to_owned());
+        let (from, to) = (self.places("from", "left")?, self.places("to", "right")?);
+        self.check_ends(&from, &to)?;
+        let start_ns = table.needed("start", table.time("start"))?;
+        if start_ns >= self.context.duration_ns {
+            return Err(
+                table.wrong("start", "is not before the end of the run (scenario.duration)")
+            );
+        }
+        let stop_ns = if table.defines("stop") { table.time("stop")? } else { None };
+        let stop_ns = stop_ns.unwrap_or(u64::MAX);
+        if stop_ns <= start_ns {
+            return Err(table.wrong("stop", "is not later than start"));
+        }
+        let kind = self.kind(kind_name, &from, &to)?;
+        let stop_ns = stop_ns.min(self.context.duration_ns);
+        Ok(Traffic { name, from, to, start_ns, stop_ns, kind })
+    }
+
+    fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {
+        let table = self.table;
+        let count = |key| table.needed(key, table.count(key));
+        let time = |key| table.needed(key, table.time(key));
+        let bytes = |key| table.needed(key, table.bytes(key));
+        let period = |key| table.needed(key, table.period(key));
+        Ok(match name {
+            "transfers" => {
+                let tcp = self.tcp()?;
+                let payload = f64::from(tcp.mss);
+                let headers = (payload + f64::from(tcp.header_bytes)) / payload;
+                Kind::Transfers {
+                    arrivals: self.arrivals(headers)?,
+                    pick: self.pick(from, to)?,
+                    tcp,
+                }
+            }
+            "persistent" => Kind::Persistent {
+                flows: count("flows")?,
+                stagger_ns: time("stagger")?,
+                tcp: self.tcp()?,
+            },
+            "periodic" => {
+                let (every_ns, spread_ns) = (time("every")?, time("spread")?);
+                if spread_ns > every_ns {
+                    return Err(table.wrong("spread", "is longer than every"));
+                }
+                let (flows, size_bytes) = (count("flows")?, bytes("size")?);
+                Kind::Periodic { flows, every_ns, spread_ns, size_bytes, tcp: self.tcp()? }
+            }
+            "web" => Kind::Web {
+                sessions: count("sessions")?,
+                think: period("think")?,
+                objects: self.objects()?,
+                gap: period("gap")?,
+                sizes: table.needed("sizes", table.law("sizes"))?,
+                pick: self.pick(from, to)?,
+                tcp: self.tcp()?,
+            },
+            "requests" => Kind::Requests {
+                flows: count("flows")?,
+                every_ns: time("every")?,
+                request_bytes: bytes("request")?,
+                size_bytes: bytes("size")?,
+                tcp: self.tcp()?,
+            },
+            "cbr" => Kind::Cbr(self.stream()?),
+            "on-off" => {
+                Kind::OnOff { stream: self.stream()?, on: period("on")?, off: period("off")? }
+            }
+            "trace" => Kind::Trace(self.trace()?),
+            _ => Kind::OpenLoop {
+                arrivals: self.arrivals(1.0)?,
+                pick: self.pick(from, to)?,
+                packet_bytes: bytes("packet")? as u32,
+            },
+        })
+    }
+
+    fn places(&self, key: &str, default: &str) -> Result<Vec<usize>, ScenarioError> {
+        let topology = self.context.topology;
+        let names = match self.table.names(key)? {
+            Some(names) => names,
+            None if topology.groups.contains_key(default) => vec![default.to_owned()],
+            None => return Err(self.table.missing(key)),
+        };
+        topology.places(&names).map_err(|name| {
+            let names = topology.names();
+            self.table.wrong(key, &format!("names '{name}', which is no place; there are {names}"))
+        })
+    }
+
+    /// Some way joins every pair of ends that may be picked, and none is a node with itself.
+    fn check_ends(&self, from: &[usize], to: &[usize]) -> Result<(), ScenarioError> {
+        let topology = self.context.topology;
+        if let Some(node) = from.iter().find(|node| to.contains(node)) {
+            let name = &topology.nodes[*node];
+            return Err(self
+                .table
+                .error(format!("goes from {name} to {name}; its ends must differ")));
+        }
+        let island = topology.islands();
+        let apart = from.iter().chain(to).find(|node| island[**node] != island[from[0]]);
+        match apart {
+            None => Ok(()),
+            Some(node) => {
+                let (a, b) = (&topology.nodes[from[0]], &topology.nodes[*node]);
+                Err(self.table.error(format!("has ends that no links join: {a} and {b}")))
+            }
+        }
+    }
+
+    fn tcp(&self) -> Result<Tcp, ScenarioError> {
+        match self.table.table("tcp")? {
+            None => Ok(self.context.tcp.clone()),
+            Some(table) => crate::tcp_keys::read(&table, self.context.tcp),
+        }
+    }
+
+    fn pick(&self, from: &[usize], to: &[usize]) -> Result<Pick, ScenarioError> {
+        let pick = match self.table.needed("pick", self.table.word("pick"))? {
+            "random" => Pick::Random,
+            "paired" => Pick::Paired,
+            _ => Pick::InTurn,
+        };
+        if pick == Pick::Paired && from.len() != to.len() {
+            let (from, to) = (from.len(), to.len());
+            let what = format!("needs as many nodes in from as in to; there are {from} and {to}");
+            return Err(self.table.wrong("pick", &what));
+        }
+        Ok(pick)
+    }
+
+    fn objects(&self) -> Result<(u64, u64), ScenarioError> {
+        let table = self.table;
+        let least = table.needed("objects-min", table.count("objects-min"))?;
+        let most = table.needed("objects-max", table.count("objects-max"))?;
+        if most < least {
+            return Err(table.wrong("objects-max", "is less than objects-min"));
+        }
+        Ok((least, most))
+    }
+
+    fn stream(&self) -> Result<Stream, ScenarioError> {
+        let table = self.table;
+        Ok(Stream {
+            flows: table.needed("flows", table.count("flows"))?,
+            rate_bps: table.needed("rate", table.rate("rate"))?,
+            packet_bytes: table.needed("packet", table.bytes("packet"))? as u32,
+        })
+    }
+
+    /// When and how much; `headers` is what a byte of payload is on the wire.
+    fn arrivals(&self, headers: f64) -> Result<Arrivals, ScenarioError> {
+        let table = self.table;
+        let volume = ["load", "rate", "arrivals"];
+        let given: Vec<&str> = volume.into_iter().filter(|key| table.has(key)).collect();
+        if table.defines("list") && table.has("list") {
+            let also = ["load", "rate", "arrivals", "sizes", "stratified"];
+            if let Some(key) = also.into_iter().find(|key| table.has(key)) {
+                return Err(table.wrong(key, "cannot stand beside list, which says it all"));
+            }
+            return self.list("list").map(Arrivals::Listed);
+        }
+        if let [_, second, ..] = given[..] {
+            return Err(
+                table.wrong(second, &format!("cannot stand beside {}; one decides", given[0]))
+            );
+        }
+        let sizes = table.needed("sizes", table.law("sizes"))?;
+        let of_rate = |rate_bps: f64| rate_bps / (8.0 * sizes.mean() * headers);
+        let per_second = if let Some(load) = table.number("load")? {
+            of_rate(load * self.rate_of_link()? as f64)
+        } else if let Some(rate) = table.rate("rate")? {
+            of_rate(rate as f64)
+        } else if let Some(arrivals) = table.number("arrivals")? {
+            arrivals
+        } else {
+            return Err(
+                table.error("needs one of load, rate and arrivals: how much of it there is")
+            );
+        };
+        let stratified = table.needed("stratified", table.flag("stratified"))?;
+        Ok(Arrivals::Drawn { per_second, sizes, stratified })
+    }
+
+    fn rate_of_link(&self) -> Result<u64, ScenarioError> {
+        let topology = self.context.topology;
+        let found = match self.table.text("at")? {
+            None => topology.tested().next(),
+            Some(name) => topology.direction(&name),
+        };
+        match found {
+            Some((link, direction)) => Ok(topology.links[link].rate_bps[direction]),
+            None => {
+                let tested: Vec<String> = topology
+                    .tested()
+                    .map(|(link, way)| topology.links[link].direction_name(way))
+                    .collect();
+                Err(self.table.refuse("at", &format!("a link, such as {}", tested.join(", "))))
+            }
+        }
+    }
+
+    fn trace(&self) -> Result<TransferList, ScenarioError> {
+        let list = self.list("list")?;
+        let fits = |size: u64| (28..=65_535).contains(&size);
+        match list.transfers().iter().find(|packet| !fits(packet.size_bytes)) {
+            None => Ok(list),
+            Some(packet) => Err(self.table.wrong(
+                "list",
+                &format!("has a packet of {} bytes; it takes 28 to 65535", packet.size_bytes),
+            )),
+        }
+    }
+
+    fn list(&self, key: &str) -> Result<TransferList, ScenarioError> {
+        let table = self.table;
+        let name = table.text(key)?.ok_or_else(|| table.missing(key))?;
+        let Some(directory) = self.context.directory else {
+            return Err(table.wrong(key, "needs a scenario that is a file, to start from"));
+        };
+        let path = directory.join(&name);
+        let file = File::open(&path)
+            .map_err(|error| table.wrong(key, &format!("cannot be read: {error}")))?;
+        TransferList::from_csv(file, &path.display().to_string())
+            .map_err(|error| table.wrong(key, &format!("is not accepted: {error}")))
+    }
+}

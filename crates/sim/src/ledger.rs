@@ -1,0 +1,350 @@
+//! What happened at a port: totals, time means, an account per flow.
+
+use sched::{Backlog, Drop, DropReason, Event, Lane, Nanos, Packet, Sink};
+
+use crate::flow_names::{FlowName, FlowNames};
+use crate::packet_log::{Outcome, PacketLog};
+
+const REASONS: usize = DropReason::ALL.len();
+
+/// A quantity over time: its integral and its peak.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimeMean {
+    since: u64,
+    last: u64,
+    value: u64,
+    area: u128,
+    peak: u64,
+}
+
+impl TimeMean {
+    /// The quantity has this value from `now` on.
+    #[inline]
+    pub fn set(&mut self, value: u64, now: Nanos) {
+        self.area += u128::from(self.value) * u128::from(now.0.saturating_sub(self.last));
+        self.last = now.0;
+        self.value = value;
+        self.peak = self.peak.max(value);
+    }
+
+    /// Forgets what was before `now`.
+    pub fn restart(&mut self, now: Nanos) {
+        *self = Self { since: now.0, last: now.0, value: self.value, area: 0, peak: self.value };
+    }
+
+    /// The mean until `now`; 0 over no time at all.
+    #[must_use]
+    pub fn mean(&self, now: Nanos) -> f64 {
+        let mut closed = *self;
+        closed.set(self.value, now);
+        let span = now.0.saturating_sub(self.since);
+        if span == 0 { 0.0 } else { closed.area as f64 / span as f64 }
+    }
+
+    /// The largest value.
+    #[must_use]
+    pub const fn peak(&self) -> u64 {
+        self.peak
+    }
+}
+
+/// Packets and bytes of a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets that arrived.
+    pub arrived_packets: u64,
+    /// Bytes that arrived.
+    pub arrived_bytes: u64,
+    /// Packets whose transmission started.
+    pub sent_packets: u64,
+    /// Bytes whose transmission started.
+    pub sent_bytes: u64,
+    /// Packets marked "congestion experienced".
+    pub marked_packets: u64,
+    /// Sum of the times in the queue of all packets sent, in ns.
+    pub sojourn_ns: u128,
+    /// How often the flow table was at its bound and could not take up a flow.
+    pub flows_untracked: u64,
+    /// Packets sent, by lane.
+    pub sent_by_lane: Vec<u64>,
+    /// Packets and bytes dropped, by lane and [`DropReason`].
+    pub dropped: Vec<[(u64, u64); REASONS]>,
+}
+
+impl Totals {
+    /// Packets dropped.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped.iter().flatten().map(|(packets, _)| packets).sum()
+    }
+}
+
+/// What happened to one flow at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowAccount {
+    generation: u32,
+    /// Packets that arrived.
+    pub arrived_packets: u32,
+    /// Packets marked "congestion experienced".
+    pub marked_packets: u32,
+    /// Entries it had in the flow table, one after another.
+    pub fragments: u32,
+    /// How often it came to count as long.
+    pub demotions: u32,
+    /// Packets sent from the short lane, and from any other.
+    pub sent: [u32; 2],
+    /// Packets dropped in or before the short lane, and any other, by [`DropReason`].
+    pub dropped: [[u32; REASONS]; 2],
+    /// Bytes dropped, by the same.
+    pub dropped_bytes: [[u64; REASONS]; 2],
+    /// Longest time of one of its packets in the queue, in ns.
+    pub sojourn_max_ns: u64,
+    /// Sum of the times of its packets in the queue, in ns.
+    pub sojourn_sum_ns: u64,
+}
+
+/// Accounts of a port's traffic, and the sink its discipline reports to.
+pub struct Ledger {
+    now: Nanos,
+    names: FlowNames,
+    /// By packet id.
+    tickets: Vec<Ticket>,
+    totals: Totals,
+    backlog: TimeMean,
+    table: TimeMean,
+    /// By slot of the flow's name.
+    accounts: Vec<FlowAccount>,
+    log: Option<PacketLog>,
+    lost: Vec<(Packet, Drop)>,
+}
+
+/// What is known of a packet that is queued.
+#[derive(Clone, Copy, Default)]
+struct Ticket {
+    arrival: Nanos,
+    /// Its place in the log.
+    index: u64,
+}
+
+impl Ledger {
+    /// An empty ledger for flows named by `names`; with a record per packet if `log` is set.
+    #[must_use]
+    pub(crate) fn new(names: FlowNames, log: bool) -> Self {
+        Self {
+            now: Nanos::ZERO,
+            names,
+            tickets: Vec::new(),
+            totals: Totals::default(),
+            backlog: TimeMean::default(),
+            table: TimeMean::default(),
+            accounts: Vec::new(),
+            log: log.then(PacketLog::default),
+            lost: Vec::new(),
+        }
+    }
+
+    /// Packets and bytes so far.
+    #[must_use]
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The queue's length in packets over time.
+    #[must_use]
+    pub const fn backlog(&self) -> &TimeMean {
+        &self.backlog
+    }
+
+    /// The entries in the flow table over time.
+    #[must_use]
+    pub const fn table(&self) -> &TimeMean {
+        &self.table
+    }
+
+    /// Starts time means and totals anew, for a warm-up that does not count.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.backlog.restart(now);
+        self.table.restart(now);
+        self.totals = Totals::default();
+    }
+
+    /// What happened to the flow so far.
+    #[must_use]
+    pub fn flow(&self, name: FlowName) -> FlowAccount {
+        match self.accounts.get(name.slot as usize) {
+            Some(account) if account.generation == name.generation => *account,
+            _ => FlowAccount::default(),
+        }
+    }
+
+    pub(crate) fn arriving(&mut self, packet: &Packet, tag: u64, now: Nanos) {
+        self.now = now;
+        self.totals.arrived_packets += 1;
+        self.totals.arrived_bytes += u64::from(packet.size);
+        let index = self.log.as_mut().map_or(0, |log| log.arrives(now, packet.size, tag));
+        let id = packet.id as usize;
+        if id >= self.tickets.len() {
+            self.tickets.resize(id + 1, Ticket::default());
+        }
+        self.tickets[id] = Ticket { arrival: now, index };
+        let name = self.names.name(packet.flow);
+        let slot = name.slot as usize;
+        if slot >= self.accounts.len() {
+            self.accounts.resize(slot + 1, FlowAccount::default());
+        }
+        let account = &mut self.accounts[slot];
+        // A straggler of the slot's last user must not wipe out the account of its new one.
+        if account.generation < name.generation {
+            *account = FlowAccount { generation: name.generation, ..FlowAccount::default() };
+        }
+        if account.generation == name.generation {
+            account.arrived_packets += 1;
+        }
+    }
+
+    /// The time of the last call.
+    #[inline]
+    pub(crate) const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// When a packet arrived that was just queued.
+    #[inline]
+    pub(crate) fn arrival(&self, packet: &Packet) -> Nanos {
+        self.tickets[packet.id as usize].arrival
+    }
+
+    pub(crate) fn serving(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    pub(crate) fn sent(&mut self, packet: &Packet, end: Nanos) {
+        self.totals.sent_packets += 1;
+        self.totals.sent_bytes += u64::from(packet.size);
+        if let Some(log) = &mut self.log {
+            log.settles(self.tickets[packet.id as usize].index, Outcome::Departed(end));
+        }
+    }
+
+    pub(crate) fn queue_is(&mut self, backlog: Backlog, flows: usize) {
+        self.backlog.set(backlog.packets, self.now);
+        self.table.set(flows as u64, self.now);
+    }
+
+    pub(crate) fn lost(&mut self) -> &mut Vec<(Packet, Drop)> {
+        &mut self.lost
+    }
+
+    pub(crate) fn log(&mut self) -> Option<&mut PacketLog> {
+        self.log.as_mut()
+    }
+
+    #[inline]
+    fn account(&mut self, flow: sched::FlowId) -> Option<&mut FlowAccount> {
+        let name = self.names.name(flow);
+        let account = self.accounts.get_mut(name.slot as usize)?;
+        (account.generation == name.generation).then_some(account)
+    }
+}
+
+impl Sink for Ledger {
+    fn dropped(&mut self, packet: Packet, drop: Drop) {
+        let lane = usize::from(drop.lane.0);
+        if lane >= self.totals.dropped.len() {
+            self.totals.dropped.resize(lane + 1, Default::default());
+        }
+        let total = &mut self.totals.dropped[lane][drop.reason as usize];
+        total.0 += 1;
+        total.1 += u64::from(packet.size);
+        let lane = two_lanes(drop.lane);
+        if let Some(account) = self.account(packet.flow) {
+            account.dropped[lane][drop.reason as usize] += 1;
+            account.dropped_bytes[lane][drop.reason as usize] += u64::from(packet.size);
+        }
+        if let Some(log) = &mut self.log {
+            let index = self.tickets[packet.id as usize].index;
+            log.joins(index, drop.lane);
+            log.settles(index, Outcome::Dropped(drop.reason));
+        }
+        self.lost.push((packet, drop));
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Enqueued { packet, lane, .. } => {
+                if let Some(log) = &mut self.log {
+                    log.joins(self.tickets[packet as usize].index, lane);
+                }
+            }
+            Event::Dequeued { packet, flow, lane } => {
+                let sojourn = self.now.since(self.tickets[packet as usize].arrival).0;
+                self.totals.sojourn_ns += u128::from(sojourn);
+                let at = usize::from(lane.0);
+                if at >= self.totals.sent_by_lane.len() {
+                    self.totals.sent_by_lane.resize(at + 1, 0);
+                }
+                self.totals.sent_by_lane[at] += 1;
+                if let Some(log) = &mut self.log {
+                    log.joins(self.tickets[packet as usize].index, lane);
+                }
+                if let Some(account) = self.account(flow) {
+                    account.sent[two_lanes(lane)] += 1;
+                    account.sojourn_sum_ns += sojourn;
+                    account.sojourn_max_ns = account.sojourn_max_ns.max(sojourn);
+                }
+            }
+            Event::Marked { flow, .. } => {
+                self.totals.marked_packets += 1;
+                if let Some(account) = self.account(flow) {
+                    account.marked_packets += 1;
+                }
+            }
+            Event::FlowCreated { flow } => {
+                if let Some(account) = self.account(flow) {
+                    account.fragments += 1;
+                }
+            }
+            Event::Demoted { flow } => {
+                if let Some(account) = self.account(flow) {
+                    account.demotions += 1;
+                }
+            }
+            Event::FlowUntracked { .. } => self.totals.flows_untracked += 1,
+            Event::Promoted { .. } | Event::FlowRemoved { .. } => {}
+        }
+    }
+}
+
+const fn two_lanes(lane: Lane) -> usize {
+    (lane.0 > 0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_mean_weighs_by_time() {
+        let mut mean = TimeMean::default();
+        mean.set(4, Nanos(10));
+        mean.set(1, Nanos(20));
+        assert_eq!(mean.mean(Nanos(40)), 1.5);
+        assert_eq!(mean.peak(), 4);
+        mean.restart(Nanos(40));
+        assert_eq!((mean.mean(Nanos(40)), mean.mean(Nanos(50)), mean.peak()), (0.0, 1.0, 1));
+    }
+
+    #[test]
+    fn a_straggler_is_not_counted_for_the_new_flow() {
+        let names = FlowNames::new(1);
+        let mut ledger = Ledger::new(names, false);
+        let old = FlowName { slot: 2, generation: 0 };
+        let new = FlowName { slot: 2, generation: 1 };
+        for name in [old, new, old] {
+            ledger.arriving(&Packet::new(names.id(name), 100), 0, Nanos(1));
+        }
+        assert_eq!(ledger.flow(new).arrived_packets, 1);
+        assert_eq!(ledger.flow(old), FlowAccount::default());
+    }
+}

@@ -1,0 +1,38 @@
+//! A packet-level simulator: the disciplines of `sched` behind links, in virtual time.
+//!
+//! * [`Port`] is a queue and the transmitter behind it, with a [`Ledger`] of what happened there:
+//!   the simulator's bottlenecks are ports, and `replay` sends captures through one.
+//!
+//! Times are integer nanoseconds. What happens at the same instant happens in the order in which
+//! it was scheduled, so a run is a function of its configuration and its seed.
+#![forbid(unsafe_code)]
+
+mod events;
+mod fifo_link;
+mod flow;
+mod flow_names;
+mod impair;
+mod ledger;
+mod link;
+mod network;
+mod packet_log;
+mod port;
+mod recorder;
+mod simulation;
+mod source;
+pub mod sources;
+mod transit;
+mod transmitter;
+mod world;
+
+pub use fifo_link::FifoCounts;
+pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
+pub use flow_names::{FlowName, FlowNames};
+pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
+pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
+pub use packet_log::{Outcome, PacketRecord};
+pub use port::{Port, Sent};
+pub use recorder::{Probe, Recorder, Sample};
+pub use simulation::{Effort, SimError, Simulation};
+pub use source::{Context, Source};
+pub use transmitter::Transmitter;

@@ -1,0 +1,99 @@
+//! What became of every packet, told in the order of arrivals.
+
+use std::collections::VecDeque;
+
+use sched::{DropReason, Lane, Nanos};
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its last bit left at this time.
+    Departed(Nanos),
+    /// It was dropped.
+    Dropped(DropReason),
+    /// It was queued when the run ended.
+    Queued,
+}
+
+/// A packet that reached a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRecord {
+    /// Its place among the arrivals, from 0.
+    pub index: u64,
+    /// When it arrived.
+    pub arrival: Nanos,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Whatever the caller gave with the packet to know its flow by.
+    pub tag: u64,
+    /// The lane it was in, or would have joined.
+    pub lane: Lane,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Holds back what is known until all earlier arrivals are known too. It is as long as the queue,
+/// unless the discipline makes a packet wait while many others pass it.
+#[derive(Debug, Default)]
+pub(crate) struct PacketLog {
+    /// Index of the first record in `open`.
+    first: u64,
+    open: VecDeque<PacketRecord>,
+    /// Of `open`, this many at the front are settled and may be taken.
+    settled: usize,
+}
+
+impl PacketLog {
+    /// Index of the record.
+    pub(crate) fn arrives(&mut self, arrival: Nanos, size: u32, tag: u64) -> u64 {
+        let index = self.first + self.open.len() as u64;
+        let (lane, outcome) = (Lane::HIGH, Outcome::Queued);
+        self.open.push_back(PacketRecord { index, arrival, size, tag, lane, outcome });
+        index
+    }
+
+    pub(crate) fn joins(&mut self, index: u64, lane: Lane) {
+        self.record(index).lane = lane;
+    }
+
+    pub(crate) fn settles(&mut self, index: u64, outcome: Outcome) {
+        self.record(index).outcome = outcome;
+        while self.open.get(self.settled).is_some_and(|r| r.outcome != Outcome::Queued) {
+            self.settled += 1;
+        }
+    }
+
+    pub(crate) fn take_settled(&mut self) -> impl Iterator<Item = PacketRecord> {
+        let count = std::mem::take(&mut self.settled);
+        self.first += count as u64;
+        self.open.drain(..count)
+    }
+
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = PacketRecord> {
+        self.settled = self.open.len();
+        self.take_settled()
+    }
+
+    fn record(&mut self, index: u64) -> &mut PacketRecord {
+        &mut self.open[(index - self.first) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_in_the_order_of_arrivals() {
+        let mut log = PacketLog::default();
+        let indices: Vec<u64> = (0..4).map(|at| log.arrives(Nanos(at), 100, 0)).collect();
+        log.settles(indices[1], Outcome::Dropped(DropReason::Full));
+        assert_eq!(log.take_settled().count(), 0, "the first is still queued");
+        log.settles(indices[0], Outcome::Departed(Nanos(9)));
+        let taken: Vec<u64> = log.take_settled().map(|record| record.index).collect();
+        assert_eq!(taken, [0, 1]);
+        log.settles(indices[3], Outcome::Departed(Nanos(10)));
+        let rest: Vec<Outcome> = log.take_all().map(|record| record.outcome).collect();
+        assert_eq!(rest, [Outcome::Queued, Outcome::Departed(Nanos(10))]);
+    }
+}

@@ -1,0 +1,201 @@
+//! A queue and the transmitter behind it.
+
+use sched::{Backlog, Dequeue, Drop, Nanos, Packet, Qdisc, Spec};
+
+use crate::flow_names::{FlowName, FlowNames};
+use crate::ledger::{FlowAccount, Ledger};
+use crate::packet_log::PacketRecord;
+use crate::transmitter::Transmitter;
+
+/// A discipline in front of a link that sends one packet at a time.
+///
+/// The packet being sent occupies no buffer, and a transmission that ends at `t` frees the link
+/// before a packet that arrives at `t` is enqueued. The caller keeps time: it calls
+/// [`Port::arrive`] when a packet arrives, and [`Port::serve`] at [`Port::next_service`], never
+/// going back in time. Packets are named by their ids; the caller uses an id again only after the
+/// packet was sent or lost.
+pub struct Port {
+    qdisc: Box<dyn Qdisc<Ledger>>,
+    link: Transmitter,
+    /// The discipline asked not to be called before.
+    wait_until: Nanos,
+    ledger: Ledger,
+}
+
+/// A packet whose transmission has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The packet.
+    pub packet: Packet,
+    /// Set "congestion experienced" in its IP header.
+    pub mark: bool,
+    /// When its last bit has left.
+    pub end: Nanos,
+}
+
+impl Port {
+    /// A port of this rate with the discipline of `spec`, which draws its random numbers from
+    /// `seed`. `names` made the fingerprints of the flows. With `log`, a record per packet is
+    /// kept until [`Port::records`] takes it.
+    #[must_use]
+    pub fn new(spec: &Spec, rate_bps: u64, seed: u64, names: FlowNames, log: bool) -> Self {
+        Self {
+            qdisc: spec.build(seed),
+            link: Transmitter::new(rate_bps),
+            wait_until: Nanos::ZERO,
+            ledger: Ledger::new(names, log),
+        }
+    }
+
+    /// A packet arrives; `tag` stands in its record. Services due before or at `now` must have
+    /// been done. Packets lost by it are in [`Port::take_lost`].
+    #[inline]
+    pub fn arrive(&mut self, packet: Packet, tag: u64, now: Nanos) {
+        self.ledger.arriving(&packet, tag, now);
+        self.qdisc.enqueue(packet, now, &mut self.ledger);
+        self.wait_until = Nanos::ZERO;
+        self.look();
+    }
+
+    /// When [`Port::serve`] is to be called next: at once if the link is idle and packets are
+    /// queued. `None` if none is.
+    #[inline]
+    #[must_use]
+    pub fn next_service(&self) -> Option<Nanos> {
+        let now = self.ledger.now();
+        (self.qdisc.backlog().packets > 0)
+            .then(|| self.link.free_at().max(self.wait_until).max(now))
+    }
+
+    /// Starts the next transmission. `None` if the link is busy at `now`, or nothing may leave.
+    #[inline]
+    pub fn serve(&mut self, now: Nanos) -> Option<Sent> {
+        let free_at = self.link.free_at();
+        if now < free_at {
+            return None;
+        }
+        self.ledger.serving(now);
+        let answer = self.qdisc.dequeue(now, &mut self.ledger);
+        self.look();
+        match answer {
+            Dequeue::Packet { packet, mark } => {
+                // Without a pause, a packet that waited starts where the one before ended, a
+                // fraction of a nanosecond ago.
+                let ready = if now > free_at { now } else { self.ledger.arrival(&packet) };
+                let end = self.link.start(packet.size, ready);
+                self.ledger.sent(&packet, end);
+                Some(Sent { packet, mark, end })
+            }
+            Dequeue::Wait(until) => {
+                // A discipline that says "wait until now" must not make its caller spin.
+                self.wait_until = until.max(now + Nanos(1));
+                None
+            }
+            Dequeue::Empty => None,
+        }
+    }
+
+    /// The packets lost since the last call.
+    #[inline]
+    pub fn take_lost(&mut self) -> impl Iterator<Item = (Packet, Drop)> + '_ {
+        self.ledger.lost().drain(..)
+    }
+
+    /// One of the packets lost since [`Port::take_lost`] took them all.
+    #[inline]
+    pub(crate) fn pop_lost(&mut self) -> Option<Packet> {
+        self.ledger.lost().pop().map(|(packet, _)| packet)
+    }
+
+    /// The records of packets whose fate, and that of all packets before them, is settled.
+    pub fn records(&mut self) -> impl Iterator<Item = PacketRecord> + '_ {
+        self.ledger.log().into_iter().flat_map(|log| log.take_settled())
+    }
+
+    /// The records left at the end of a run, queued packets among them.
+    pub fn last_records(&mut self) -> impl Iterator<Item = PacketRecord> + '_ {
+        self.ledger.log().into_iter().flat_map(|log| log.take_all())
+    }
+
+    /// What is queued.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    /// Entries in the discipline's flow table.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.qdisc.flows()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What happened to one flow so far.
+    #[must_use]
+    pub fn flow(&self, name: FlowName) -> FlowAccount {
+        self.ledger.flow(name)
+    }
+
+    /// The link's rate in bit/s.
+    #[must_use]
+    pub const fn rate_bps(&self) -> u64 {
+        self.link.rate_bps()
+    }
+
+    /// Starts totals and time means anew at `now`: what was before does not count.
+    pub fn restart_totals(&mut self, now: Nanos) {
+        self.ledger.restart(now);
+    }
+
+    fn look(&mut self) {
+        self.ledger.queue_is(self.qdisc.backlog(), self.qdisc.flows());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet_log::Outcome;
+    use sched::DropReason;
+
+    const NAMES: FlowNames = FlowNames::new(7);
+
+    fn port(spec: &str) -> Port {
+        Port::new(&spec.parse().expect("a discipline"), 8_000_000, 1, NAMES, true)
+    }
+
+    fn packet(id: u64) -> Packet {
+        let name = FlowName { slot: id as u32, generation: 0 };
+        Packet::new(NAMES.id(name), 1000).with_id(id)
+    }
+
+    #[test]
+    fn the_packet_being_sent_occupies_no_buffer() {
+        let mut port = port("fifo:limit=1packets");
+        for id in 0..3 {
+            port.arrive(packet(id), id, Nanos(10));
+            port.serve(Nanos(10));
+        }
+        assert_eq!(port.take_lost().map(|(packet, _)| packet.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(port.next_service(), Some(Nanos(1_000_010)));
+        assert_eq!(port.serve(Nanos(1_000_009)), None, "the link is busy");
+        let second = port.serve(Nanos(1_000_010)).expect("it may start");
+        assert_eq!((second.packet.id, second.end), (1, Nanos(2_000_010)));
+        let outcomes: Vec<Outcome> = port.records().map(|record| record.outcome).collect();
+        assert_eq!(
+            outcomes,
+            [
+                Outcome::Departed(Nanos(1_000_010)),
+                Outcome::Departed(Nanos(2_000_010)),
+                Outcome::Dropped(DropReason::Full)
+            ]
+        );
+        assert_eq!(port.flow(FlowName { slot: 1, generation: 0 }).sojourn_sum_ns, 1_000_000);
+        assert_eq!(port.ledger().backlog().mean(Nanos(2_000_010)), 1_000_000.0 / 2_000_010.0);
+    }
+}

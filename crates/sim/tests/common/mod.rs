@@ -1,0 +1,50 @@
+//! Networks that several tests use.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use sched::{Amount, Nanos};
+use sim::sources::Pair;
+use sim::{Impairments, LinkConfig, LinkId, Network, NodeId, Queue};
+
+/// `a - r1 - r2 - b`, with the bottleneck between the routers.
+pub(crate) struct Line {
+    pub(crate) network: Network,
+    pub(crate) there: Pair,
+    pub(crate) bottleneck: LinkId,
+}
+
+pub(crate) fn plain(limit: Amount) -> Queue {
+    Queue::Fifo { limit }
+}
+
+pub(crate) fn discipline(spec: &str) -> Queue {
+    Queue::Discipline { spec: spec.parse().expect("a discipline"), log: false }
+}
+
+pub(crate) fn add(
+    network: &mut Network,
+    (from, to): (NodeId, NodeId),
+    rate_bps: u64,
+    delay: Nanos,
+    queue: Queue,
+) -> LinkId {
+    let name = format!("{}-{}", network.node_name(from), network.node_name(to));
+    let impairments = Impairments::default();
+    let config = LinkConfig { name, from, to, rate_bps, delay, queue, impairments };
+    network.link(config).expect("a good link")
+}
+
+/// Access links of 100 Mbit/s, 1 ms on every link.
+pub(crate) fn line(rate_bps: u64, queue: Queue) -> Line {
+    let mut network = Network::new();
+    let nodes = ["a", "r1", "r2", "b"].map(|name| network.node(name).expect("a new node"));
+    let ms = Nanos::from_millis(1);
+    let access = || plain(Amount::UNLIMITED);
+    let [a, r1, r2, b] = nodes;
+    add(&mut network, (a, r1), 100_000_000, ms, access());
+    let bottleneck = add(&mut network, (r1, r2), rate_bps, ms, queue);
+    add(&mut network, (r2, b), 100_000_000, ms, access());
+    add(&mut network, (b, r2), 100_000_000, ms, access());
+    add(&mut network, (r2, r1), rate_bps, ms, access());
+    add(&mut network, (r1, a), 100_000_000, ms, access());
+    Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
+}

@@ -1,0 +1,453 @@
+//! What may be chosen, and the choices of others.
+
+use crate::Time;
+
+pub(crate) const MILLISECOND: Time = 1_000_000;
+pub(crate) const SECOND: Time = 1_000_000_000;
+
+/// The largest window, congestion window or buffer: TCP's own limit (RFC 7323, section 2.3).
+pub const MAX_WINDOW: u32 = 1 << 30;
+
+/// How losses are repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Fast retransmit and fast recovery, left with the first new acknowledgment (RFC 5681).
+    Reno,
+    /// One loss in each round trip (RFC 6582).
+    NewReno,
+    /// Selective acknowledgments (RFC 2018, RFC 6675) if the peer understands them, else NewReno.
+    Sack,
+}
+
+/// How the congestion window grows and shrinks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// What an acknowledgment is worth to the congestion window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// One segment at most in slow start and its share of one in avoidance, however much was
+    /// acknowledged (RFC 5681, ns-3's TcpNewReno). Cubic counts bytes in avoidance all the same.
+    PerAck,
+    /// As many bytes as were acknowledged, in slow start up to so many segments for each
+    /// acknowledgment (RFC 3465, its `L`). Linux counts without limit.
+    PerByte {
+        /// `L`, in segments.
+        limit: u32,
+    },
+}
+
+/// The amount that a loss reduces to half (Reno) or to 0.7 (Cubic).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReduceFrom {
+    /// Everything sent and not yet acknowledged (RFC 5681).
+    Flight,
+    /// What is thought to be in the network: without what was lost or selectively acknowledged
+    /// (ns-3 with Reno).
+    Pipe,
+    /// The congestion window (Linux; ns-3 with Cubic).
+    Window,
+}
+
+/// What the least retransmission timeout applies to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtoFloor {
+    /// `max(srtt + max(G, 4 rttvar), min)` (RFC 6298, ns-3).
+    Total,
+    /// `srtt + max(min, 4 rttvar)` (Linux).
+    Variation,
+}
+
+/// How slow start ends before there is a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlowStartExit {
+    /// It does not.
+    Loss,
+    /// HyStart as in Linux and ns-3: trains of acknowledgments, and rising delay.
+    HyStart(HyStartLaw),
+    /// HyStart++ (RFC 9406).
+    HyStartPlusPlus,
+}
+
+/// Where implementations of HyStart differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HyStartLaw {
+    /// A train as long as the least round-trip time divided by this ends slow start.
+    pub train_divisor: u32,
+    /// So does a delay above the least by itself divided by this,
+    pub delay_divisor: u32,
+    /// but by no less than this,
+    pub delay_min: Time,
+    /// and no more than this.
+    pub delay_max: Time,
+}
+
+impl HyStartLaw {
+    /// As in Linux's cubic.
+    pub const LINUX: Self = Self {
+        train_divisor: 2,
+        delay_divisor: 8,
+        delay_min: 4 * MILLISECOND,
+        delay_max: 16 * MILLISECOND,
+    };
+    /// As in ns-3's TcpCubic.
+    pub const NS3: Self =
+        Self { train_divisor: 1, delay_divisor: 1, delay_min: 4 * MILLISECOND, delay_max: SECOND };
+}
+
+/// Spreads segments over the round trip instead of sending bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// Rate in slow start, in percent of window per round-trip time.
+    pub slow_start_percent: u32,
+    /// Rate in congestion avoidance and recovery.
+    pub avoidance_percent: u32,
+}
+
+impl Pacing {
+    /// As in Linux.
+    pub const LINUX: Self = Self { slow_start_percent: 200, avoidance_percent: 120 };
+}
+
+/// Everything that may be chosen. Many endpoints share one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Most data in a segment, in bytes.
+    pub mss: u32,
+    /// Header bytes of every segment on the wire, for whoever counts them.
+    pub header_bytes: u32,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Initial slow start threshold in bytes.
+    pub initial_ssthresh: u32,
+    /// What the receiver advertises, in bytes. The application always reads at once, so it
+    /// never shrinks.
+    pub receive_window: u32,
+    /// Most bytes sent and not acknowledged, whatever the peer advertises.
+    pub send_buffer: u32,
+
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// How the congestion window grows and shrinks.
+    pub congestion: Congestion,
+    /// What an acknowledgment is worth.
+    pub growth: Growth,
+    /// What a loss reduces.
+    pub reduce_from: ReduceFrom,
+    /// Cubic: never slower than Reno would be (RFC 9438, section 4.3).
+    pub cubic_friendly: bool,
+    /// Cubic: give way to newer flows (RFC 9438, section 4.7).
+    pub cubic_fast_convergence: bool,
+    /// How slow start ends.
+    pub slow_start_exit: SlowStartExit,
+    /// The window grows only where it was the limit (RFC 9438, section 5.8; Linux).
+    pub validate_window: bool,
+    /// After an idle retransmission timeout, start from the initial window (RFC 5681, 4.1).
+    pub restart_after_idle: bool,
+    /// Duplicate acknowledgments that mean a loss.
+    pub dup_threshold: u32,
+    /// New data on the duplicate acknowledgments before that (RFC 3042).
+    pub limited_transmit: bool,
+    /// Proportional rate reduction (RFC 6937, RFC 9937) instead of halving at once.
+    pub prr: bool,
+    /// Retransmit the last segment once where nothing else can be sent (RFC 6675, NextSeg rule 4).
+    pub rescue: bool,
+    /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,
+    /// "impatient"; ns-3).
+    pub impatient: bool,
+    /// Every timeout reduces the threshold (ns-3), not just the first for the same data (RFC 5681).
+    pub reduce_on_every_timeout: bool,
+    /// Probe for a lost tail after two round-trip times (RFC 8985, section 7, without RACK).
+    pub tail_loss_probe: bool,
+
+    /// Timestamps option, if the peer has it too: every new acknowledgment measures.
+    pub timestamps: bool,
+    /// Explicit congestion notification, if the peer has it too.
+    pub ecn: bool,
+    /// Pacing.
+    pub pacing: Option<Pacing>,
+
+    /// First timeout of SYN and SYN-ACK; each further one is twice as long.
+    pub syn_timeout: Time,
+    /// SYNs or SYN-ACKs sent before giving up.
+    pub syn_tries: u32,
+    /// One segment instead of the initial window if a SYN or SYN-ACK was lost (RFC 5681, 3.1).
+    pub cautious_after_syn_loss: bool,
+    /// Timeout before the first round-trip time sample.
+    pub initial_rto: Time,
+    /// The same if a SYN or SYN-ACK was lost (RFC 6298, 5.7).
+    pub rto_after_syn_loss: Time,
+    /// Least timeout.
+    pub min_rto: Time,
+    /// What the least timeout applies to.
+    pub rto_floor: RtoFloor,
+    /// Most, with backoff.
+    pub max_rto: Time,
+    /// Clock granularity `G` (RFC 6298).
+    pub granularity: Time,
+    /// Backoff lasts until there is a new sample (Karn), not just until new data is acknowledged.
+    pub karn_backoff: bool,
+    /// Retransmissions of the same data by timeout before giving up.
+    pub data_tries: u32,
+
+    /// Segments for each acknowledgment; 1 acknowledges every segment.
+    pub ack_every: u32,
+    /// How long an acknowledgment is delayed at most.
+    pub ack_delay: Time,
+    /// So many data segments at the start are acknowledged at once. Gaps, what fills them, and
+    /// FIN always are.
+    pub quick_acks: u32,
+}
+
+impl Default for Config {
+    /// What the RFCs recommend today: Cubic, HyStart++, SACK, timestamps, PRR, initial window 10.
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            header_bytes: 52,
+            initial_window: 10,
+            initial_ssthresh: MAX_WINDOW,
+            receive_window: 6 << 20,
+            send_buffer: MAX_WINDOW,
+            recovery: Recovery::Sack,
+            congestion: Congestion::Cubic,
+            growth: Growth::PerByte { limit: 8 },
+            reduce_from: ReduceFrom::Flight,
+            cubic_friendly: true,
+            cubic_fast_convergence: true,
+            slow_start_exit: SlowStartExit::HyStartPlusPlus,
+            validate_window: true,
+            restart_after_idle: true,
+            dup_threshold: 3,
+            limited_transmit: true,
+            prr: true,
+            rescue: true,
+            impatient: false,
+            reduce_on_every_timeout: false,
+            tail_loss_probe: false,
+            timestamps: true,
+            ecn: false,
+            pacing: None,
+            syn_timeout: SECOND,
+            syn_tries: 7,
+            cautious_after_syn_loss: true,
+            initial_rto: SECOND,
+            rto_after_syn_loss: 3 * SECOND,
+            min_rto: SECOND,
+            rto_floor: RtoFloor::Total,
+            max_rto: 60 * SECOND,
+            granularity: MILLISECOND,
+            karn_backoff: true,
+            data_tries: 15,
+            ack_every: 2,
+            ack_delay: 200 * MILLISECOND,
+            quick_acks: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Near ns-2's `TCP/Newreno`: 1000-byte segments of 40 bytes more, initial window 2, first
+    /// timeout 3 s, least 0.2 s, every segment acknowledged. `recovery: Sack` is near `TCP/Sack1`.
+    #[must_use]
+    pub fn ns2() -> Self {
+        Self {
+            mss: 1000,
+            header_bytes: 40,
+            initial_window: 2,
+            recovery: Recovery::NewReno,
+            congestion: Congestion::Reno,
+            growth: Growth::PerAck,
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::Loss,
+            validate_window: false,
+            restart_after_idle: false,
+            limited_transmit: false,
+            prr: false,
+            rescue: false,
+            timestamps: false,
+            syn_timeout: 3 * SECOND,
+            cautious_after_syn_loss: false,
+            initial_rto: 3 * SECOND,
+            rto_after_syn_loss: 3 * SECOND,
+            min_rto: 200 * MILLISECOND,
+            granularity: 10 * MILLISECOND,
+            ack_every: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Near Linux: Cubic with HyStart, SACK, timestamps, PRR, least timeout 200 ms, quick
+    /// acknowledgments at the start and 40 ms of delay afterwards. No RACK, no undo.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self {
+            growth: Growth::PerByte { limit: u32::MAX },
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::HyStart(HyStartLaw::LINUX),
+            tail_loss_probe: true,
+            rescue: false,
+            min_rto: 200 * MILLISECOND,
+            rto_floor: RtoFloor::Variation,
+            max_rto: 120 * SECOND,
+            ack_delay: 40 * MILLISECOND,
+            quick_acks: 16,
+            ..Self::default()
+        }
+    }
+
+    /// ns-3.37 with its own defaults: `TcpCubic`, `TcpPrrRecovery`, SACK and timestamps,
+    /// 536-byte segments, 128 KiB buffers, least timeout 1 s.
+    #[must_use]
+    pub fn ns3() -> Self {
+        Self {
+            mss: 536,
+            receive_window: 128 << 10,
+            send_buffer: 128 << 10,
+            growth: Growth::PerByte { limit: u32::MAX },
+            reduce_from: ReduceFrom::Window,
+            cubic_friendly: false,
+            slow_start_exit: SlowStartExit::HyStart(HyStartLaw::NS3),
+            validate_window: false,
+            restart_after_idle: false,
+            rescue: false,
+            impatient: true,
+            reduce_on_every_timeout: true,
+            syn_timeout: 3 * SECOND,
+            syn_tries: 6,
+            cautious_after_syn_loss: false,
+            rto_after_syn_loss: SECOND,
+            karn_backoff: false,
+            data_tries: 6,
+            quick_acks: 1,
+            ..Self::default()
+        }
+    }
+
+    /// The same with `TcpNewReno`; it has SACK too, unless `recovery` is set to `NewReno`.
+    #[must_use]
+    pub fn ns3_new_reno() -> Self {
+        Self {
+            congestion: Congestion::Reno,
+            growth: Growth::PerAck,
+            reduce_from: ReduceFrom::Pipe,
+            slow_start_exit: SlowStartExit::Loss,
+            ..Self::ns3()
+        }
+    }
+
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let in_range = [
+            ("mss", self.mss, 1, 1 << 20),
+            ("initial_window", self.initial_window, 1, 1 << 10),
+            ("receive_window", self.receive_window, self.mss, MAX_WINDOW),
+            ("send_buffer", self.send_buffer, self.mss, MAX_WINDOW),
+            ("dup_threshold", self.dup_threshold, 1, 1 << 10),
+            ("syn_tries", self.syn_tries, 1, 100),
+            ("data_tries", self.data_tries, 1, 100),
+            ("ack_every", self.ack_every, 1, 1 << 10),
+        ];
+        for (name, found, least, most) in in_range {
+            if found < least || found > most {
+                return Err(ConfigError {
+                    name,
+                    found: found.into(),
+                    least: least.into(),
+                    most: most.into(),
+                });
+            }
+        }
+        let times = [
+            ("syn_timeout", self.syn_timeout, 1),
+            ("initial_rto", self.initial_rto, 1),
+            ("rto_after_syn_loss", self.rto_after_syn_loss, 1),
+            ("min_rto", self.min_rto, 1),
+            ("max_rto", self.max_rto, self.min_rto),
+            ("granularity", self.granularity, 0),
+            ("ack_delay", self.ack_delay, 0),
+        ];
+        let most = 3600 * SECOND;
+        for (name, found, least) in times {
+            if found < least || found > most {
+                return Err(ConfigError { name, found, least, most });
+            }
+        }
+        if let Some(pacing) = self.pacing {
+            for (name, percent) in [
+                ("pacing.slow_start_percent", pacing.slow_start_percent),
+                ("pacing.avoidance_percent", pacing.avoidance_percent),
+            ] {
+                if !(1..=100_000).contains(&percent) {
+                    return Err(ConfigError {
+                        name,
+                        found: percent.into(),
+                        least: 1,
+                        most: 100_000,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_sack(&self) -> bool {
+        self.recovery == Recovery::Sack
+    }
+}
+
+/// A setting that cannot work. Times are in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    /// The field of [`Config`].
+    pub name: &'static str,
+    /// Its value.
+    pub found: u64,
+    /// The least that is accepted.
+    pub least: u64,
+    /// The most that is accepted.
+    pub most: u64,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, found, least, most } = self;
+        write!(f, "tcp {name} is {found}: must be {least} to {most}")
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_can_work() {
+        for config in [
+            Config::default(),
+            Config::ns2(),
+            Config::linux(),
+            Config::ns3(),
+            Config::ns3_new_reno(),
+        ] {
+            assert_eq!(config.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_named() {
+        let config = Config { receive_window: 100, ..Config::default() };
+        assert_eq!(
+            config.check().unwrap_err().to_string(),
+            "tcp receive_window is 100: must be 1448 to 1073741824"
+        );
+        let config = Config { max_rto: 1, ..Config::default() };
+        assert_eq!(config.check().unwrap_err().name, "max_rto");
+    }
+}

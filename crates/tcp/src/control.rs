@@ -1,0 +1,135 @@
+//! Congestion control: the window, its growth and its reductions.
+
+use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom};
+use crate::cubic::{BETA, Cubic};
+use crate::hystart::{HyStart, Signal};
+
+/// The congestion window of one sender. It is in bytes, and grows by whole segments in congestion
+/// avoidance.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub(crate) cwnd: u32,
+    pub(crate) ssthresh: u32,
+    /// Reno: bytes acknowledged towards the next segment. Cubic: growth due, in segments.
+    credit: f64,
+    cubic: Cubic,
+    hystart: HyStart,
+}
+
+impl Control {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            cwnd: config.initial_window.saturating_mul(config.mss).min(MAX_WINDOW),
+            ssthresh: config.initial_ssthresh,
+            credit: 0.0,
+            cubic: Cubic::default(),
+            hystart: HyStart::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// `acked` bytes were acknowledged; `may_grow` if the window was the limit.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, config: &Config, acked: u64, may_grow: bool, signal: &Signal) {
+        // An acknowledgment of more than the largest window cannot be.
+        let acked = acked.min(MAX_WINDOW.into()) as u32;
+        if self.in_slow_start() {
+            if may_grow {
+                self.slow_start(config, acked);
+            }
+            if self.hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
+                self.ssthresh = self.cwnd;
+            }
+        } else if may_grow {
+            match config.congestion {
+                Congestion::Reno => self.reno(config, acked),
+                Congestion::Cubic => self.cubic(config, acked, signal),
+            }
+        }
+    }
+
+    fn slow_start(&mut self, config: &Config, acked: u32) {
+        let segments = match config.growth {
+            Growth::PerAck => 1,
+            Growth::PerByte { limit } => limit,
+        };
+        let growth = acked.min(segments.saturating_mul(config.mss)) / self.hystart.divisor();
+        self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+    }
+
+    /// One segment in a round trip.
+    fn reno(&mut self, config: &Config, acked: u32) {
+        match config.growth {
+            Growth::PerAck => {
+                let share = u64::from(config.mss).pow(2) / u64::from(self.cwnd);
+                self.cwnd = (self.cwnd + share.max(1) as u32).min(MAX_WINDOW);
+            }
+            Growth::PerByte { .. } => {
+                self.credit += f64::from(acked);
+                if self.credit >= f64::from(self.cwnd) {
+                    self.credit -= f64::from(self.cwnd);
+                    self.grow_segment(config);
+                }
+            }
+        }
+    }
+
+    fn cubic(&mut self, config: &Config, acked: u32, signal: &Signal) {
+        let mss = f64::from(config.mss);
+        let rtt = if signal.min_rtt == u64::MAX { 0 } else { signal.min_rtt };
+        let w = f64::from(self.cwnd) / mss + self.credit;
+        self.credit +=
+            self.cubic.growth(w, f64::from(acked) / mss, signal.now, rtt, config.cubic_friendly);
+        if self.credit >= 1.0 {
+            let segments = self.credit as u32;
+            self.credit -= f64::from(segments);
+            self.cwnd =
+                self.cwnd.saturating_add(segments.saturating_mul(config.mss)).min(MAX_WINDOW);
+        }
+    }
+
+    fn grow_segment(&mut self, config: &Config) {
+        self.cwnd = (self.cwnd + config.mss).min(MAX_WINDOW);
+    }
+
+    /// A loss or mark: sets the threshold, leaves the window to recovery.
+    pub(crate) fn reduce(&mut self, config: &Config, flight: u64, pipe: u64) {
+        let from = match config.reduce_from {
+            ReduceFrom::Flight => flight.min(MAX_WINDOW.into()) as u32,
+            ReduceFrom::Pipe => pipe.min(MAX_WINDOW.into()) as u32,
+            ReduceFrom::Window => self.cwnd,
+        };
+        let least = config.mss.saturating_mul(2);
+        self.ssthresh = match config.congestion {
+            Congestion::Reno => (from / 2).max(least),
+            Congestion::Cubic => {
+                let w = f64::from(self.cwnd) / f64::from(config.mss);
+                self.cubic.reduce(w, config.cubic_fast_convergence);
+                // In whole segments, as Linux and ns-3 count.
+                let reduced = (f64::from(from) * BETA) as u32;
+                (reduced / config.mss * config.mss).max(least)
+            }
+        };
+        self.credit = 0.0;
+    }
+
+    /// A timeout: one segment, and slow start.
+    pub(crate) fn on_timeout(&mut self, config: &Config) {
+        self.cwnd = config.mss;
+        self.credit = 0.0;
+        self.cubic.reset();
+        self.hystart.reset();
+    }
+
+    /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
+    pub(crate) fn on_idle(&mut self, config: &Config, idle: u64, restart: bool) {
+        self.cubic.skip(idle);
+        if restart && config.restart_after_idle {
+            self.cwnd = self.cwnd.min(config.initial_window.saturating_mul(config.mss));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! CUBIC (RFC 9438): the window as a cubic function of the time since the last reduction.
+//!
+//! In segments and seconds as `f64`: additions, multiplications, divisions only, which IEEE 754
+//! defines to the last bit, so results are the same on every machine. The cube root is our own
+//! for that reason.
+
+use crate::Time;
+
+/// `C`, segments per second cubed.
+const C: f64 = 0.4;
+/// Multiplicative decrease.
+pub(crate) const BETA: f64 = 0.7;
+/// Additive increase of the Reno-friendly estimate, such that it gets Reno's throughput.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Before the first loss there is no plateau to aim at; Linux then grows by one segment for
+/// 20 at least. RFC 9438 is silent.
+const LEAST_GROWTH_BEFORE_LOSS: f64 = 1.0 / 20.0;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cubic {
+    /// The window at the last reduction, after fast convergence; 0 before the first.
+    w_max: f64,
+    /// The window where the curve is flat.
+    origin: f64,
+    /// Seconds from the start of the epoch until there.
+    k: f64,
+    /// What Reno would have.
+    w_est: f64,
+    /// The window before the last reduction.
+    prior: f64,
+    /// Start of the epoch; 0 if none (time 0 cannot be in congestion avoidance).
+    epoch: Time,
+}
+
+impl Cubic {
+    /// The growth, in segments, that `acked` segments are worth to a window of `w`.
+    pub(crate) fn growth(
+        &mut self,
+        w: f64,
+        acked: f64,
+        now: Time,
+        rtt: Time,
+        friendly: bool,
+    ) -> f64 {
+        if self.epoch == 0 {
+            self.start_epoch(w, now);
+        }
+        let elapsed = now.saturating_sub(self.epoch) as f64 * 1e-9;
+        let t = elapsed + rtt as f64 * 1e-9;
+        // At most half a window in a round trip.
+        let target = self.curve(t).clamp(w, 1.5 * w);
+        let mut growth = (target - w) / w;
+        if self.w_max == 0.0 {
+            growth = growth.max(LEAST_GROWTH_BEFORE_LOSS);
+        }
+        growth *= acked;
+        if friendly {
+            let alpha = if self.w_est >= self.prior { 1.0 } else { ALPHA };
+            self.w_est += alpha * acked / w;
+            if self.curve(elapsed) < self.w_est {
+                growth = growth.max(self.w_est - w);
+            }
+        }
+        growth
+    }
+
+    fn start_epoch(&mut self, w: f64, now: Time) {
+        self.epoch = now;
+        self.w_est = w;
+        if w < self.w_max {
+            self.k = cube_root((self.w_max - w) / C);
+            self.origin = self.w_max;
+        } else {
+            self.k = 0.0;
+            self.origin = w;
+        }
+    }
+
+    /// The window `t` seconds into the epoch.
+    fn curve(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        self.origin + C * d * d * d
+    }
+
+    /// A reduction at a window of `w`.
+    pub(crate) fn reduce(&mut self, w: f64, fast_convergence: bool) {
+        self.w_max = if fast_convergence && w < self.w_max { w * (1.0 + BETA) / 2.0 } else { w };
+        self.prior = w;
+        self.epoch = 0;
+    }
+
+    /// A timeout: the next epoch starts flat from wherever slow start leads (RFC 9438, 4.8).
+    pub(crate) fn reset(&mut self) {
+        self.w_max = 0.0;
+        self.epoch = 0;
+    }
+
+    /// The sender had nothing to send for `idle`: that time does not count (RFC 9438, 5.8).
+    pub(crate) fn skip(&mut self, idle: Time) {
+        if self.epoch != 0 {
+            self.epoch += idle;
+        }
+    }
+}
+
+/// By Newton's method, for `x >= 0`.
+fn cube_root(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let mut root = if x > 1.0 { x } else { 1.0 };
+    loop {
+        // From above, the iterates fall until they are as near as rounding allows.
+        let next = (2.0 * root + x / (root * root)) / 3.0;
+        if next >= root {
+            return root;
+        }
+        root = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Time = 1_000_000_000;
+
+    #[test]
+    fn the_cube_root_is_one() {
+        for x in [1e-9, 0.3, 1.0, 8.0, 27.0, 750.0, 1e6, 1e12] {
+            let root = cube_root(x);
+            assert!((root * root * root / x - 1.0).abs() < 1e-14, "{x}: {root}");
+        }
+        assert_eq!(cube_root(0.0), 0.0);
+    }
+
+    #[test]
+    fn the_window_follows_the_closed_form() {
+        // A window of 100 is reduced to 70: K = cbrt(30 / 0.4) = 4.217 s. A round trip of
+        // 100 ms in which all is acknowledged at once ends at the target of that round.
+        let mut cubic = Cubic::default();
+        cubic.reduce(100.0, true);
+        let k = (30.0f64 / 0.4).powf(1.0 / 3.0);
+        let mut w = 70.0;
+        let rtt = SECOND / 10;
+        for round in 0..60u64 {
+            let now = SECOND + round * rtt;
+            w += cubic.growth(w, w, now, rtt, false);
+            let t = (round + 1) as f64 * 0.1;
+            let expected = 100.0 + 0.4 * (t - k).powi(3);
+            assert!((w - expected).abs() < 1e-6, "after {t} s: {w}, not {expected}");
+        }
+        assert!(w > 100.0);
+    }
+
+    #[test]
+    fn short_round_trips_get_what_reno_gets() {
+        // 1 ms round trips: the cubic gains 0.4 * 0.1^3 segments beyond K in 100 of them, Reno
+        // with a decrease of 0.7 gains 0.529 in each, and 1 beyond the old window.
+        let mut cubic = Cubic::default();
+        cubic.reduce(10.0, true);
+        let mut w = 7.0;
+        for round in 0..100u64 {
+            w += cubic.growth(w, w, SECOND + round * 1_000_000, 1_000_000, true);
+        }
+        let rounds_below: f64 = (3.0f64 / ALPHA).ceil();
+        let expected = 7.0 + ALPHA * rounds_below + (100.0 - rounds_below);
+        assert!((w - expected).abs() < 0.6, "{w}, not {expected}");
+    }
+
+    #[test]
+    fn a_smaller_peak_gives_way() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(100.0, true);
+        cubic.reduce(80.0, true);
+        assert_eq!(cubic.w_max, 68.0);
+        cubic.reduce(80.0, false);
+        assert_eq!(cubic.w_max, 80.0);
+    }
+
+    #[test]
+    fn before_the_first_loss_it_grows_by_a_twentieth() {
+        let mut cubic = Cubic::default();
+        assert_eq!(cubic.growth(40.0, 40.0, SECOND, 1000, false), 2.0);
+    }
+}

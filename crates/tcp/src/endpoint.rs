@@ -1,0 +1,461 @@
+//! One end of a connection.
+
+use crate::Time;
+use crate::config::Config;
+use crate::receiver::{Due, Receiver};
+use crate::segment::{Flags, SackBlocks, Segment};
+use crate::sender::{NEVER, Piece, Sender};
+use crate::stats::Stats;
+
+/// States of RFC 9293.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not yet connected, or closed by both sides.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN.
+    SynSent,
+    /// Has received a SYN and sent its own.
+    SynReceived,
+    /// Open in both directions.
+    Established,
+    /// Has sent a FIN.
+    FinWait1,
+    /// Its FIN is acknowledged.
+    FinWait2,
+    /// Both have sent a FIN, its own is not acknowledged.
+    Closing,
+    /// All is done; only a FIN that the peer repeats is still answered. It may be forgotten at
+    /// once if [`Segment::reply_after_close`] answers in its place.
+    TimeWait,
+    /// The peer has sent a FIN.
+    CloseWait,
+    /// So has this end, which is not acknowledged.
+    LastAck,
+    /// Gave up.
+    Failed,
+}
+
+/// Why an endpoint gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// `syn_tries` SYNs or SYN-ACKs were not answered.
+    Handshake,
+    /// The same data was sent again `data_tries` times and not acknowledged.
+    Data,
+}
+
+/// Where the connection stands; FINs are the halves' own business.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Idle,
+    Listen,
+    SynSent,
+    SynReceived,
+    Open,
+    Failed(Failure),
+}
+
+/// One end of a connection: takes segments, times and what the application wants, and says which
+/// segments to send and when to be woken. After each call to [`connect`](Self::connect),
+/// [`write`](Self::write), [`close`](Self::close), [`on_segment`](Self::on_segment) and
+/// [`on_timer`](Self::on_timer), call [`poll_transmit`](Self::poll_transmit) until it has nothing
+/// more, then look at [`next_timer`](Self::next_timer).
+///
+/// Every call takes the configuration the endpoint was made with, and times that never decrease.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+    stats: Stats,
+    stage: Stage,
+    syn_due: bool,
+    /// SYNs or SYN-ACKs by the timer.
+    syns: u8,
+    ecn: bool,
+    /// The peer's FIN came before ours was sent.
+    closed_second: bool,
+}
+
+impl Endpoint {
+    /// The end that will [`connect`](Self::connect).
+    #[must_use]
+    pub fn client(config: &Config) -> Self {
+        Self::new(config, Stage::Idle)
+    }
+
+    /// The end that waits for a connection.
+    #[must_use]
+    pub fn server(config: &Config) -> Self {
+        Self::new(config, Stage::Listen)
+    }
+
+    fn new(config: &Config, stage: Stage) -> Self {
+        Self {
+            sender: Sender::new(config),
+            receiver: Receiver::new(config),
+            stats: Stats::default(),
+            stage,
+            syn_due: false,
+            syns: 0,
+            ecn: false,
+            closed_second: false,
+        }
+    }
+
+    /// Sends the SYN. Of a client, and once; otherwise nothing happens.
+    pub fn connect(&mut self, config: &Config, now: Time) {
+        if self.stage == Stage::Idle {
+            self.stage = Stage::SynSent;
+            self.send_syn(config, now);
+        }
+    }
+
+    /// The application has `bytes` more to send; `u64::MAX / 2` has no end. Ignored after
+    /// [`close`](Self::close).
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// FIN after what was written. The other direction stays open until the peer closes it.
+    pub fn close(&mut self) {
+        self.sender.closing = true;
+    }
+
+    /// A segment has arrived, in a packet marked "congestion experienced" if `ce`.
+    #[inline]
+    pub fn on_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
+        if self.stage == Stage::Open {
+            self.on_open_segment(config, segment, ce, now);
+        } else {
+            self.on_handshake_segment(config, segment, ce, now);
+        }
+    }
+
+    /// Does whatever is due at `now`, if anything is.
+    pub fn on_timer(&mut self, config: &Config, now: Time) {
+        if now >= self.sender.rto_at {
+            match self.stage {
+                Stage::SynSent | Stage::SynReceived => self.on_syn_timeout(config, now),
+                _ => {
+                    if !self.sender.on_timeout(config, now, &mut self.stats) {
+                        self.fail(Failure::Data);
+                    }
+                }
+            }
+        }
+        if now >= self.receiver.ack_at {
+            self.receiver.on_ack_timer();
+        }
+    }
+
+    /// The next segment to send now, if there is one.
+    #[inline]
+    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        if self.stage != Stage::Open {
+            return self.poll_handshake(config, now);
+        }
+        if self.receiver.due == Due::Alone {
+            return Some(self.bare_ack(config, now));
+        }
+        if let Some(piece) = self.sender.next(config, now, &mut self.stats) {
+            return Some(self.data_segment(config, piece, now));
+        }
+        (self.receiver.due != Due::No).then(|| self.bare_ack(config, now))
+    }
+
+    /// The time at which [`on_timer`](Self::on_timer) must be called next. It may well move to
+    /// later times; a call that comes early does no harm.
+    #[inline]
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Time> {
+        let next = self.sender.rto_at.min(self.receiver.ack_at).min(self.sender.pace_at());
+        (next != NEVER).then_some(next)
+    }
+
+    /// Data bytes received in order; the application has read them.
+    #[inline]
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// Data bytes sent and acknowledged.
+    #[inline]
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.sender.acked()
+    }
+
+    /// Data bytes written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
+    /// The state, in the words of RFC 9293.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self.stage {
+            Stage::Idle => return State::Closed,
+            Stage::Listen => return State::Listen,
+            Stage::SynSent => return State::SynSent,
+            Stage::SynReceived => return State::SynReceived,
+            Stage::Failed(_) => return State::Failed,
+            Stage::Open => {}
+        }
+        let (sent, acked) = (self.sender.fin_sent(), self.sender.fin_acked());
+        match (sent, acked, self.receiver.finished()) {
+            (false, _, false) => State::Established,
+            (false, _, true) => State::CloseWait,
+            (true, false, false) => State::FinWait1,
+            (true, true, false) => State::FinWait2,
+            (true, false, true) if self.closed_second => State::LastAck,
+            (true, false, true) => State::Closing,
+            (true, true, true) if self.closed_second => State::Closed,
+            (true, true, true) => State::TimeWait,
+        }
+    }
+
+    /// Nothing will come of this endpoint any more: both FINs are acknowledged and nothing waits
+    /// to be sent, or it gave up.
+    #[inline]
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match self.stage {
+            Stage::Open => {
+                self.sender.fin_acked()
+                    && self.receiver.finished()
+                    && self.receiver.due == Due::No
+                    && self.receiver.ack_at == NEVER
+            }
+            Stage::Failed(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Why it gave up, if it did. Nobody tells the peer, which may wait for ever.
+    #[must_use]
+    pub fn failed(&self) -> Option<Failure> {
+        match self.stage {
+            Stage::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The congestion window, in bytes.
+    #[must_use]
+    pub fn congestion_window(&self) -> u32 {
+        self.sender.control.cwnd
+    }
+
+    /// The slow start threshold, in bytes.
+    #[must_use]
+    pub fn slow_start_threshold(&self) -> u32 {
+        self.sender.control.ssthresh
+    }
+
+    /// Bytes thought to be in the network (RFC 6675, pipe).
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.sender.board.pipe()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// The smoothed round-trip time, once there is one.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Time> {
+        Some(self.sender.rtt.srtt()).filter(|&rtt| rtt != 0)
+    }
+
+    /// The least round-trip time seen.
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Time> {
+        self.srtt().map(|_| self.sender.rtt.min())
+    }
+
+    #[inline]
+    fn on_open_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
+        if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
+            // Our last acknowledgment of the handshake was lost, or nonsense arrived.
+            self.receiver.due = Due::Alone;
+            return;
+        }
+        let mut echo = None;
+        if self.sender.timestamps && segment.flags.has(Flags::TIMESTAMPS) {
+            self.receiver.note_timestamp(segment);
+            echo = Some(segment.echo);
+        }
+        if self.ecn && (ce || segment.flags.has(Flags::CWR)) {
+            self.receiver.ece = ce;
+        }
+        let ece = self.ecn && segment.flags.has(Flags::ECE);
+        self.sender.on_ack(config, segment, echo, ece, now, &mut self.stats);
+        if segment.len > 0 || segment.flags.has(Flags::FIN) {
+            self.receiver.on_data(config, segment, now, &mut self.stats);
+        }
+    }
+
+    #[inline]
+    fn data_segment(&mut self, config: &Config, piece: Piece, now: Time) -> Segment {
+        if piece.fin && !piece.retransmission {
+            self.closed_second = self.receiver.finished();
+        }
+        let flags = Flags::NONE
+            .with_if(piece.fin, Flags::FIN)
+            .with_if(piece.retransmission, Flags::RETRANSMISSION)
+            .with_if(self.ecn && !piece.retransmission && piece.len > 0, Flags::ECT)
+            .with_if(self.ecn && piece.cwr, Flags::CWR);
+        self.segment(config, piece.seq, piece.len, flags, now)
+    }
+
+    fn bare_ack(&mut self, config: &Config, now: Time) -> Segment {
+        self.segment(config, self.sender.board.nxt(), 0, Flags::NONE, now)
+    }
+
+    #[inline]
+    fn segment(&mut self, config: &Config, seq: u64, len: u32, flags: Flags, now: Time) -> Segment {
+        self.stats.segments_sent += 1;
+        let flags = flags
+            .with(Flags::ACK)
+            .with_if(self.receiver.ece, Flags::ECE)
+            .with_if(self.sender.timestamps, Flags::TIMESTAMPS);
+        let sack =
+            if self.sender.sack { self.receiver.sack_blocks() } else { SackBlocks::default() };
+        self.receiver.acknowledged();
+        Segment {
+            seq,
+            ack: self.receiver.nxt(),
+            timestamp: if self.sender.timestamps { now } else { 0 },
+            echo: if self.sender.timestamps { self.receiver.recent_timestamp } else { 0 },
+            len,
+            window: config.receive_window,
+            sack,
+            flags,
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.stage = Stage::Failed(failure);
+        self.sender.stop();
+        self.receiver.ack_at = NEVER;
+    }
+}
+
+/// The handshake.
+impl Endpoint {
+    /// SYN or SYN-ACK, for the first time or again.
+    fn send_syn(&mut self, config: &Config, now: Time) {
+        let timeout = config.syn_timeout.saturating_mul(1 << self.syns.min(32));
+        self.syn_due = true;
+        self.syns += 1;
+        if self.syns == 1 {
+            self.sender.rtt.time(1, now);
+        } else {
+            self.sender.rtt.stop_timing();
+        }
+        self.sender.rto_at = now.saturating_add(timeout);
+    }
+
+    fn on_syn_timeout(&mut self, config: &Config, now: Time) {
+        if u32::from(self.syns) >= config.syn_tries {
+            self.fail(Failure::Handshake);
+            return;
+        }
+        self.stats.syn_timeouts += 1;
+        self.send_syn(config, now);
+    }
+
+    #[cold]
+    fn on_handshake_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
+        let syn = segment.flags.has(Flags::SYN);
+        let ack = segment.flags.has(Flags::ACK);
+        match self.stage {
+            Stage::Listen if syn && !ack => {
+                self.negotiate(config, segment, Flags::ECE.with(Flags::CWR));
+                self.receiver.on_syn(segment);
+                self.stage = Stage::SynReceived;
+                self.send_syn(config, now);
+            }
+            Stage::SynSent if syn && ack && segment.ack == 1 => {
+                self.negotiate(config, segment, Flags::ECE);
+                self.receiver.on_syn(segment);
+                self.receiver.due = Due::Alone;
+                self.establish(config, segment, now);
+            }
+            // The peer has not seen our SYN-ACK.
+            Stage::SynReceived if syn && !ack => self.syn_due = true,
+            Stage::SynReceived if ack && segment.ack == 1 => {
+                self.establish(config, segment, now);
+                self.on_open_segment(config, segment, ce, now);
+            }
+            _ => self.stats.refused += 1,
+        }
+    }
+
+    /// Options count if both ends have them.
+    fn negotiate(&mut self, config: &Config, segment: &Segment, ecn: Flags) {
+        self.sender.sack = config.has_sack() && segment.flags.has(Flags::SACK_PERMITTED);
+        self.sender.timestamps = config.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        self.ecn = config.ecn && segment.flags.has(ecn);
+    }
+
+    fn establish(&mut self, config: &Config, segment: &Segment, now: Time) {
+        let has_echo = self.sender.timestamps && segment.flags.has(Flags::TIMESTAMPS);
+        let timed = self.sender.rtt.timed(1, now);
+        let rtt = if has_echo { Some(now.saturating_sub(segment.echo)) } else { timed };
+        if let Some(rtt) = rtt {
+            self.sender.rtt.sample(rtt);
+        }
+        self.sender.establish(config, segment.window, self.syns > 1);
+        self.syn_due = false;
+        self.stage = Stage::Open;
+    }
+
+    fn poll_handshake(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        if !std::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        let reply = self.stage == Stage::SynReceived;
+        let again = self.stats.segments_sent > 0;
+        self.stats.segments_sent += 1;
+        // A client offers what it has, a server agrees to what both have.
+        let (sack, timestamps, ecn) = if reply {
+            (self.sender.sack, self.sender.timestamps, self.ecn)
+        } else {
+            (config.has_sack(), config.timestamps, config.ecn)
+        };
+        let flags = Flags::SYN
+            .with_if(reply, Flags::ACK)
+            .with_if(again, Flags::RETRANSMISSION)
+            .with_if(sack, Flags::SACK_PERMITTED)
+            .with_if(timestamps, Flags::TIMESTAMPS)
+            .with_if(ecn, Flags::ECE)
+            .with_if(ecn && !reply, Flags::CWR);
+        Some(Segment {
+            ack: self.receiver.nxt(),
+            timestamp: if timestamps { now } else { 0 },
+            echo: if timestamps { self.receiver.recent_timestamp } else { 0 },
+            window: config.receive_window,
+            flags,
+            ..Segment::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_endpoints_fit_in_400_megabytes() {
+        println!("{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 400, "{}", size_of::<Endpoint>());
+    }
+}

@@ -1,0 +1,213 @@
+//! Leaving slow start before there is a loss: HyStart as in Linux and ns-3, and HyStart++.
+
+use crate::Time;
+use crate::config::{HyStartLaw, MILLISECOND, SlowStartExit};
+
+/// Round-trip time samples of a round before it is judged.
+const SAMPLES: u8 = 8;
+/// HyStart: acknowledgments closer than this are of one train.
+const TRAIN_GAP: Time = 2 * MILLISECOND;
+/// HyStart: windows below this many segments are left alone.
+const LOW_WINDOW: u32 = 16;
+/// HyStart++: a rise of the delay by an eighth, within these bounds, ends slow start.
+const MIN_RISE: Time = 4 * MILLISECOND;
+const MAX_RISE: Time = 16 * MILLISECOND;
+/// HyStart++: rounds of conservative slow start, which grows by a quarter.
+const CONSERVATIVE_ROUNDS: u8 = 5;
+const CONSERVATIVE_DIVISOR: u32 = 4;
+
+/// What an acknowledgment tells.
+pub(crate) struct Signal {
+    pub(crate) now: Time,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    pub(crate) rtt: Option<Time>,
+    pub(crate) min_rtt: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HyStart {
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    /// Least sample of this round; [`Time::MAX`] if none.
+    current: Time,
+    /// HyStart++: of the round before; in conservative slow start, of when that began.
+    baseline: Time,
+    samples: u8,
+    /// HyStart++: rounds of conservative slow start left; 0 outside of it.
+    conservative: u8,
+    found: bool,
+}
+
+impl HyStart {
+    pub(crate) fn new() -> Self {
+        Self {
+            round_end: 0,
+            round_start: 0,
+            last_ack: 0,
+            current: Time::MAX,
+            baseline: Time::MAX,
+            samples: 0,
+            conservative: 0,
+            found: false,
+        }
+    }
+
+    /// A timeout: slow start begins anew.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Divides the growth of the window.
+    #[inline]
+    pub(crate) fn divisor(&self) -> u32 {
+        if self.conservative > 0 { CONSERVATIVE_DIVISOR } else { 1 }
+    }
+
+    /// An acknowledgment in slow start; `true` says that slow start is over.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, exit: SlowStartExit, cwnd: u32, mss: u32, s: &Signal) -> bool {
+        match exit {
+            SlowStartExit::Loss => false,
+            SlowStartExit::HyStart(law) => self.classic(law, cwnd, mss, s),
+            SlowStartExit::HyStartPlusPlus => self.plus_plus(s),
+        }
+    }
+
+    fn classic(&mut self, law: HyStartLaw, cwnd: u32, mss: u32, s: &Signal) -> bool {
+        if s.una > self.round_end {
+            self.round_start = s.now;
+            self.last_ack = s.now;
+            self.round_end = s.nxt;
+            self.current = Time::MAX;
+            self.samples = 0;
+        }
+        let Some(rtt) = s.rtt else { return false };
+        if self.found || cwnd / LOW_WINDOW < mss {
+            return false;
+        }
+        if s.now - self.last_ack <= TRAIN_GAP {
+            self.last_ack = s.now;
+            if s.now - self.round_start > s.min_rtt / Time::from(law.train_divisor.max(1)) {
+                self.found = true;
+            }
+        }
+        if self.samples < SAMPLES {
+            self.current = self.current.min(rtt);
+            self.samples += 1;
+        } else {
+            let rise = s.min_rtt / Time::from(law.delay_divisor.max(1));
+            let rise = rise.min(law.delay_max).max(law.delay_min);
+            self.found |= self.current > s.min_rtt.saturating_add(rise);
+        }
+        self.found
+    }
+
+    /// RFC 9406, section 4.2.
+    fn plus_plus(&mut self, s: &Signal) -> bool {
+        if s.una >= self.round_end {
+            self.round_end = s.nxt;
+            if self.conservative > 0 {
+                self.conservative -= 1;
+                if self.conservative == 0 {
+                    self.found = true;
+                    return true;
+                }
+            } else {
+                self.baseline = self.current;
+            }
+            self.current = Time::MAX;
+            self.samples = 0;
+        }
+        let Some(rtt) = s.rtt else { return false };
+        self.current = self.current.min(rtt);
+        self.samples = self.samples.saturating_add(1);
+        if self.samples < SAMPLES || self.baseline == Time::MAX {
+            return false;
+        }
+        if self.conservative > 0 {
+            if self.current < self.baseline {
+                // The rise was not lasting.
+                self.conservative = 0;
+                self.baseline = Time::MAX;
+            }
+        } else {
+            let rise = (self.baseline / 8).clamp(MIN_RISE, MAX_RISE);
+            if self.current >= self.baseline.saturating_add(rise) {
+                self.baseline = self.current;
+                self.conservative = CONSERVATIVE_ROUNDS;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    /// Rounds of 20 acknowledgments `gap` apart with these round-trip times; the (round,
+    /// acknowledgment) at which slow start ends, and whether growth was divided before.
+    fn run(exit: SlowStartExit, rtts: &[Time], gap: Time) -> (Option<(usize, u64)>, bool) {
+        let mut hystart = HyStart::new();
+        let mut divided = false;
+        let mut now = 0;
+        for (round, &rtt) in rtts.iter().enumerate() {
+            now += rtts[0];
+            for ack in 1..=20u64 {
+                now += gap;
+                let una = round as u64 * 20 + ack;
+                let min_rtt = rtts[..=round].iter().copied().min().unwrap();
+                let signal = Signal { now, una, nxt: una + 20, rtt: Some(rtt), min_rtt };
+                if hystart.on_ack(exit, 20 * MSS, MSS, &signal) {
+                    return (Some((round, ack)), divided);
+                }
+                divided |= hystart.divisor() > 1;
+            }
+        }
+        (None, divided)
+    }
+
+    #[test]
+    fn a_train_as_long_as_half_a_round_trip_ends_slow_start() {
+        let linux = SlowStartExit::HyStart(HyStartLaw::LINUX);
+        // The 12th acknowledgment is 11 ms after the first.
+        assert_eq!(run(linux, &[21 * MILLISECOND], MILLISECOND).0, Some((0, 12)));
+        assert_eq!(run(linux, &[100 * MILLISECOND; 3], MILLISECOND).0, None);
+        let ns3 = SlowStartExit::HyStart(HyStartLaw::NS3);
+        assert_eq!(run(ns3, &[21 * MILLISECOND], MILLISECOND).0, None);
+        assert_eq!(run(ns3, &[10 * MILLISECOND], MILLISECOND).0, Some((0, 12)));
+    }
+
+    #[test]
+    fn so_does_a_rising_delay() {
+        let rtts = [80 * MILLISECOND, 95 * MILLISECOND];
+        let linux = SlowStartExit::HyStart(HyStartLaw::LINUX);
+        // A rise of more than 10 ms, seen in eight samples, acted on with the ninth. The round
+        // begins after its first acknowledgment.
+        assert_eq!(run(linux, &rtts, 1000).0, Some((1, 10)));
+        let ns3 = SlowStartExit::HyStart(HyStartLaw::NS3);
+        assert_eq!(run(ns3, &rtts, 1000).0, None);
+    }
+
+    #[test]
+    fn hystart_plus_plus_slows_down_for_five_rounds_first() {
+        let mut rtts = vec![40 * MILLISECOND; 2];
+        rtts.extend([50 * MILLISECOND; 8]);
+        let (end, divided) = run(SlowStartExit::HyStartPlusPlus, &rtts, 1000);
+        // Round 2 shows the rise; the fifth round after it ends slow start with its first sample.
+        assert_eq!((end, divided), (Some((7, 1)), true));
+    }
+
+    #[test]
+    fn hystart_plus_plus_resumes_if_the_rise_was_not_lasting() {
+        let mut rtts = vec![40 * MILLISECOND; 2];
+        rtts.push(50 * MILLISECOND);
+        rtts.extend([40 * MILLISECOND; 8]);
+        assert_eq!(run(SlowStartExit::HyStartPlusPlus, &rtts, 1000), (None, true));
+    }
+}

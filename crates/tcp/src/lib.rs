@@ -1,0 +1,57 @@
+//! TCP endpoints for discrete-event simulation.
+//!
+//! An [`Endpoint`] has no clock, no sockets and no payload: segments, times and byte counts go
+//! in, segments and the time of the next timer come out. It is a function of what it is told, the
+//! same on every machine. Many endpoints share one [`Config`], so that each stays small, and
+//! nothing is allocated until a segment is lost or overtaken.
+//!
+//! ```
+//! use tcp::{Config, Endpoint, State};
+//!
+//! let config = Config::default();
+//! let mut client = Endpoint::client(&config);
+//! let mut server = Endpoint::server(&config);
+//! client.connect(&config, 0);
+//! client.write(100_000);
+//! client.close();
+//! server.close();
+//!
+//! // A network that delivers at once, a millisecond after it was sent.
+//! let mut now = 0;
+//! while !(client.is_finished() && server.is_finished()) {
+//!     let to_server: Vec<_> = std::iter::from_fn(|| client.poll_transmit(&config, now)).collect();
+//!     let to_client: Vec<_> = std::iter::from_fn(|| server.poll_transmit(&config, now)).collect();
+//!     now += 1_000_000;
+//!     to_server.iter().for_each(|segment| server.on_segment(&config, segment, false, now));
+//!     to_client.iter().for_each(|segment| client.on_segment(&config, segment, false, now));
+//!     client.on_timer(&config, now);
+//!     server.on_timer(&config, now);
+//! }
+//! assert_eq!(server.received(), 100_000);
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod control;
+mod cubic;
+mod endpoint;
+mod hystart;
+mod ranges;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+mod stats;
+
+pub use config::{
+    Config, ConfigError, Congestion, Growth, HyStartLaw, MAX_WINDOW, Pacing, Recovery, ReduceFrom,
+    RtoFloor, SlowStartExit,
+};
+pub use endpoint::{Endpoint, Failure, State};
+pub use segment::{Flags, SackBlocks, Segment};
+pub use stats::Stats;
+
+/// A time in nanoseconds since the start of the simulation.
+pub type Time = u64;

@@ -1,0 +1,212 @@
+//! The half of an endpoint that receives data: reassembly, and when to acknowledge.
+
+use crate::Time;
+use crate::config::Config;
+use crate::ranges::Ranges;
+use crate::segment::{Flags, SackBlocks, Segment};
+use crate::sender::NEVER;
+use crate::stats::Stats;
+
+/// Whether an acknowledgment is due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Due {
+    No,
+    /// At once, on the next data segment or alone.
+    Now,
+    /// At once and alone: a duplicate that carries data does not count as one.
+    Alone,
+}
+
+/// What was received out of order.
+#[derive(Clone, Debug, Default)]
+struct Reassembly {
+    ranges: Ranges,
+    /// A number in each of the blocks reported last, the newest first.
+    recent: [u64; 3],
+}
+
+/// State of the receiving half.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// The next number expected.
+    nxt: u64,
+    /// The number of the peer's FIN.
+    fin: u64,
+    reassembly: Option<Box<Reassembly>>,
+    /// The timestamp to echo (RFC 7323, TS.Recent).
+    pub(crate) recent_timestamp: Time,
+    last_ack: u64,
+    pub(crate) ack_at: Time,
+    pub(crate) due: Due,
+    /// Echo congestion until the peer says it has reduced its window.
+    pub(crate) ece: bool,
+    unacked: u32,
+    quick: u32,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            nxt: 0,
+            fin: u64::MAX,
+            reassembly: None,
+            recent_timestamp: 0,
+            last_ack: 0,
+            ack_at: NEVER,
+            due: Due::No,
+            ece: false,
+            unacked: 0,
+            quick: config.quick_acks,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Data bytes received in order.
+    #[inline]
+    pub(crate) fn received(&self) -> u64 {
+        self.nxt.min(self.fin).saturating_sub(1)
+    }
+
+    /// The peer's FIN, and all before it, has arrived.
+    #[inline]
+    pub(crate) fn finished(&self) -> bool {
+        self.nxt > self.fin
+    }
+
+    /// The peer's SYN has arrived.
+    pub(crate) fn on_syn(&mut self, segment: &Segment) {
+        self.nxt = 1;
+        self.last_ack = 1;
+        self.recent_timestamp = segment.timestamp;
+    }
+
+    /// Takes in data, FIN, or both.
+    #[inline]
+    pub(crate) fn on_data(
+        &mut self,
+        config: &Config,
+        segment: &Segment,
+        now: Time,
+        stats: &mut Stats,
+    ) {
+        let (start, end) = (segment.seq, segment.end());
+        let has_fin = segment.flags.has(Flags::FIN);
+        if end <= self.nxt {
+            stats.duplicates_received += 1;
+            self.due = Due::Alone;
+            return;
+        }
+        if end - u64::from(has_fin) > self.nxt + u64::from(config.receive_window) {
+            stats.refused += 1;
+            self.due = Due::Alone;
+            return;
+        }
+        if has_fin && self.fin == u64::MAX {
+            self.fin = end - 1;
+        }
+        if start > self.nxt {
+            stats.out_of_order_received += 1;
+            self.keep(start, end);
+            self.due = Due::Alone;
+            return;
+        }
+        self.nxt = end;
+        if self.reassembly.is_some() {
+            self.reassemble();
+            self.due = self.due.max(Due::Now);
+        }
+        self.schedule_ack(config, now);
+    }
+
+    #[inline]
+    fn schedule_ack(&mut self, config: &Config, now: Time) {
+        self.unacked += 1;
+        if self.quick > 0 {
+            self.quick -= 1;
+            self.due = self.due.max(Due::Now);
+        } else if self.unacked >= config.ack_every || self.finished() {
+            self.due = self.due.max(Due::Now);
+        } else if self.ack_at == NEVER {
+            self.ack_at = now.saturating_add(config.ack_delay);
+        }
+    }
+
+    /// The delay of an acknowledgment is over.
+    pub(crate) fn on_ack_timer(&mut self) {
+        self.ack_at = NEVER;
+        self.due = self.due.max(Due::Now);
+    }
+
+    #[cold]
+    fn keep(&mut self, start: u64, end: u64) {
+        let reassembly = self.reassembly.get_or_insert_default();
+        reassembly.ranges.insert(start, end, |_, _| {});
+        let [first, second, _] = reassembly.recent;
+        reassembly.recent = [start, first, second];
+    }
+
+    #[cold]
+    fn reassemble(&mut self) {
+        let Some(reassembly) = &mut self.reassembly else { return };
+        if let Some((_, end)) = reassembly.ranges.containing(self.nxt) {
+            self.nxt = end;
+        }
+        reassembly.ranges.remove_below(self.nxt, |_, _| {});
+        if reassembly.ranges.is_empty() {
+            self.reassembly = None;
+        }
+    }
+
+    /// A segment with an acknowledgment leaves: none is due any more.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        self.due = Due::No;
+        self.ack_at = NEVER;
+        self.unacked = 0;
+        self.last_ack = self.nxt;
+    }
+
+    /// Remembers the timestamp to echo: that of the segment which the last acknowledgment waited
+    /// for (RFC 7323, section 4.3), so that delayed acknowledgments are part of the measurement.
+    #[inline]
+    pub(crate) fn note_timestamp(&mut self, segment: &Segment) {
+        if segment.seq <= self.last_ack && segment.timestamp >= self.recent_timestamp {
+            self.recent_timestamp = segment.timestamp;
+        }
+    }
+
+    /// The blocks to report: those of the segments that came last, then the highest.
+    #[inline]
+    pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
+        match &mut self.reassembly {
+            None => SackBlocks::default(),
+            Some(reassembly) => reassembly.blocks(self.nxt),
+        }
+    }
+}
+
+impl Reassembly {
+    #[cold]
+    fn blocks(&mut self, nxt: u64) -> SackBlocks {
+        let mut chosen = [(0, 0); 3];
+        let mut count = 0;
+        let recent = self.recent.iter().filter_map(|&at| self.ranges.containing(at));
+        let highest = self.ranges.as_slice().iter().rev().take(3).copied();
+        for block in recent.chain(highest) {
+            if count < 3 && !chosen[..count].contains(&block) {
+                chosen[count] = block;
+                count += 1;
+            }
+        }
+        let chosen = &chosen[..count];
+        for (recent, block) in self.recent.iter_mut().zip(chosen) {
+            *recent = block.0;
+        }
+        // Blocks lie within the window, which has 30 bits.
+        chosen.iter().map(|&(start, end)| ((start - nxt) as u32, (end - nxt) as u32)).collect()
+    }
+}

@@ -1,0 +1,305 @@
+//! What acknowledgments say about losses, and what follows from it: fast retransmit and fast
+//! recovery (RFC 5681, RFC 6582, RFC 6675), proportional rate reduction (RFC 6937, RFC 9937), ECN
+//! (RFC 3168).
+
+use crate::Time;
+use crate::config::{Config, Recovery};
+use crate::hystart::Signal;
+use crate::segment::{Flags, Segment};
+use crate::sender::Sender;
+use crate::stats::Stats;
+
+/// Where a sender is between losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Nothing is known to be lost. There may be duplicate acknowledgments.
+    Open,
+    /// The window shrinks because of ECN.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout, until all that was outstanding then is acknowledged.
+    Loss,
+}
+
+/// Proportional rate reduction: what was delivered and sent since recovery began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prr {
+    delivered: u32,
+    out: u32,
+    /// RecoverFS, what was to be delivered.
+    flight: u32,
+}
+
+impl Prr {
+    pub(crate) fn sent(&mut self, len: u32) {
+        self.out = self.out.saturating_add(len);
+    }
+
+    /// What may be sent on an acknowledgment that delivered `delivered` bytes. `safe` if it
+    /// advanced without a sign of further losses.
+    fn allowance(&mut self, delivered: u32, pipe: u64, ssthresh: u32, mss: u32, safe: bool) -> u64 {
+        self.delivered = self.delivered.saturating_add(delivered);
+        let (all, out) = (u64::from(self.delivered), u64::from(self.out));
+        let ssthresh = u64::from(ssthresh);
+        if pipe > ssthresh {
+            return (all * ssthresh).div_ceil(self.flight.max(1).into()).saturating_sub(out);
+        }
+        // Catch up: at most what was delivered, plus a segment if that seems safe.
+        let limit =
+            all.saturating_sub(out).max(delivered.into()) + if safe { mss.into() } else { 0 };
+        limit.min(ssthresh - pipe)
+    }
+}
+
+impl Sender {
+    /// Takes in the acknowledgment of `segment`. `echo` is the timestamp it answers, `ece` whether
+    /// it says that the network is congested.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        config: &Config,
+        segment: &Segment,
+        echo: Option<Time>,
+        ece: bool,
+        now: Time,
+        stats: &mut Stats,
+    ) {
+        let ack = segment.ack;
+        if ack < self.board.una() {
+            return;
+        }
+        if ack > self.board.nxt() {
+            stats.refused += 1;
+            return;
+        }
+        let edge = ack + u64::from(segment.window);
+        let same_window = edge == self.edge;
+        self.edge = self.edge.max(edge);
+
+        let acked = ack - self.board.una();
+        let sacked_before = self.board.sacked();
+        let newly_sacked = if self.sack && !segment.sack.is_empty() {
+            self.board.sack(ack, &segment.sack)
+        } else {
+            0
+        };
+        let mut rtt = None;
+        if acked > 0 {
+            rtt = match echo {
+                Some(echo) => Some(now.saturating_sub(echo)),
+                None => self.rtt.timed(ack, now),
+            };
+            if let Some(rtt) = rtt {
+                self.rtt.sample(rtt);
+            } else if !config.karn_backoff {
+                self.rtt.forget_backoff();
+            }
+            if sacked_before == 0 && newly_sacked == 0 && self.phase == Phase::Open && !ece {
+                self.board.advance(ack);
+                self.dup_acks = 0;
+                self.grow(config, acked, rtt, now);
+                self.restart_timer(config, now);
+                return;
+            }
+        }
+        let duplicate = if self.sack {
+            newly_sacked > 0
+        } else {
+            let bare = segment.len == 0 && !segment.flags.has(Flags::FIN);
+            acked == 0 && bare && same_window && self.board.flight() > 0
+        };
+        let trouble = Trouble { acked, duplicate, sacked_before, rtt, ece, now };
+        self.on_trouble(config, ack, &trouble, stats);
+    }
+
+    #[inline]
+    fn grow(&mut self, config: &Config, acked: u64, rtt: Option<Time>, now: Time) {
+        let signal = Signal {
+            now,
+            una: self.board.una(),
+            nxt: self.board.nxt(),
+            rtt,
+            min_rtt: self.rtt.min(),
+        };
+        let may_grow = self.window_is_limit(config);
+        self.control.on_ack(config, acked, may_grow, &signal);
+    }
+
+    /// An acknowledgment that is a duplicate, or comes while something is being repaired.
+    #[cold]
+    fn on_trouble(&mut self, config: &Config, ack: u64, t: &Trouble, stats: &mut Stats) {
+        self.board.advance(ack);
+        match self.phase {
+            Phase::Open | Phase::Cwr => self.in_open(config, t, stats),
+            Phase::Recovery => self.in_recovery(config, t, stats),
+            Phase::Loss => self.in_loss(config, t, stats),
+        }
+        if t.ece && self.phase == Phase::Open && self.board.una() > self.recovery_point {
+            self.on_ecn(config, t, stats);
+        }
+        if t.acked > 0 {
+            self.restart_timer(config, t.now);
+            self.first_partial = false;
+        }
+    }
+
+    fn in_open(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        if t.acked > 0 {
+            self.dup_acks = 0;
+            if !self.sack {
+                self.board.reset_estimate();
+            }
+        }
+        if t.duplicate {
+            self.dup_acks += 1;
+            if !self.sack {
+                self.board.estimate_arrival(config.mss);
+            }
+        }
+        if self.enter_recovery_if_lost(config, t, stats) {
+            return;
+        }
+        if self.phase == Phase::Cwr {
+            if self.board.una() >= self.recovery_point {
+                self.phase = Phase::Open;
+                self.control.cwnd = self.control.ssthresh;
+            } else {
+                self.reduce_proportionally(config, t, t.acked > 0);
+            }
+        } else if t.acked > 0 && !t.ece {
+            self.grow(config, t.acked, t.rtt, t.now);
+        }
+    }
+
+    /// Enters fast recovery if enough duplicates or SACKed segments say so, and the losses are
+    /// not those of before the last timeout.
+    fn enter_recovery_if_lost(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) -> bool {
+        if self.sack {
+            self.board.mark_lost(config.dup_threshold, config.mss);
+        }
+        let una = self.board.una();
+        let is_new = match config.recovery {
+            _ if self.phase == Phase::Cwr => true,
+            Recovery::Reno => true,
+            // The duplicates may be of what was sent twice (RFC 6582, section 3.2, step 1).
+            _ if !self.sack => una > self.recovery_point,
+            _ => una >= self.recovery_point,
+        };
+        let lost = self.dup_acks >= config.dup_threshold || self.board.has_losses();
+        if !(lost && is_new && self.board.flight() > 0) {
+            return false;
+        }
+        stats.fast_retransmits += 1;
+        let pipe_with_head = self.board.pipe();
+        self.board.mark_head_lost(config.mss);
+        let pipe = if self.sack { self.board.pipe() } else { pipe_with_head };
+        if self.phase != Phase::Cwr {
+            self.control.reduce(config, self.board.flight(), pipe);
+        }
+        self.phase = Phase::Recovery;
+        self.recovery_point = self.board.nxt();
+        self.first_partial = true;
+        self.may_rescue = true;
+        self.force = true;
+        self.cwr_due = true;
+        self.start_reduction(config, t);
+        true
+    }
+
+    fn in_recovery(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        let done = self.board.una() >= self.recovery_point
+            || (config.recovery == Recovery::Reno && t.acked > 0);
+        if done {
+            self.phase = Phase::Open;
+            self.control.cwnd = self.control.ssthresh;
+            self.force = false;
+            self.dup_acks = u32::from(t.duplicate);
+            if !self.sack {
+                self.board.forget_losses();
+            }
+            self.enter_recovery_if_lost(config, t, stats);
+            return;
+        }
+        let lost_before = self.board.lost_edge();
+        if self.sack {
+            self.board.mark_lost(config.dup_threshold, config.mss);
+        } else if t.acked > 0 {
+            // A partial acknowledgment: the next segment is lost too.
+            self.board.forget_arrivals(t.acked, config.mss);
+            self.board.repair_head_again(config.mss);
+            self.force = true;
+        } else if t.duplicate {
+            self.board.estimate_arrival(config.mss);
+        }
+        let safe = t.acked > 0 && (!self.sack || self.board.lost_edge() == lost_before);
+        self.reduce_proportionally(config, t, safe);
+    }
+
+    fn in_loss(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        if self.sack {
+            self.board.mark_lost(config.dup_threshold, config.mss);
+        }
+        if t.acked == 0 {
+            return;
+        }
+        self.grow(config, t.acked, t.rtt, t.now);
+        if self.board.una() >= self.recovery_point {
+            self.phase = Phase::Open;
+            self.dup_acks = 0;
+            self.enter_recovery_if_lost(config, t, stats);
+        }
+    }
+
+    /// The network marked a packet: one reduction for each window of data.
+    fn on_ecn(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        stats.ecn_reductions += 1;
+        self.control.reduce(config, self.board.flight(), self.board.pipe());
+        self.recovery_point = self.board.nxt();
+        self.cwr_due = true;
+        if config.prr && self.board.flight() > 0 {
+            self.phase = Phase::Cwr;
+        }
+        self.start_reduction(config, t);
+    }
+
+    fn start_reduction(&mut self, config: &Config, t: &Trouble) {
+        if !config.prr {
+            self.control.cwnd = self.control.ssthresh;
+            return;
+        }
+        let delivered = self.delivered(t);
+        let outstanding = self.board.flight() - u64::from(self.board.sacked());
+        let flight = (outstanding as u32).saturating_add(delivered);
+        self.prr = Prr { delivered: 0, out: 0, flight };
+        self.reduce_proportionally(config, t, false);
+    }
+
+    fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
+        let delivered = self.delivered(t);
+        if !config.prr || delivered == 0 {
+            return;
+        }
+        let pipe = self.board.pipe();
+        let more = self.prr.allowance(delivered, pipe, self.control.ssthresh, config.mss, safe);
+        self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
+    }
+
+    /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
+    fn delivered(&self, t: &Trouble) -> u32 {
+        (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32
+    }
+}
+
+/// An acknowledgment that is not plain sailing.
+struct Trouble {
+    /// Bytes newly acknowledged.
+    acked: u64,
+    /// It counts as a duplicate.
+    duplicate: bool,
+    /// Bytes SACKed, or estimated to be, before it.
+    sacked_before: u32,
+    rtt: Option<Time>,
+    ece: bool,
+    now: Time,
+}

@@ -1,0 +1,404 @@
+//! What is known of the data between `una` and `nxt`: acknowledged selectively, lost, sent again.
+//!
+//! RFC 6675 asks of each octet whether it was SACKed, is lost, was retransmitted. Losses are
+//! declared from the left and holes are filled from the left, so two edges answer the last two:
+//! what is not SACKed is lost below `lost_edge`, and was retransmitted below `high_rxt`. With the
+//! SACKed bytes below each edge counted, `pipe` is a sum.
+//!
+//! Without SACK, `sacked` is the estimate that each duplicate acknowledgment stands for one
+//! segment; there are no ranges. This makes the window inflation of RFC 6582 the same sum.
+
+use crate::ranges::Ranges;
+use crate::segment::SackBlocks;
+
+/// The scoreboard of one sender. `una <= lost_edge <= nxt` and `una <= high_rxt <= nxt`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    una: u64,
+    nxt: u64,
+    lost_edge: u64,
+    high_rxt: u64,
+    /// SACKed ranges, all between `una` and `nxt`; none is allocated until there is one.
+    ranges: Option<Box<Ranges>>,
+    sacked: u32,
+    sacked_below_lost_edge: u32,
+    sacked_below_high_rxt: u32,
+}
+
+impl Scoreboard {
+    /// The first number that is not acknowledged.
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The next number that was never sent.
+    #[inline]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Sent and not cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// RFC 6675's estimate of what is in the network.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u64 {
+        let sent = (self.nxt - self.lost_edge)
+            + (self.high_rxt - self.una)
+            + u64::from(self.sacked_below_lost_edge);
+        sent.saturating_sub(u64::from(self.sacked) + u64::from(self.sacked_below_high_rxt))
+    }
+
+    #[inline]
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Whether anything between `una` and `nxt` is thought to be lost.
+    #[inline]
+    pub(crate) fn has_losses(&self) -> bool {
+        self.lost_edge > self.una
+    }
+
+    /// All that is not SACKed below this is lost.
+    pub(crate) fn lost_edge(&self) -> u64 {
+        self.lost_edge
+    }
+
+    /// Whether something lost waits to be sent again.
+    #[inline]
+    pub(crate) fn has_unrepaired(&self) -> bool {
+        self.high_rxt < self.lost_edge
+    }
+
+    /// New data up to `end` was sent.
+    #[inline]
+    pub(crate) fn sent(&mut self, end: u64) {
+        debug_assert!(end >= self.nxt);
+        self.nxt = end;
+    }
+
+    /// Everything below `ack`, at most `nxt`, is acknowledged.
+    #[inline]
+    pub(crate) fn advance(&mut self, ack: u64) {
+        debug_assert!(self.una <= ack && ack <= self.nxt);
+        if self.ranges.is_some() {
+            self.forget_below(ack);
+        }
+        self.una = ack;
+        self.lost_edge = self.lost_edge.max(ack);
+        self.high_rxt = self.high_rxt.max(ack);
+    }
+
+    #[cold]
+    fn forget_below(&mut self, ack: u64) {
+        let Some(ranges) = &mut self.ranges else { return };
+        ranges.remove_below(ack, |start, end| {
+            self.sacked -= (end - start) as u32;
+            self.sacked_below_lost_edge -= below(start, end, self.lost_edge);
+            self.sacked_below_high_rxt -= below(start, end, self.high_rxt);
+        });
+        if ranges.is_empty() {
+            self.ranges = None;
+        }
+    }
+
+    /// Takes in the blocks of an acknowledgment of `ack`; returns the bytes that are new.
+    #[cold]
+    pub(crate) fn sack(&mut self, ack: u64, blocks: &SackBlocks) -> u32 {
+        let before = self.sacked;
+        for &(start, end) in blocks.as_slice() {
+            let start = ack.saturating_add(start.into()).max(self.una);
+            let end = ack.saturating_add(end.into()).min(self.nxt);
+            if start >= end {
+                continue;
+            }
+            self.ranges.get_or_insert_default().insert(start, end, |start, end| {
+                self.sacked += (end - start) as u32;
+                self.sacked_below_lost_edge += below(start, end, self.lost_edge);
+                self.sacked_below_high_rxt += below(start, end, self.high_rxt);
+            });
+        }
+        self.sacked - before
+    }
+
+    /// Declares lost what RFC 6675's IsLost does: below `dup_threshold` separate SACKed ranges, or
+    /// below more than `dup_threshold - 1` segments of SACKed bytes.
+    pub(crate) fn mark_lost(&mut self, dup_threshold: u32, mss: u32) {
+        let Some(ranges) = &self.ranges else { return };
+        let (mut count, mut bytes) = (0u32, 0u64);
+        for &(start, end) in ranges.as_slice().iter().rev() {
+            if start <= self.lost_edge {
+                return;
+            }
+            count += 1;
+            bytes += end - start;
+            if count >= dup_threshold || bytes > u64::from(dup_threshold - 1) * u64::from(mss) {
+                self.lost_edge = start;
+                self.sacked_below_lost_edge = self.sacked - bytes as u32;
+                return;
+            }
+        }
+    }
+
+    /// Declares the first segment lost, whatever the scoreboard says.
+    pub(crate) fn mark_head_lost(&mut self, mss: u32) {
+        let mut end = (self.una + u64::from(mss)).min(self.nxt);
+        if let Some(first) = self.ranges.as_ref().and_then(|r| r.as_slice().first()) {
+            end = end.min(first.0);
+        }
+        // Nothing SACKed lies below that, so no count changes.
+        self.lost_edge = self.lost_edge.max(end);
+    }
+
+    /// The first segment is to be sent again even if it was before (a partial acknowledgment
+    /// of a NewReno sender).
+    pub(crate) fn repair_head_again(&mut self, mss: u32) {
+        self.high_rxt = self.una;
+        self.sacked_below_high_rxt = 0;
+        self.mark_head_lost(mss);
+    }
+
+    /// After a timeout all that is not SACKed is lost, retransmissions too. If the peer has
+    /// SACKed what it now refuses to acknowledge, it has reneged (RFC 2018, section 8), and
+    /// nothing of what it SACKed is believed.
+    pub(crate) fn mark_all_lost(&mut self) {
+        let reneged = self.ranges.as_ref().is_some_and(|r| r.containing(self.una).is_some());
+        if reneged || self.ranges.is_none() {
+            self.ranges = None;
+            self.sacked = 0;
+        }
+        self.lost_edge = self.nxt;
+        self.sacked_below_lost_edge = self.sacked;
+        self.high_rxt = self.una;
+        self.sacked_below_high_rxt = 0;
+    }
+
+    /// The next lost range that was not sent again, at most `most` long (NextSeg rule 1).
+    pub(crate) fn next_lost(&self, most: u64) -> Option<(u64, u64)> {
+        self.hole(self.lost_edge, most)
+    }
+
+    /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3).
+    pub(crate) fn next_doubtful(&self, most: u64) -> Option<(u64, u64)> {
+        let highest = self.ranges.as_ref()?.as_slice().last()?.1;
+        self.hole(highest, most)
+    }
+
+    /// The last range that is not SACKed (NextSeg rule 4).
+    pub(crate) fn last_hole(&self, most: u64) -> Option<(u64, u64)> {
+        let (mut start, mut end) = (self.una, self.nxt);
+        for &range in self.ranges.iter().flat_map(|r| r.as_slice()).rev() {
+            if range.1 < end {
+                start = range.1;
+                break;
+            }
+            end = range.0;
+        }
+        let start = start.max(end.saturating_sub(most));
+        (start < end).then_some((start, end))
+    }
+
+    /// The first range from `high_rxt` on that is not SACKed, below `edge`.
+    fn hole(&self, edge: u64, most: u64) -> Option<(u64, u64)> {
+        let mut start = self.high_rxt;
+        let mut end = edge;
+        if let Some(ranges) = &self.ranges {
+            start = ranges.containing(start).map_or(start, |r| r.1);
+            end = ranges.ending_after(start).map_or(edge, |next| edge.min(next.0));
+        }
+        (start < end).then(|| (start, end.min(start + most)))
+    }
+
+    /// The hole that ends at `end` was sent again.
+    pub(crate) fn retransmitted(&mut self, end: u64) {
+        if let Some(ranges) = &self.ranges
+            && let Some((start, past)) = ranges.containing(self.high_rxt)
+            && past < end
+        {
+            debug_assert!(start <= self.high_rxt);
+            self.sacked_below_high_rxt += (past - self.high_rxt) as u32;
+        }
+        self.high_rxt = end;
+    }
+
+    /// Without SACK: a duplicate acknowledgment means that one segment has arrived.
+    pub(crate) fn estimate_arrival(&mut self, mss: u32) {
+        let most = self.flight().saturating_sub(mss.into()) as u32;
+        self.sacked = self.sacked.saturating_add(mss).min(most);
+    }
+
+    /// Without SACK: `acked` bytes were acknowledged, of which one segment had not been
+    /// estimated before.
+    pub(crate) fn forget_arrivals(&mut self, acked: u64, mss: u32) {
+        let estimated = acked.saturating_sub(mss.into()).min(self.sacked.into());
+        self.sacked -= estimated as u32;
+        // What is in flight now may be less than the estimate was.
+        self.sacked = self.sacked.min(self.flight().saturating_sub(mss.into()) as u32);
+    }
+
+    /// Without SACK: the estimate starts anew.
+    pub(crate) fn reset_estimate(&mut self) {
+        self.sacked = 0;
+    }
+
+    /// Without SACK: nothing is lost any more.
+    pub(crate) fn forget_losses(&mut self) {
+        self.sacked = 0;
+        self.lost_edge = self.una;
+        self.high_rxt = self.una;
+    }
+}
+
+/// How much of `start..end` lies below `edge`.
+fn below(start: u64, end: u64, edge: u64) -> u32 {
+    edge.clamp(start, end).wrapping_sub(start) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u64 = 100;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        board.sent(segments * MSS);
+        board
+    }
+
+    fn sack(board: &mut Scoreboard, blocks: &[(u64, u64)]) -> u32 {
+        let una = board.una();
+        let relative = blocks.iter().map(|b| ((b.0 * MSS - una) as u32, (b.1 * MSS - una) as u32));
+        let new = board.sack(una, &relative.collect());
+        board.mark_lost(3, MSS as u32);
+        new
+    }
+
+    #[test]
+    fn three_segments_above_declare_a_loss() {
+        let mut board = board(10);
+        assert_eq!(sack(&mut board, &[(1, 3)]), 200);
+        assert_eq!((board.has_losses(), board.pipe()), (false, 800));
+        assert_eq!(sack(&mut board, &[(1, 4)]), 100);
+        assert_eq!((board.has_losses(), board.pipe()), (true, 600));
+        assert_eq!(board.next_lost(MSS), Some((0, 100)));
+        board.retransmitted(100);
+        assert_eq!((board.next_lost(MSS), board.pipe()), (None, 700));
+    }
+
+    #[test]
+    fn three_ranges_above_declare_a_loss_however_short() {
+        let mut board = board(10);
+        board.sack(0, &[(910, 911), (920, 921), (930, 931)].into_iter().collect());
+        board.mark_lost(3, MSS as u32);
+        assert_eq!(board.next_lost(1000), Some((0, 910)));
+    }
+
+    #[test]
+    fn holes_are_filled_from_the_left_around_what_arrived() {
+        let mut board = board(12);
+        sack(&mut board, &[(2, 3), (5, 6), (8, 11)]);
+        let mut holes = Vec::new();
+        while let Some((start, end)) = board.next_lost(MSS) {
+            holes.push(start / MSS);
+            board.retransmitted(end);
+        }
+        assert_eq!(holes, [0, 1, 3, 4, 6, 7]);
+        // All that was lost was sent again: 12 segments less the 5 that have arrived.
+        assert_eq!(board.pipe(), 700);
+        assert_eq!(board.next_doubtful(MSS), None);
+        assert_eq!(board.last_hole(MSS), Some((1100, 1200)));
+        board.advance(500);
+        assert_eq!((board.pipe(), board.sacked()), (300, 400));
+    }
+
+    #[test]
+    fn a_peer_that_reneges_is_not_believed() {
+        let mut board = board(5);
+        sack(&mut board, &[(1, 3)]);
+        board.mark_all_lost();
+        assert_eq!((board.pipe(), board.sacked()), (0, 200));
+        board.advance(100);
+        assert_eq!(board.sacked(), 200);
+        board.mark_all_lost();
+        assert_eq!((board.pipe(), board.sacked()), (0, 0));
+        assert_eq!(board.next_lost(1000), Some((100, 500)));
+    }
+
+    #[test]
+    fn duplicates_without_sack_are_segments_that_arrived() {
+        let mut board = board(10);
+        for _ in 0..3 {
+            board.estimate_arrival(100);
+        }
+        board.repair_head_again(100);
+        assert_eq!(board.pipe(), 600);
+        board.retransmitted(100);
+        assert_eq!(board.pipe(), 700);
+        // A partial acknowledgment of four segments: three of them were estimated.
+        board.advance(400);
+        board.forget_arrivals(400, 100);
+        board.repair_head_again(100);
+        assert_eq!((board.sacked(), board.pipe()), (0, 500));
+    }
+
+    proptest! {
+        /// Against a model that keeps three flags for each octet.
+        #[test]
+        fn pipe_is_the_count_over_all_octets(
+            steps in proptest::collection::vec((0u8..5, 0u32..40, 1u32..12), 1..60),
+        ) {
+            let mut board = board(0);
+            let mut sacked = vec![false; 4000];
+            for (kind, at, len) in steps {
+                let (una, nxt) = (board.una(), board.nxt());
+                match kind {
+                    0 => board.sent(nxt + u64::from(len)),
+                    1 => board.advance((una + u64::from(at)).min(nxt)),
+                    2 => {
+                        board.sack(una, &[(at, at + len)].into_iter().collect());
+                        let end = (una + u64::from(at + len)).min(nxt) as usize;
+                        let start = (una + u64::from(at)) as usize;
+                        if start < end {
+                            sacked[start..end].fill(true);
+                        }
+                        board.mark_lost(3, 4);
+                    }
+                    3 => {
+                        if let Some((start, end)) = board.next_lost(len.into()) {
+                            prop_assert!(sacked[start as usize..end as usize].iter().all(|s| !s));
+                            board.retransmitted(end);
+                        }
+                    }
+                    _ => {
+                        let reneged = (una < nxt) && sacked[una as usize];
+                        board.mark_all_lost();
+                        if reneged {
+                            sacked.fill(false);
+                        }
+                    }
+                }
+                let mut pipe = 0;
+                let mut total = 0;
+                for octet in board.una..board.nxt {
+                    if sacked[octet as usize] {
+                        total += 1;
+                    } else {
+                        pipe += u64::from(octet >= board.lost_edge);
+                        pipe += u64::from(octet < board.high_rxt);
+                    }
+                }
+                prop_assert_eq!(board.pipe(), pipe);
+                prop_assert_eq!(board.sacked(), total);
+                prop_assert!(board.una <= board.high_rxt && board.high_rxt <= board.nxt);
+                prop_assert!(board.una <= board.lost_edge && board.lost_edge <= board.nxt);
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The half of an endpoint that sends data: what may be sent when, and its timers.
+
+use crate::Time;
+use crate::config::Config;
+use crate::control::Control;
+use crate::recovery::{Phase, Prr};
+use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
+use crate::stats::Stats;
+
+/// A timer that is not running.
+pub(crate) const NEVER: Time = Time::MAX;
+
+/// Sequence numbers written to: far from where additions could overflow.
+const LAST: u64 = 1 << 62;
+
+/// A piece of the stream that is to be sent now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) fin: bool,
+    pub(crate) retransmission: bool,
+    /// Tell the peer that the window was reduced (ECN).
+    pub(crate) cwr: bool,
+}
+
+/// Why a piece is the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    New,
+    /// NextSeg rules 1 and 3.
+    Hole,
+    /// NextSeg rule 4: leaves the scoreboard alone.
+    Rescue,
+}
+
+/// State of the sending half. Sequence number 0 is the SYN, data starts at 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) board: Scoreboard,
+    pub(crate) control: Control,
+    pub(crate) rtt: Rtt,
+    /// The number after the last byte written.
+    end: u64,
+    /// The first number beyond the peer's window.
+    pub(crate) edge: u64,
+
+    pub(crate) phase: Phase,
+    /// The peer understands SACK, and so do we.
+    pub(crate) sack: bool,
+    /// Both have timestamps.
+    pub(crate) timestamps: bool,
+    /// FIN follows the data.
+    pub(crate) closing: bool,
+    /// The next piece goes out whatever the window.
+    pub(crate) force: bool,
+    /// Recovery: no partial acknowledgment yet.
+    pub(crate) first_partial: bool,
+    /// Recovery: the rescue retransmission is still to be had.
+    pub(crate) may_rescue: bool,
+    /// The next new data carries CWR.
+    pub(crate) cwr_due: bool,
+    /// The window was the limit, as of the round that ends at `usage_end`.
+    limited: bool,
+    /// A piece waits for `pace_from`.
+    paced: bool,
+    max_flight: u32,
+    usage_end: u64,
+    pub(crate) dup_acks: u32,
+    /// Timeouts since data was last acknowledged.
+    tries: u32,
+    /// What was sent when recovery, or the last timeout or ECN reduction, began.
+    pub(crate) recovery_point: u64,
+    pub(crate) prr: Prr,
+
+    last_sent: Time,
+    pub(crate) rto_at: Time,
+    /// The earliest time of the next piece.
+    pace_from: Time,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            board: Scoreboard::default(),
+            control: Control::new(config),
+            rtt: Rtt::new(),
+            end: 1,
+            edge: 0,
+            phase: Phase::Open,
+            sack: false,
+            timestamps: false,
+            closing: false,
+            force: false,
+            first_partial: false,
+            may_rescue: false,
+            cwr_due: false,
+            limited: false,
+            paced: false,
+            max_flight: 0,
+            usage_end: 0,
+            dup_acks: 0,
+            tries: 0,
+            recovery_point: 0,
+            prr: Prr::default(),
+            last_sent: 0,
+            rto_at: NEVER,
+            pace_from: 0,
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) {
+        if !self.closing {
+            self.end = self.end.saturating_add(bytes).min(LAST);
+        }
+    }
+
+    pub(crate) fn written(&self) -> u64 {
+        self.end - 1
+    }
+
+    /// Data bytes that were cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn acked(&self) -> u64 {
+        self.board.una().clamp(1, self.end) - 1
+    }
+
+    pub(crate) fn fin_sent(&self) -> bool {
+        self.board.nxt() > self.end
+    }
+
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.board.una() > self.end
+    }
+
+    /// The handshake is over: the SYN is acknowledged.
+    pub(crate) fn establish(&mut self, config: &Config, window: u32, syn_lost: bool) {
+        self.board.sent(1);
+        self.board.advance(1);
+        self.edge = 1 + u64::from(window);
+        self.rto_at = NEVER;
+        if syn_lost {
+            if config.cautious_after_syn_loss {
+                self.control.cwnd = config.mss;
+            }
+            self.rtt.be_cautious();
+        }
+    }
+
+    /// The next piece to send, if one may be sent now.
+    #[inline]
+    pub(crate) fn next(&mut self, config: &Config, now: Time, stats: &mut Stats) -> Option<Piece> {
+        let Some((seq, end, why)) = self.candidate(config, now) else {
+            self.paced = false;
+            return None;
+        };
+        if now < self.pace_from {
+            self.paced = true;
+            return None;
+        }
+        self.paced = false;
+        Some(self.send(config, seq, end, why, now, stats))
+    }
+
+    /// What would be sent next, were it not for pacing.
+    #[inline]
+    fn candidate(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
+        let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
+        if repairing && let Some((seq, end)) = self.board.next_lost(config.mss.into()) {
+            return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
+        }
+        if let Some((seq, end)) = self.new_data(config, now) {
+            if self.fits(config, end - seq) {
+                return Some((seq, end, Why::New));
+            }
+            self.note_usage(config, true);
+            return None;
+        }
+        self.note_usage(config, false);
+        if self.phase == Phase::Recovery && self.sack { self.doubtful(config) } else { None }
+    }
+
+    /// Where nothing is known to be lost and nothing new can be sent: NextSeg rules 3 and 4.
+    #[cold]
+    fn doubtful(&mut self, config: &Config) -> Option<(u64, u64, Why)> {
+        let most = u64::from(config.mss);
+        if let Some((seq, end)) = self.board.next_doubtful(most) {
+            return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
+        }
+        if !(config.rescue && self.may_rescue) {
+            return None;
+        }
+        let (seq, end) = self.board.last_hole(most)?;
+        self.fits(config, end - seq).then_some((seq, end, Why::Rescue))
+    }
+
+    /// Whether the congestion window has room for `len`. With nothing in the network there
+    /// always is: nothing else would ever make room.
+    #[inline]
+    fn fits(&self, config: &Config, len: u64) -> bool {
+        let pipe = if self.phase == Phase::Open && !config.limited_transmit {
+            self.board.flight()
+        } else {
+            self.board.pipe()
+        };
+        pipe + len <= self.control.cwnd.into() || pipe == 0 || self.force
+    }
+
+    /// One segment of what was never sent, if the peer's window and our buffer allow.
+    #[inline]
+    fn new_data(&mut self, config: &Config, now: Time) -> Option<(u64, u64)> {
+        let nxt = self.board.nxt();
+        let fin = u64::from(self.closing);
+        if nxt >= self.end + fin {
+            return None;
+        }
+        let flight = self.board.flight();
+        if flight == 0 {
+            self.on_start(config, now);
+        }
+        let edge = self.edge.min(self.board.una() + u64::from(config.send_buffer));
+        let room = edge.saturating_sub(nxt);
+        let mut len = self.end.saturating_sub(nxt).min(config.mss.into());
+        if len > room {
+            // No silly windows: less than a segment only if nothing will open the window.
+            if flight > 0 || room == 0 {
+                return None;
+            }
+            len = room;
+        }
+        let end = nxt + len;
+        Some((nxt, end + if end == self.end { fin } else { 0 }))
+    }
+
+    /// The first data after an idle time.
+    fn on_start(&mut self, config: &Config, now: Time) {
+        let idle = now.saturating_sub(self.last_sent);
+        if self.last_sent != 0 && idle != 0 {
+            self.control.on_idle(config, idle, idle > self.rtt.timeout(config));
+            self.last_sent = now;
+        }
+    }
+
+    /// Keeps what [`Self::window_is_limit`] asks for (as Linux's tcp_cwnd_validate).
+    #[inline]
+    fn note_usage(&mut self, config: &Config, limited: bool) {
+        if !config.validate_window {
+            return;
+        }
+        let flight = self.board.flight() as u32;
+        if self.board.una() >= self.usage_end
+            || limited
+            || (!self.limited && flight > self.max_flight)
+        {
+            self.limited = limited;
+            self.max_flight = flight;
+            self.usage_end = self.board.nxt();
+        }
+    }
+
+    /// Whether the congestion window has lately been what limited the sender: entirely, or in slow
+    /// start at least half of it.
+    #[inline]
+    pub(crate) fn window_is_limit(&self, config: &Config) -> bool {
+        !config.validate_window
+            || self.limited
+            || (self.control.in_slow_start() && self.control.cwnd / 2 < self.max_flight)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        config: &Config,
+        seq: u64,
+        end: u64,
+        why: Why,
+        now: Time,
+        stats: &mut Stats,
+    ) -> Piece {
+        let fin = end > self.end;
+        let len = (end - seq) as u32 - u32::from(fin);
+        let new = why == Why::New;
+        let mut cwr = false;
+        if new {
+            self.board.sent(end);
+            if !self.timestamps {
+                self.rtt.time(end, now);
+            }
+            cwr = std::mem::take(&mut self.cwr_due);
+        } else {
+            self.note_retransmission(end, len, why, stats);
+        }
+        stats.data_segments += 1;
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr) {
+            self.prr.sent(len);
+        }
+        self.force = false;
+        if self.rto_at == NEVER {
+            self.rto_at = now + self.rtt.timeout(config);
+        }
+        if config.pacing.is_some() {
+            self.pace(config, len, now);
+        }
+        self.last_sent = now;
+        Piece { seq, len, fin, retransmission: !new, cwr }
+    }
+
+    #[cold]
+    fn note_retransmission(&mut self, end: u64, len: u32, why: Why, stats: &mut Stats) {
+        if why == Why::Rescue {
+            self.may_rescue = false;
+            stats.rescue_retransmissions += 1;
+        } else {
+            self.board.retransmitted(end);
+        }
+        self.rtt.stop_timing();
+        stats.retransmissions += 1;
+        stats.bytes_retransmitted += u64::from(len);
+        stats.retransmissions_after_timeout += u32::from(self.phase == Phase::Loss);
+    }
+
+    fn pace(&mut self, config: &Config, len: u32, now: Time) {
+        let Some(pacing) = config.pacing else { return };
+        // Linux calls it slow start as long as the window is below half the threshold.
+        let percent = if self.control.cwnd < self.control.ssthresh / 2 {
+            pacing.slow_start_percent
+        } else {
+            pacing.avoidance_percent
+        };
+        let round = (self.rtt.srtt() / Time::from(percent.max(1))).saturating_mul(100);
+        let gap = round.saturating_mul(len.into()) / Time::from(self.control.cwnd.max(1));
+        self.pace_from = self.pace_from.max(now).saturating_add(gap);
+    }
+
+    /// When pacing lets the next piece go, if one waits for that.
+    #[inline]
+    pub(crate) fn pace_at(&self) -> Time {
+        if self.paced { self.pace_from } else { NEVER }
+    }
+
+    /// No timer runs any more.
+    pub(crate) fn stop(&mut self) {
+        self.rto_at = NEVER;
+        self.paced = false;
+    }
+
+    /// After an acknowledgment: the timer runs while something is outstanding, and starts again if
+    /// something new was acknowledged (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer(&mut self, config: &Config, now: Time) {
+        self.tries = 0;
+        if self.board.flight() == 0 {
+            self.rto_at = NEVER;
+        } else if self.phase != Phase::Recovery || !config.impatient || self.first_partial {
+            self.rto_at = now + self.rtt.timeout(config);
+        }
+    }
+
+    /// The retransmission timer is due. `false` if it was due too often.
+    pub(crate) fn on_timeout(&mut self, config: &Config, now: Time, stats: &mut Stats) -> bool {
+        if self.board.flight() == 0 {
+            self.rto_at = NEVER;
+            return true;
+        }
+        if self.tries >= config.data_tries {
+            return false;
+        }
+        stats.timeouts += 1;
+        if self.tries == 0 || config.reduce_on_every_timeout {
+            self.control.reduce(config, self.board.flight(), self.board.pipe());
+        }
+        self.tries += 1;
+        self.control.on_timeout(config);
+        self.board.mark_all_lost();
+        self.phase = Phase::Loss;
+        self.recovery_point = self.board.nxt();
+        self.dup_acks = 0;
+        self.cwr_due = true;
+        self.rtt.stop_timing();
+        self.rtt.back_off();
+        self.pace_from = now;
+        self.rto_at = now + self.rtt.timeout(config);
+        true
+    }
+}
