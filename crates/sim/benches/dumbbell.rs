@@ -70,6 +70,9 @@ fn main() {
 fn measure(flows: usize, discipline: &str, hops: u64) {
     let (mut simulation, pairs) = dumbbell(flows, discipline);
     let tcp = simulation.add_tcp(Config::ns2()).expect("a preset works");
+    for pair in &pairs {
+        simulation.expect(pair.sender, pair.receiver).expect("connected");
+    }
     simulation.add_source(Box::new(Flows { pairs, tcp, opened: 0 }));
     let mut now = Nanos::from_secs(2);
     simulation.run_until(now, &mut Nothing).expect("it runs");
@@ -102,7 +105,7 @@ fn dumbbell(flows: usize, discipline: &str) -> (Simulation, Vec<Pair>) {
         },
     };
     let mut network = Network::new();
-    let mut add = |network: &mut Network, from: NodeId, to: NodeId, rate_bps, delay, queue| {
+    let add = |network: &mut Network, from: NodeId, to: NodeId, rate_bps, delay, queue| {
         let name = format!("{}-{}", from.index(), to.index());
         let impairments = Impairments::default();
         network

@@ -14,8 +14,6 @@ pub(crate) struct FifoLink {
     link: Transmitter,
     /// Absent where anything may wait.
     buffer: Option<Box<Buffer>>,
-    arrived_packets: u64,
-    arrived_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -24,21 +22,16 @@ struct Buffer {
     /// What waits, or waited: when its transmission starts, and its size.
     waiting: VecDeque<(Nanos, u32)>,
     waiting_bytes: u64,
-    dropped_packets: u64,
-    dropped_bytes: u64,
+    drops: FifoDrops,
 }
 
-/// Totals of a plain FIFO link.
+/// Drops at a plain FIFO link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FifoCounts {
-    /// Packets that arrived.
-    pub arrived_packets: u64,
-    /// Bytes that arrived.
-    pub arrived_bytes: u64,
+pub struct FifoDrops {
     /// Packets dropped.
-    pub dropped_packets: u64,
+    pub packets: u64,
     /// Bytes dropped.
-    pub dropped_bytes: u64,
+    pub bytes: u64,
 }
 
 impl FifoLink {
@@ -48,19 +41,15 @@ impl FifoLink {
                 limit,
                 waiting: VecDeque::new(),
                 waiting_bytes: 0,
-                dropped_packets: 0,
-                dropped_bytes: 0,
+                drops: FifoDrops::default(),
             })
         });
-        let link = Transmitter::new(rate_bps);
-        Self { link, buffer, arrived_packets: 0, arrived_bytes: 0 }
+        Self { link: Transmitter::new(rate_bps), buffer }
     }
 
     /// When the last bit of the packet will have left; `None` if it is dropped.
     #[inline]
     pub(crate) fn accept(&mut self, size: u32, now: Nanos) -> Option<Nanos> {
-        self.arrived_packets += 1;
-        self.arrived_bytes += u64::from(size);
         let start = self.link.free_at();
         if start > now
             && let Some(buffer) = &mut self.buffer
@@ -71,15 +60,8 @@ impl FifoLink {
         Some(self.link.start(size, now))
     }
 
-    pub(crate) fn counts(&self) -> FifoCounts {
-        let dropped = self.buffer.as_ref().map(|b| (b.dropped_packets, b.dropped_bytes));
-        let (dropped_packets, dropped_bytes) = dropped.unwrap_or_default();
-        FifoCounts {
-            arrived_packets: self.arrived_packets,
-            arrived_bytes: self.arrived_bytes,
-            dropped_packets,
-            dropped_bytes,
-        }
+    pub(crate) fn drops(&self) -> FifoDrops {
+        self.buffer.as_ref().map_or_else(FifoDrops::default, |buffer| buffer.drops)
     }
 }
 
@@ -99,8 +81,8 @@ impl Buffer {
             self.waiting.push_back((start, size));
             self.waiting_bytes += u64::from(size);
         } else {
-            self.dropped_packets += 1;
-            self.dropped_bytes += u64::from(size);
+            self.drops.packets += 1;
+            self.drops.bytes += u64::from(size);
         }
         has_room
     }

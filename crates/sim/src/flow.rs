@@ -54,7 +54,8 @@ pub struct FlowReport {
     pub source: SourceId,
     /// The source's own name for it.
     pub index: u64,
-    /// The direction of its data (of most of it), as packets of the flow are labelled.
+    /// The direction of its data, as packets of the flow are labelled: that of the answer if there
+    /// is one, else that of the request.
     pub label: FlowLabel,
     /// Bytes to be carried in that direction; [`ENDLESS`] if without end.
     pub bytes: u64,
@@ -136,18 +137,16 @@ pub(crate) struct Flow {
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
     pub(crate) completed: Option<Nanos>,
-    /// Hops of the packets sent by the client, and by the server: a range of the hop table.
+    /// The ways of the packets sent by the client, and by the server.
     pub(crate) ways: [Way; 2],
     pub(crate) kind: Kind,
 }
 
-/// A range of the hop table.
+/// Where a way starts in the hop table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
-    pub(crate) first: u32,
-    pub(crate) end: u32,
-}
+pub(crate) struct Way(pub(crate) u32);
 
+#[allow(clippy::large_enum_variant, reason = "nearly all are TCP; a pointer more costs a miss")]
 pub(crate) enum Kind {
     Vacant,
     Tcp(Tcp),
@@ -179,9 +178,9 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    /// The end that sends most.
+    /// The end whose bytes the other waits for: the server, if it is to answer.
     pub(crate) const fn data_sender(&self) -> usize {
-        if self.bytes[SERVER] > self.bytes[CLIENT] { SERVER } else { CLIENT }
+        if self.bytes[SERVER] > 0 { SERVER } else { CLIENT }
     }
 }
 
@@ -193,6 +192,8 @@ pub(crate) struct Datagrams {
     pub(crate) received: u64,
     pub(crate) received_bytes: u64,
     pub(crate) lost: u64,
+    /// Size of the whole flow; 0 if unknown.
+    pub(crate) flow_bytes: u64,
     /// Nothing more will be sent.
     pub(crate) closed: bool,
     /// Whether each datagram's fate is told.
@@ -204,14 +205,28 @@ impl Flow {
         FlowName { slot, generation: self.generation }
     }
 
+    /// From where to where the packets go that this end sends.
+    #[inline]
+    pub(crate) const fn nodes(&self, sender: usize) -> (NodeId, NodeId) {
+        if sender == SERVER { (self.server, self.client) } else { (self.client, self.server) }
+    }
+
+    /// Bytes that this end sends in all, where that is known.
+    #[inline]
+    pub(crate) const fn bytes(&self, sender: usize) -> Option<u64> {
+        match &self.kind {
+            Kind::Tcp(tcp) => Some(tcp.bytes[sender]),
+            Kind::Datagrams(stream) if stream.flow_bytes > 0 => Some(stream.flow_bytes),
+            _ => None,
+        }
+    }
+
     /// Labels the packets that this end sends.
     #[inline]
     pub(crate) fn label(&self, sender: usize) -> FlowLabel {
-        let by_server = sender == SERVER;
-        let (from, to) =
-            if by_server { (self.server, self.client) } else { (self.client, self.server) };
+        let (from, to) = self.nodes(sender);
         let udp = matches!(self.kind, Kind::Datagrams(_));
-        FlowLabel::new(self.serial, from, to, by_server, udp)
+        FlowLabel::new(self.serial, from, to, sender == SERVER, udp)
     }
 }
 

@@ -35,10 +35,16 @@ impl TimeMean {
     /// The mean until `now`; 0 over no time at all.
     #[must_use]
     pub fn mean(&self, now: Nanos) -> f64 {
+        let span = now.0.saturating_sub(self.since);
+        if span == 0 { 0.0 } else { self.area(now) as f64 / span as f64 }
+    }
+
+    /// The integral until `now`, in units times nanoseconds.
+    #[must_use]
+    pub fn area(&self, now: Nanos) -> u128 {
         let mut closed = *self;
         closed.set(self.value, now);
-        let span = now.0.saturating_sub(self.since);
-        if span == 0 { 0.0 } else { closed.area as f64 / span as f64 }
+        closed.area
     }
 
     /// The largest value.
@@ -63,6 +69,8 @@ pub struct Totals {
     pub marked_packets: u64,
     /// Sum of the times in the queue of all packets sent, in ns.
     pub sojourn_ns: u128,
+    /// Sum of the times in the queue of all packets dropped, in ns: 0 for those dropped on arrival.
+    pub dropped_sojourn_ns: u128,
     /// How often the flow table was at its bound and could not take up a flow.
     pub flows_untracked: u64,
     /// Packets sent, by lane.
@@ -76,6 +84,24 @@ impl Totals {
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
         self.dropped.iter().flatten().map(|(packets, _)| packets).sum()
+    }
+}
+
+/// Little's law at a port: the integral of the queue's length is the sum of the times that packets
+/// were in the queue. Both sides are exact, in packets times nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LittlesLaw {
+    /// The integral of the length that the discipline said it had.
+    pub length: u128,
+    /// The sum over packets, each by its own arrival: sent, dropped, and queued still.
+    pub sojourns: u128,
+}
+
+impl LittlesLaw {
+    /// Whether it holds. If not, a discipline miscounts its packets.
+    #[must_use]
+    pub const fn holds(&self) -> bool {
+        self.length == self.sojourns
     }
 }
 
@@ -110,6 +136,7 @@ pub struct Ledger {
     /// By packet id.
     tickets: Vec<Ticket>,
     totals: Totals,
+    queued: Queued,
     backlog: TimeMean,
     table: TimeMean,
     /// By slot of the flow's name.
@@ -126,6 +153,35 @@ struct Ticket {
     index: u64,
 }
 
+/// The packets in the queue, by what arrived and has not left.
+#[derive(Clone, Copy, Default)]
+struct Queued {
+    packets: u64,
+    /// Sum of their arrival times.
+    arrivals_ns: u128,
+    /// How long those that were there at the last restart had been there.
+    before_restart_ns: u128,
+}
+
+impl Queued {
+    #[inline]
+    fn join(&mut self, arrival: Nanos) {
+        self.packets += 1;
+        self.arrivals_ns += u128::from(arrival.0);
+    }
+
+    #[inline]
+    fn leave(&mut self, arrival: Nanos) {
+        self.packets -= 1;
+        self.arrivals_ns -= u128::from(arrival.0);
+    }
+
+    /// How long they have been there, in all.
+    fn sojourns(&self, now: Nanos) -> u128 {
+        u128::from(self.packets) * u128::from(now.0) - self.arrivals_ns
+    }
+}
+
 impl Ledger {
     /// An empty ledger for flows named by `names`; with a record per packet if `log` is set.
     #[must_use]
@@ -135,6 +191,7 @@ impl Ledger {
             names,
             tickets: Vec::new(),
             totals: Totals::default(),
+            queued: Queued::default(),
             backlog: TimeMean::default(),
             table: TimeMean::default(),
             accounts: Vec::new(),
@@ -166,6 +223,15 @@ impl Ledger {
         self.backlog.restart(now);
         self.table.restart(now);
         self.totals = Totals::default();
+        self.queued.before_restart_ns = self.queued.sojourns(now);
+    }
+
+    /// Little's law from the last restart until `now`, which lies not before the last event.
+    #[must_use]
+    pub fn littles_law(&self, now: Nanos) -> LittlesLaw {
+        let gone = self.totals.sojourn_ns + self.totals.dropped_sojourn_ns;
+        let sojourns = gone + self.queued.sojourns(now) - self.queued.before_restart_ns;
+        LittlesLaw { length: self.backlog.area(now), sojourns }
     }
 
     /// What happened to the flow so far.
@@ -181,6 +247,7 @@ impl Ledger {
         self.now = now;
         self.totals.arrived_packets += 1;
         self.totals.arrived_bytes += u64::from(packet.size);
+        self.queued.join(now);
         let index = self.log.as_mut().map_or(0, |log| log.arrives(now, packet.size, tag));
         let id = packet.id as usize;
         if id >= self.tickets.len() {
@@ -221,8 +288,10 @@ impl Ledger {
     pub(crate) fn sent(&mut self, packet: &Packet, end: Nanos) {
         self.totals.sent_packets += 1;
         self.totals.sent_bytes += u64::from(packet.size);
+        let ticket = self.tickets[packet.id as usize];
+        self.queued.leave(ticket.arrival);
         if let Some(log) = &mut self.log {
-            log.settles(self.tickets[packet.id as usize].index, Outcome::Departed(end));
+            log.settles(ticket.index, Outcome::Departed(end));
         }
     }
 
@@ -256,15 +325,17 @@ impl Sink for Ledger {
         let total = &mut self.totals.dropped[lane][drop.reason as usize];
         total.0 += 1;
         total.1 += u64::from(packet.size);
+        let ticket = self.tickets[packet.id as usize];
+        self.queued.leave(ticket.arrival);
+        self.totals.dropped_sojourn_ns += u128::from(self.now.since(ticket.arrival).0);
         let lane = two_lanes(drop.lane);
         if let Some(account) = self.account(packet.flow) {
             account.dropped[lane][drop.reason as usize] += 1;
             account.dropped_bytes[lane][drop.reason as usize] += u64::from(packet.size);
         }
         if let Some(log) = &mut self.log {
-            let index = self.tickets[packet.id as usize].index;
-            log.joins(index, drop.lane);
-            log.settles(index, Outcome::Dropped(drop.reason));
+            log.joins(ticket.index, drop.lane);
+            log.settles(ticket.index, Outcome::Dropped(drop.reason));
         }
         self.lost.push((packet, drop));
     }

@@ -25,14 +25,14 @@ mod transit;
 mod transmitter;
 mod world;
 
-pub use fifo_link::FifoCounts;
+pub use fifo_link::FifoDrops;
 pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
 pub use flow_names::{FlowName, FlowNames};
-pub use ledger::{FlowAccount, Ledger, TimeMean, Totals};
+pub use ledger::{FlowAccount, Ledger, LittlesLaw, TimeMean, Totals};
 pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use packet_log::{Outcome, PacketRecord};
 pub use port::{Port, Sent};
-pub use recorder::{Probe, Recorder, Sample};
+pub use recorder::{Exchange, ExchangeKind, Probe, Recorder, Sample};
 pub use simulation::{Effort, SimError, Simulation};
 pub use source::{Context, Source};
 pub use transmitter::Transmitter;

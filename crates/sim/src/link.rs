@@ -3,23 +3,27 @@
 use sched::{Nanos, Packet};
 use workload::Random;
 
-use crate::fifo_link::{FifoCounts, FifoLink};
+use crate::fifo_link::FifoLink;
 use crate::flow_names::FlowNames;
 use crate::impair::Impaired;
 use crate::network::{LinkConfig, Queue};
 use crate::port::Port;
 
+/// In one cache line, unless there is something special about it.
+#[repr(align(64))]
 pub(crate) struct Link {
-    pub(crate) queue: LinkQueue,
+    /// Unused where a discipline stands in front of the link.
+    pub(crate) fifo: FifoLink,
     delay: Nanos,
-    impaired: Option<Box<Impaired>>,
-    /// Packets lost on the link itself.
-    pub(crate) lost_on_link: u64,
+    special: Option<Box<Special>>,
 }
 
-pub(crate) enum LinkQueue {
-    Fifo(FifoLink),
-    Port(Box<PortLink>),
+#[derive(Default)]
+struct Special {
+    port: Option<PortLink>,
+    impaired: Option<Impaired>,
+    /// Packets lost on the link itself.
+    lost: u64,
 }
 
 pub(crate) struct PortLink {
@@ -32,54 +36,75 @@ pub(crate) struct PortLink {
 impl Link {
     pub(crate) fn new(config: &LinkConfig, seed: u64, names: FlowNames) -> Self {
         let random = |purpose: &str| Random::of(seed, &format!("{purpose} {}", config.name));
-        let queue = match &config.queue {
-            Queue::Fifo { limit } => LinkQueue::Fifo(FifoLink::new(config.rate_bps, *limit)),
+        let port = match &config.queue {
+            Queue::Fifo { .. } => None,
             Queue::Discipline { spec, log } => {
                 let seed = random("discipline").below(u64::MAX);
                 let port = Port::new(spec, config.rate_bps, seed, names, *log);
-                LinkQueue::Port(Box::new(PortLink { port, service_at: Nanos::MAX, log: *log }))
+                Some(PortLink { port, service_at: Nanos::MAX, log: *log })
             }
         };
-        Self {
-            queue,
-            delay: config.delay,
-            impaired: Impaired::new(config.impairments, random("impairments")).map(Box::new),
-            lost_on_link: 0,
-        }
+        let limit = match &config.queue {
+            Queue::Fifo { limit } => *limit,
+            Queue::Discipline { .. } => sched::Amount::UNLIMITED,
+        };
+        let impaired = Impaired::new(config.impairments, random("impairments"));
+        let special = (port.is_some() || impaired.is_some())
+            .then(|| Box::new(Special { port, impaired, lost: 0 }));
+        Self { fifo: FifoLink::new(config.rate_bps, limit), delay: config.delay, special }
     }
 
     /// When a packet whose last bit leaves at `end` arrives; `None` if the link loses it.
     #[inline]
     pub(crate) fn arrival(&mut self, end: Nanos) -> Option<Nanos> {
         let arrival = end + self.delay;
-        match &mut self.impaired {
+        match &mut self.special {
+            Some(special) => special.arrival(arrival),
             None => Some(arrival),
-            Some(impaired) => {
-                let arrival = impaired.arrival(arrival);
-                self.lost_on_link += u64::from(arrival.is_none());
-                arrival
-            }
         }
+    }
+
+    /// Whether packets arrive in the order in which they leave.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.special.as_ref().is_none_or(|special| special.impaired.is_none())
+    }
+
+    #[inline]
+    pub(crate) fn port_link(&mut self) -> Option<&mut PortLink> {
+        self.special.as_mut()?.port.as_mut()
     }
 
     /// The port, if a discipline stands in front of the link.
     pub(crate) fn port(&self) -> Option<&Port> {
-        match &self.queue {
-            LinkQueue::Port(link) => Some(&link.port),
-            LinkQueue::Fifo(_) => None,
-        }
+        Some(&self.special.as_ref()?.port.as_ref()?.port)
     }
 
-    /// Totals, if a plain FIFO stands in front of it.
-    pub(crate) fn fifo_counts(&self) -> Option<FifoCounts> {
-        match &self.queue {
-            LinkQueue::Fifo(link) => Some(link.counts()),
-            LinkQueue::Port(_) => None,
-        }
+    /// Packets lost on the link itself.
+    pub(crate) fn lost(&self) -> u64 {
+        self.special.as_ref().map_or(0, |special| special.lost)
+    }
+}
+
+impl Special {
+    fn arrival(&mut self, arrival: Nanos) -> Option<Nanos> {
+        let Some(impaired) = &mut self.impaired else { return Some(arrival) };
+        let arrival = impaired.arrival(arrival);
+        self.lost += u64::from(arrival.is_none());
+        arrival
     }
 }
 
 /// What a packet's id is in the table of packets on their way.
 pub(crate) const fn slot_of(packet: &Packet) -> u32 {
     packet.id as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_link_takes_one_cache_line() {
+        assert_eq!(size_of::<Link>(), 64);
+    }
 }

@@ -2,7 +2,7 @@
 
 use sched::{Backlog, Nanos};
 
-use crate::flow::{FlowReport, SourceId};
+use crate::flow::{FlowLabel, FlowReport, SourceId};
 use crate::network::LinkId;
 use crate::packet_log::PacketRecord;
 
@@ -19,6 +19,38 @@ pub struct Probe {
     pub sent: Nanos,
     /// When it arrived; `None` if it was lost.
     pub arrived: Option<Nanos>,
+}
+
+/// What a user waits for, if it is not one whole flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExchangeKind {
+    /// A request on a connection that stays open, and the answer.
+    Request,
+    /// An object of a web page that was fetched over a connection that stays open.
+    Object,
+    /// A web page with all its objects.
+    Page,
+}
+
+/// A request and its answer, or a web page: told when it is over, or at the end of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The source that asked.
+    pub source: SourceId,
+    /// What was asked for.
+    pub kind: ExchangeKind,
+    /// The source's own name for it.
+    pub index: u64,
+    /// The packets of the answer; `None` for a page, which has several connections.
+    pub label: Option<FlowLabel>,
+    /// Bytes of the answer.
+    pub bytes: u64,
+    /// When it was to be sent.
+    pub due: Nanos,
+    /// When it was sent: later if it had to wait for one before it. `None` if it never was.
+    pub sent: Option<Nanos>,
+    /// When all of the answer was received; `None` if the connection failed or the run ended.
+    pub completed: Option<Nanos>,
 }
 
 /// A look at a port.
@@ -38,6 +70,8 @@ pub struct Sample {
 pub trait Recorder {
     /// A flow is done with, or the run has ended.
     fn flow(&mut self, report: &FlowReport);
+    /// A user has got what it waited for, or will not get it.
+    fn exchange(&mut self, _exchange: &Exchange) {}
     /// A probed datagram arrived, or was lost.
     fn probe(&mut self, _probe: &Probe) {}
     /// A port was looked at.

@@ -3,10 +3,9 @@
 use sched::Nanos;
 use tcp::{Config, ConfigError};
 
-use crate::fifo_link::FifoCounts;
+use crate::fifo_link::FifoDrops;
 use crate::flow::{SourceId, TcpId};
-use crate::link::LinkQueue;
-use crate::network::{LinkId, Network, NetworkError};
+use crate::network::{LinkId, Network, NetworkError, NodeId};
 use crate::port::Port;
 use crate::recorder::{Recorder, Sample};
 use crate::source::{Context, Source};
@@ -90,6 +89,18 @@ impl Simulation {
         SourceId(self.sources.len() as u32 - 1)
     }
 
+    /// Says, before the simulation runs, that packets will go from one node to another and back.
+    ///
+    /// It need not be said, but makes a simulation faster: what is known to feed a link alone is
+    /// settled with it in one event. It should be said of all ways or of none: a feeder that shows
+    /// up later finds packets settled ahead of it, by up to the delay of one link.
+    ///
+    /// # Errors
+    /// If the nodes are not connected.
+    pub fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        self.world.expect(from, to)
+    }
+
     /// Looks at all ports this often.
     pub fn sample_every(&mut self, every: Nanos) {
         self.sample_every = (every > Nanos::ZERO).then_some(every);
@@ -133,13 +144,22 @@ impl Simulation {
         Ok(())
     }
 
-    /// The end: reports flows that are still open, and packets that are still queued.
+    /// The end: reports what is under way, flows that are still open, and packets that are still
+    /// queued.
     pub fn finish(mut self, to: &mut dyn Recorder) {
+        for (id, source) in (0..).map(SourceId).zip(&mut self.sources) {
+            source.finish(&mut Context { world: &mut self.world, source: id });
+        }
+        for notice in self.world.notices.drain(..) {
+            if let Notice::Exchange(exchange) = notice {
+                to.exchange(&exchange);
+            }
+        }
         for report in self.world.report_open_flows() {
             to.flow(&report);
         }
         for (index, link) in self.world.links.iter_mut().enumerate() {
-            if let LinkQueue::Port(link) = &mut link.queue {
+            if let Some(link) = link.port_link() {
                 link.port.last_records().for_each(|r| to.packet(LinkId(index as u32), &r));
             }
         }
@@ -163,16 +183,16 @@ impl Simulation {
         self.world.links.get(link.index())?.port()
     }
 
-    /// Totals of a link behind a plain FIFO.
+    /// Drops of the plain FIFO in front of a link; none where a discipline stands there.
     #[must_use]
-    pub fn fifo_counts(&self, link: LinkId) -> Option<FifoCounts> {
-        self.world.links.get(link.index())?.fifo_counts()
+    pub fn fifo_drops(&self, link: LinkId) -> FifoDrops {
+        self.world.links.get(link.index()).map_or_else(FifoDrops::default, |l| l.fifo.drops())
     }
 
     /// Packets that the link itself lost.
     #[must_use]
     pub fn lost_on_link(&self, link: LinkId) -> u64 {
-        self.world.links.get(link.index()).map_or(0, |link| link.lost_on_link)
+        self.world.links.get(link.index()).map_or(0, |link| link.lost())
     }
 
     /// Flows that are open.
@@ -197,7 +217,7 @@ impl Simulation {
     pub fn restart_totals(&mut self) {
         let now = self.world.now();
         for link in &mut self.world.links {
-            if let LinkQueue::Port(link) = &mut link.queue {
+            if let Some(link) = link.port_link() {
                 link.port.restart_totals(now);
             }
         }
@@ -230,6 +250,7 @@ impl Simulation {
             for notice in heard.drain(..) {
                 match notice {
                     Notice::Probe(probe) => to.probe(&probe),
+                    Notice::Exchange(exchange) => to.exchange(&exchange),
                     Notice::Exchanged { source, flow, index } => self
                         .with_source(source, |source, context| {
                             source.exchanged(flow, index, context)
@@ -272,11 +293,8 @@ impl Simulation {
 
     fn take_records(&mut self, to: &mut dyn Recorder) {
         for (index, link) in self.world.links.iter_mut().enumerate() {
-            match &mut link.queue {
-                LinkQueue::Port(link) if link.log => {
-                    link.port.records().for_each(|r| to.packet(LinkId(index as u32), &r));
-                }
-                _ => {}
+            if let Some(link) = link.port_link().filter(|link| link.log) {
+                link.port.records().for_each(|r| to.packet(LinkId(index as u32), &r));
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use sched::Nanos;
 
-use crate::flow::{Connection, FlowReport, SourceId};
+use crate::flow::{Connection, FlowLabel, FlowReport, SourceId};
 use crate::flow_names::FlowName;
 use crate::network::{NetworkError, NodeId};
-use crate::world::World;
+use crate::recorder::Exchange;
+use crate::world::{Notice, World};
 
 /// Traffic: called at the start, at the times it asks for, and when its flows get on.
 pub trait Source: Send {
@@ -21,7 +22,8 @@ pub trait Source: Send {
     /// If its nodes are not connected.
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError>;
 
-    /// An exchange on a connection that stays open is over.
+    /// An exchange on a connection is over: the server has the request, the client the answer. A
+    /// connection that does not stay open is being closed.
     ///
     /// # Errors
     /// If nodes that it opens a flow between are not connected.
@@ -45,6 +47,9 @@ pub trait Source: Send {
     ) -> Result<(), NetworkError> {
         Ok(())
     }
+
+    /// The run has ended: the time to report what is under way.
+    fn finish(&mut self, _context: &mut Context<'_>) {}
 }
 
 /// What a source can do.
@@ -82,6 +87,23 @@ impl Context<'_> {
     /// Closes a connection that stays open, or ends a stream of datagrams.
     pub fn close(&mut self, flow: FlowName) {
         self.world.close(flow);
+    }
+
+    /// Tells the recorder of an exchange that is over, or will not be.
+    pub fn report(&mut self, exchange: &Exchange) {
+        self.world.notices.push(Notice::Exchange(*exchange));
+    }
+
+    /// Which source this is.
+    #[must_use]
+    pub const fn source(&self) -> SourceId {
+        self.source
+    }
+
+    /// Labels the packets that answer the client of a connection, unless it is gone.
+    #[must_use]
+    pub fn label_of_answers(&self, flow: FlowName) -> Option<FlowLabel> {
+        self.world.label_of_answers(flow)
     }
 
     /// Opens a stream of datagrams; the fate of each is told to the recorder if `probed`.

@@ -16,14 +16,14 @@ pub struct Transmitter {
     end: u64,
     fraction: u64,
     /// Traffic has few packet sizes, each direction mostly one: how long the last one took.
-    memo: Duration,
+    memo: Memo,
 }
 
-/// `whole + fraction / rate_bps` nanoseconds.
+/// `whole + fraction / rate_bps` nanoseconds for a packet of `size` bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Duration {
+struct Memo {
     size: u32,
-    whole: u64,
+    whole: u32,
     fraction: u64,
 }
 
@@ -31,7 +31,7 @@ impl Transmitter {
     /// A transmitter of this rate; a rate of 0 counts as 1 bit/s.
     #[must_use]
     pub fn new(rate_bps: u64) -> Self {
-        Self { rate_bps: rate_bps.max(1), end: 0, fraction: 0, memo: Duration::default() }
+        Self { rate_bps: rate_bps.max(1), end: 0, fraction: 0, memo: Memo::default() }
     }
 
     /// The rate in bit/s.
@@ -55,9 +55,9 @@ impl Transmitter {
             self.end = ready.0;
             self.fraction = 0;
         }
-        let took = self.duration(size);
-        self.end = self.end.saturating_add(took.whole);
-        self.fraction += took.fraction;
+        let (whole, fraction) = self.duration(size);
+        self.end = self.end.saturating_add(whole);
+        self.fraction += fraction;
         if self.fraction >= self.rate_bps {
             self.fraction -= self.rate_bps;
             self.end = self.end.saturating_add(1);
@@ -65,22 +65,26 @@ impl Transmitter {
         self.free_at()
     }
 
-    fn divide(&self, size: u32) -> Duration {
+    #[inline]
+    fn duration(&mut self, size: u32) -> (u64, u64) {
+        if self.memo.size == size {
+            return (u64::from(self.memo.whole), self.memo.fraction);
+        }
+        let (whole, fraction) = self.divide(size);
+        if let Ok(whole) = u32::try_from(whole) {
+            self.memo = Memo { size, whole, fraction };
+        }
+        (whole, fraction)
+    }
+
+    fn divide(&self, size: u32) -> (u64, u64) {
         let rate = self.rate_bps;
         if let Some(bit_ns) = u64::from(size).checked_mul(8 * NS_PER_S) {
-            return Duration { size, whole: bit_ns / rate, fraction: bit_ns % rate };
+            return (bit_ns / rate, bit_ns % rate);
         }
         let bit_ns = u128::from(size) * 8 * u128::from(NS_PER_S);
         let rate = u128::from(rate);
-        Duration { size, whole: (bit_ns / rate) as u64, fraction: (bit_ns % rate) as u64 }
-    }
-
-    #[inline]
-    fn duration(&mut self, size: u32) -> Duration {
-        if self.memo.size != size {
-            self.memo = self.divide(size);
-        }
-        self.memo
+        ((bit_ns / rate) as u64, (bit_ns % rate) as u64)
     }
 }
 

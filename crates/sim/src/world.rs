@@ -7,12 +7,13 @@ use tcp::{Config, Endpoint, Segment, State};
 
 use crate::events::EventQueue;
 use crate::flow::{
-    CLIENT, Connection, Datagrams, Flow, FlowReport, Kind, SERVER, SourceId, Tcp, TcpId, Way,
+    CLIENT, Connection, Datagrams, Flow, FlowLabel, FlowReport, Kind, SERVER, SourceId, Tcp, TcpId,
+    Way,
 };
 use crate::flow_names::{FlowName, FlowNames};
-use crate::link::{Link, LinkQueue, slot_of};
+use crate::link::{Link, slot_of};
 use crate::network::{LinkId, Network, NetworkError, NodeId};
-use crate::recorder::Probe;
+use crate::recorder::{Exchange, Probe};
 use crate::transit::{Payload, Transit, Transits};
 
 /// Something that is to happen.
@@ -35,6 +36,20 @@ pub(crate) enum Notice {
     Exchanged { source: SourceId, flow: FlowName, index: u64 },
     Done(Box<FlowReport>),
     Probe(Probe),
+    Exchange(Exchange),
+}
+
+/// Ends a way in the hop table.
+const END: LinkId = LinkId(u32::MAX);
+
+/// Where the packets of a link come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feeder {
+    Nobody,
+    /// One other link, and nobody else.
+    Link(LinkId),
+    /// Hosts, or several links.
+    Several,
 }
 
 pub(crate) struct World {
@@ -42,7 +57,10 @@ pub(crate) struct World {
     pub(crate) events: EventQueue<Event>,
     pub(crate) links: Vec<Link>,
     network: Network,
+    /// The links of all ways, each way followed by `END`.
     hops: Vec<LinkId>,
+    /// By link: what leads packets to it.
+    feeders: Vec<Feeder>,
     ways: HashMap<(NodeId, NodeId), Way>,
     pub(crate) transits: Transits,
     flows: Vec<Flow>,
@@ -59,12 +77,14 @@ impl World {
     pub(crate) fn new(network: Network, seed: u64) -> Self {
         let names = FlowNames::new(seed);
         let links = network.links().iter().map(|link| Link::new(link, seed, names)).collect();
+        let feeders = vec![Feeder::Nobody; network.links().len()];
         Self {
             now: Nanos::ZERO,
             events: EventQueue::new(),
             links,
             network,
             hops: Vec::new(),
+            feeders,
             ways: HashMap::new(),
             transits: Transits::default(),
             flows: Vec::new(),
@@ -186,55 +206,47 @@ impl World {
         let Some(slot) = self.live(name) else { return };
         let flow = &mut self.flows[slot as usize];
         let Kind::Datagrams(stream) = &mut flow.kind else { return };
-        let (seq, offset) = (stream.sent, stream.sent_bytes);
+        let seq = stream.sent;
         stream.sent += 1;
         stream.sent_bytes += u64::from(bytes);
-        let mut packet = Packet::new(self.names.id(queue_name(slot, CLIENT, name)), bytes.max(1))
-            .with_hosts(HostId(flow.client.0 + 1), HostId(flow.server.0 + 1))
-            .with_offset(offset);
-        if let Some(total) = flow_bytes {
-            packet = packet.with_flow_size(total);
+        if let Some(bytes) = flow_bytes {
+            stream.flow_bytes = bytes;
         }
-        let (way, label) = (flow.ways[CLIENT], flow.label(CLIENT));
-        self.send(Transit {
-            packet,
-            label,
-            hop: way.first,
-            last_hop: way.end - 1,
-            flow: name,
-            sender: CLIENT as u8,
-            ce: false,
-            payload: Payload::Datagram { seq, sent: self.now.0 },
-        });
+        let mut transit = Transit::datagram(name, bytes.max(1), seq, self.now.0);
+        transit.hop = flow.ways[CLIENT].0;
+        let packet = self.transits.add(transit);
+        self.forward(packet);
+    }
+
+    /// Labels what the server of a connection sends.
+    pub(crate) fn label_of_answers(&self, flow: FlowName) -> Option<FlowLabel> {
+        self.live(flow).map(|slot| self.flows[slot as usize].label(SERVER))
     }
 
     // ---- packets move ----
-
-    fn send(&mut self, transit: Transit) {
-        let slot = self.transits.add(transit);
-        self.forward(slot);
-    }
 
     /// A packet enters the queue of its next link.
     #[inline]
     fn forward(&mut self, slot: u32) {
         let transit = self.transits.get(slot);
         let id = self.hops[transit.hop as usize];
-        match &mut self.links[id.index()].queue {
-            LinkQueue::Fifo(fifo) => match fifo.accept(transit.packet.size, self.now) {
-                Some(end) => self.carry(id, slot, end),
-                None => self.lose(slot),
-            },
-            LinkQueue::Port(_) => self.enqueue(id, slot),
+        let link = &mut self.links[id.index()];
+        if link.port_link().is_some() {
+            self.enqueue(id, slot);
+            return;
+        }
+        match link.fifo.accept(transit.size, self.now) {
+            Some(end) => self.carry(id, slot, end),
+            None => self.lose(slot),
         }
     }
 
     fn enqueue(&mut self, id: LinkId, slot: u32) {
         // A transmission that ends now frees the link first, whatever the order of events.
         self.service(id);
-        let LinkQueue::Port(link) = &mut self.links[id.index()].queue else { return };
-        let transit = self.transits.get(slot);
-        link.port.arrive(transit.packet, transit.label.word(), self.now);
+        let (packet, label) = self.packet(slot);
+        let Some(link) = self.links[id.index()].port_link() else { return };
+        link.port.arrive(packet, label.word(), self.now);
         if link.service_at == Nanos::MAX {
             link.service_at = self.now;
         }
@@ -242,9 +254,34 @@ impl World {
         self.lose_dropped(id);
     }
 
+    /// The packet as a discipline sees it, and what its records say of its flow.
+    fn packet(&self, slot: u32) -> (Packet, FlowLabel) {
+        let transit = self.transits.get(slot);
+        let (name, sender) = (transit.flow(), transit.sender());
+        let flow = &self.flows[name.slot as usize];
+        let (from, to) = flow.nodes(sender);
+        // To a queue, the directions of a connection are two flows.
+        let id = self.names.id(queue_name(name.slot, sender, name));
+        let mut packet = Packet::new(id, transit.size)
+            .with_id(u64::from(slot))
+            .with_hosts(HostId(from.0 + 1), HostId(to.0 + 1))
+            .with_ecn(match (transit.is_ect(), transit.ce()) {
+                (_, true) => Ecn::Ce,
+                (true, false) => Ecn::Ect0,
+                (false, false) => Ecn::NotEct,
+            });
+        if let Some(offset) = transit.offset() {
+            packet = packet.with_offset(offset);
+        }
+        if let Some(bytes) = flow.bytes(sender) {
+            packet = packet.with_flow_size(bytes);
+        }
+        (packet, flow.label(sender))
+    }
+
     /// Starts what may start now at a port, and schedules the next service.
     fn service(&mut self, id: LinkId) {
-        let LinkQueue::Port(link) = &mut self.links[id.index()].queue else { return };
+        let Some(link) = self.links[id.index()].port_link() else { return };
         if link.service_at > self.now {
             return;
         }
@@ -257,7 +294,7 @@ impl World {
         if let Some(sent) = sent {
             let slot = slot_of(&sent.packet);
             if sent.mark {
-                self.transits.get_mut(slot).ce = true;
+                self.transits.get_mut(slot).mark_ce();
             }
             self.carry(id, slot, sent.end);
         }
@@ -266,18 +303,33 @@ impl World {
 
     fn lose_dropped(&mut self, id: LinkId) {
         loop {
-            let LinkQueue::Port(link) = &mut self.links[id.index()].queue else { return };
+            let Some(link) = self.links[id.index()].port_link() else { return };
             let Some(packet) = link.port.pop_lost() else { return };
             self.lose(slot_of(&packet));
         }
     }
 
-    /// The link carries a packet whose last bit leaves at `end`.
-    #[inline]
-    fn carry(&mut self, id: LinkId, slot: u32, end: Nanos) {
-        match self.links[id.index()].arrival(end) {
-            Some(arrival) => self.events.push(arrival.0, Event::Arrive(slot)),
-            None => self.lose(slot),
+    /// Links carry a packet whose last bit leaves the first at `end`.
+    ///
+    /// A plain link that is fed by this one alone gets its packets in the order in which they
+    /// leave here, so its part is settled at once: one event for both links.
+    fn carry(&mut self, mut id: LinkId, slot: u32, mut end: Nanos) {
+        loop {
+            let Some(arrival) = self.links[id.index()].arrival(end) else {
+                return self.lose(slot);
+            };
+            let transit = self.transits.get_mut(slot);
+            let next = self.hops[transit.hop as usize + 1];
+            if next == END || self.feeders[next.index()] != Feeder::Link(id) {
+                self.events.push(arrival.0, Event::Arrive(slot));
+                return;
+            }
+            transit.hop += 1;
+            self.packet_hops += 1;
+            let Some(next_end) = self.links[next.index()].fifo.accept(transit.size, arrival) else {
+                return self.lose(slot);
+            };
+            (id, end) = (next, next_end);
         }
     }
 
@@ -285,34 +337,32 @@ impl World {
     fn arrive(&mut self, slot: u32) {
         self.packet_hops += 1;
         let transit = self.transits.get_mut(slot);
-        if transit.hop == transit.last_hop {
+        transit.hop += 1;
+        if self.hops[transit.hop as usize] == END {
             self.deliver(slot);
         } else {
-            transit.hop += 1;
             self.forward(slot);
         }
     }
 
+    #[inline]
     fn deliver(&mut self, slot: u32) {
-        let transit = *self.transits.get(slot);
-        self.transits.remove(slot);
-        let Some(flow) = self.live(transit.flow) else { return };
-        match transit.payload {
+        let (transit, payload) = self.transits.remove(slot);
+        let Some(flow) = self.live(transit.flow()) else { return };
+        match payload {
             Payload::Segment(segment) => {
-                let ce = transit.ce;
-                self.segment(flow, 1 - usize::from(transit.sender), &segment, ce);
+                self.segment(flow, 1 - transit.sender(), &segment, transit.ce());
             }
             Payload::Datagram { seq, sent } => {
-                self.datagram_over(flow, seq, sent, Some(transit.packet.size));
+                self.datagram_over(flow, seq, sent, Some(transit.size));
             }
         }
     }
 
     fn lose(&mut self, slot: u32) {
-        let transit = *self.transits.get(slot);
-        self.transits.remove(slot);
-        let Some(flow) = self.live(transit.flow) else { return };
-        if let Payload::Datagram { seq, sent } = transit.payload {
+        let (transit, payload) = self.transits.remove(slot);
+        let Some(flow) = self.live(transit.flow()) else { return };
+        if let Payload::Datagram { seq, sent } = payload {
             self.datagram_over(flow, seq, sent, None);
         }
     }
@@ -380,28 +430,12 @@ impl World {
         loop {
             let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
             let Some(segment) = tcp.ends[end].poll_transmit(config, now) else { break };
-            let (header_bytes, flow_bytes) = (config.header_bytes, tcp.bytes[end]);
+            let header_bytes = config.header_bytes;
             let flow = &self.flows[slot as usize];
-            let name = flow.name(slot);
-            let hosts =
-                if end == CLIENT { (flow.client, flow.server) } else { (flow.server, flow.client) };
-            let id = self.names.id(queue_name(slot, end, name));
-            let packet = Packet::new(id, header_bytes + segment.len)
-                .with_hosts(HostId(hosts.0.0 + 1), HostId(hosts.1.0 + 1))
-                .with_ecn(if segment.is_ect() { Ecn::Ect0 } else { Ecn::NotEct })
-                .with_offset(segment.seq.saturating_sub(1))
-                .with_flow_size(flow_bytes);
-            let (way, label) = (flow.ways[end], flow.label(end));
-            self.send(Transit {
-                packet,
-                label,
-                hop: way.first,
-                last_hop: way.end - 1,
-                flow: name,
-                sender: end as u8,
-                ce: false,
-                payload: Payload::Segment(segment),
-            });
+            let hop = flow.ways[end].0;
+            let packet =
+                self.transits.add_segment(&segment, header_bytes, flow.name(slot), end, hop);
+            self.forward(packet);
         }
         let Some((tcp, _)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
         // One event an end: timers mostly move back, and an event that comes too early is
@@ -449,12 +483,13 @@ impl World {
         }
         tcp.busy = false;
         flow.completed.get_or_insert(self.now);
-        if tcp.keep_open {
-            let (source, index) = (flow.source, flow.index);
-            let name = flow.name(slot);
-            self.notices.push(Notice::Exchanged { source, flow: name, index });
-        } else {
+        let (source, index) = (flow.source, flow.index);
+        let stays_open = tcp.keep_open;
+        if !stays_open {
             tcp.ends[CLIENT].close();
+        }
+        self.notices.push(Notice::Exchanged { source, flow: flow.name(slot), index });
+        if !stays_open {
             self.transmit(slot, CLIENT);
         }
     }
@@ -499,16 +534,59 @@ impl World {
         Ok(self.flows.len() as u32 - 1)
     }
 
+    /// Packets will go this way and back.
+    pub(crate) fn expect(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        self.expect_way(from, to)?;
+        self.expect_way(to, from)
+    }
+
+    fn expect_way(&mut self, from: NodeId, to: NodeId) -> Result<(), NetworkError> {
+        if !self.ways.contains_key(&(from, to)) {
+            let way = self.add_way(from, to)?;
+            self.note_feeders(way, true);
+        }
+        Ok(())
+    }
+
+    /// The way from one node to another.
     fn way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
         if let Some(way) = self.ways.get(&(from, to)) {
             return Ok(*way);
         }
+        let way = self.add_way(from, to)?;
+        self.note_feeders(way, false);
+        Ok(way)
+    }
+
+    fn add_way(&mut self, from: NodeId, to: NodeId) -> Result<Way, NetworkError> {
         let links = self.network.path(from, to)?;
-        let first = self.hops.len() as u32;
+        let way = Way(self.hops.len() as u32);
         self.hops.extend(links);
-        let way = Way { first, end: self.hops.len() as u32 };
+        self.hops.push(END);
         self.ways.insert((from, to), way);
         Ok(way)
+    }
+
+    /// Notes what feeds the links of a way. Only of expected ways it is known that nobody else
+    /// does, or that the others are known too.
+    fn note_feeders(&mut self, way: Way, expected: bool) {
+        let mut before = Feeder::Several;
+        for at in way.0 as usize.. {
+            let link = self.hops[at];
+            if link == END {
+                break;
+            }
+            let entry = &self.links[link.index()];
+            // A discipline decides when it is asked, not before.
+            let feeder = if entry.port().is_some() { Feeder::Several } else { before };
+            let known = &mut self.feeders[link.index()];
+            *known = match *known {
+                Feeder::Nobody if expected => feeder,
+                same if same == feeder => same,
+                _ => Feeder::Several,
+            };
+            before = if entry.keeps_order() { Feeder::Link(link) } else { Feeder::Several };
+        }
     }
 
     #[inline]
@@ -576,9 +654,9 @@ impl World {
                 report.completed = closed.filter(|_| stream.lost == 0);
             }
         }
-        let way = flow.ways[sender];
         let name = queue_name(slot, sender, flow.name(slot));
-        for id in &self.hops[way.first as usize..way.end as usize] {
+        let way = &self.hops[flow.ways[sender].0 as usize..];
+        for id in way.iter().take_while(|link| **link != END) {
             if let Some(port) = self.links[id.index()].port() {
                 report.ports.push((*id, port.flow(name)));
             }

@@ -1,7 +1,7 @@
 //! Congestion control: the window, its growth and its reductions.
 
 use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom};
-use crate::cubic::{BETA, Cubic};
+use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
 
 /// The congestion window of one sender. It is in bytes, and grows by whole segments in congestion
@@ -12,8 +12,15 @@ pub(crate) struct Control {
     pub(crate) ssthresh: u32,
     /// Reno: bytes acknowledged towards the next segment. Cubic: growth due, in segments.
     credit: f64,
-    cubic: Cubic,
-    hystart: HyStart,
+    memory: Memory,
+    stage: Stage,
+}
+
+/// What only slow start needs, or only Cubic's avoidance; Reno's needs neither.
+#[derive(Clone, Debug)]
+enum Stage {
+    SlowStart(HyStart),
+    Epoch(Epoch),
 }
 
 impl Control {
@@ -22,8 +29,8 @@ impl Control {
             cwnd: config.initial_window.saturating_mul(config.mss).min(MAX_WINDOW),
             ssthresh: config.initial_ssthresh,
             credit: 0.0,
-            cubic: Cubic::default(),
-            hystart: HyStart::new(),
+            memory: Memory::default(),
+            stage: Stage::SlowStart(HyStart::new()),
         }
     }
 
@@ -38,12 +45,7 @@ impl Control {
         // An acknowledgment of more than the largest window cannot be.
         let acked = acked.min(MAX_WINDOW.into()) as u32;
         if self.in_slow_start() {
-            if may_grow {
-                self.slow_start(config, acked);
-            }
-            if self.hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
-                self.ssthresh = self.cwnd;
-            }
+            self.slow_start(config, acked, may_grow, signal);
         } else if may_grow {
             match config.congestion {
                 Congestion::Reno => self.reno(config, acked),
@@ -52,13 +54,22 @@ impl Control {
         }
     }
 
-    fn slow_start(&mut self, config: &Config, acked: u32) {
-        let segments = match config.growth {
-            Growth::PerAck => 1,
-            Growth::PerByte { limit } => limit,
-        };
-        let growth = acked.min(segments.saturating_mul(config.mss)) / self.hystart.divisor();
-        self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+    fn slow_start(&mut self, config: &Config, acked: u32, may_grow: bool, signal: &Signal) {
+        if let Stage::Epoch(_) = self.stage {
+            self.stage = Stage::SlowStart(HyStart::new());
+        }
+        let Stage::SlowStart(hystart) = &mut self.stage else { return };
+        if may_grow {
+            let segments = match config.growth {
+                Growth::PerAck => 1,
+                Growth::PerByte { limit } => limit,
+            };
+            let growth = acked.min(segments.saturating_mul(config.mss)) / hystart.divisor();
+            self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+        }
+        if hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
+            self.ssthresh = self.cwnd;
+        }
     }
 
     /// One segment in a round trip.
@@ -82,8 +93,12 @@ impl Control {
         let mss = f64::from(config.mss);
         let rtt = if signal.min_rtt == u64::MAX { 0 } else { signal.min_rtt };
         let w = f64::from(self.cwnd) / mss + self.credit;
-        self.credit +=
-            self.cubic.growth(w, f64::from(acked) / mss, signal.now, rtt, config.cubic_friendly);
+        if let Stage::SlowStart(_) = self.stage {
+            self.stage = Stage::Epoch(Epoch::new(&self.memory, w, signal.now));
+        }
+        let Stage::Epoch(epoch) = &mut self.stage else { return };
+        let (acked, friendly) = (f64::from(acked) / mss, config.cubic_friendly);
+        self.credit += epoch.growth(&self.memory, w, acked, signal.now, rtt, friendly);
         if self.credit >= 1.0 {
             let segments = self.credit as u32;
             self.credit -= f64::from(segments);
@@ -108,26 +123,33 @@ impl Control {
             Congestion::Reno => (from / 2).max(least),
             Congestion::Cubic => {
                 let w = f64::from(self.cwnd) / f64::from(config.mss);
-                self.cubic.reduce(w, config.cubic_fast_convergence);
+                self.memory.reduce(w as f32, config.cubic_fast_convergence);
                 // In whole segments, as Linux and ns-3 count.
                 let reduced = (f64::from(from) * BETA) as u32;
                 (reduced / config.mss * config.mss).max(least)
             }
         };
+        self.restart();
+    }
+
+    /// Growth starts anew.
+    fn restart(&mut self) {
         self.credit = 0.0;
+        self.stage = Stage::SlowStart(HyStart::new());
     }
 
     /// A timeout: one segment, and slow start.
     pub(crate) fn on_timeout(&mut self, config: &Config) {
         self.cwnd = config.mss;
-        self.credit = 0.0;
-        self.cubic.reset();
-        self.hystart.reset();
+        self.memory.reset();
+        self.restart();
     }
 
     /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
     pub(crate) fn on_idle(&mut self, config: &Config, idle: u64, restart: bool) {
-        self.cubic.skip(idle);
+        if let Stage::Epoch(epoch) = &mut self.stage {
+            epoch.skip(idle);
+        }
         if restart && config.restart_after_idle {
             self.cwnd = self.cwnd.min(config.initial_window.saturating_mul(config.mss));
         }

@@ -16,46 +16,71 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// 20 at least. RFC 9438 is silent.
 const LEAST_GROWTH_BEFORE_LOSS: f64 = 1.0 / 20.0;
 
+/// What is remembered between epochs, in segments.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cubic {
-    /// The window at the last reduction, after fast convergence; 0 before the first.
-    w_max: f64,
+pub(crate) struct Memory {
+    /// The window at the last reduction, after fast convergence; 0 before the first, and after a
+    /// timeout.
+    w_max: f32,
+    /// The window at the last reduction.
+    prior: f32,
+}
+
+impl Memory {
+    /// A reduction at a window of `w`.
+    pub(crate) fn reduce(&mut self, w: f32, fast_convergence: bool) {
+        let gives_way = fast_convergence && w < self.w_max;
+        self.w_max = if gives_way { w * (1.0 + BETA as f32) / 2.0 } else { w };
+        self.prior = w;
+    }
+
+    /// A timeout: the next epoch starts flat from wherever slow start leads (RFC 9438, 4.8).
+    pub(crate) fn reset(&mut self) {
+        self.w_max = 0.0;
+    }
+}
+
+/// The time since the window was reduced or slow start ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Epoch {
+    start: Time,
     /// The window where the curve is flat.
     origin: f64,
-    /// Seconds from the start of the epoch until there.
+    /// Seconds from the start until there.
     k: f64,
     /// What Reno would have.
     w_est: f64,
-    /// The window before the last reduction.
-    prior: f64,
-    /// Start of the epoch; 0 if none (time 0 cannot be in congestion avoidance).
-    epoch: Time,
 }
 
-impl Cubic {
+impl Epoch {
+    /// Starts at a window of `w`.
+    pub(crate) fn new(memory: &Memory, w: f64, now: Time) -> Self {
+        let w_max = f64::from(memory.w_max);
+        let k = cube_root((w_max - w) / C);
+        Self { start: now, origin: w.max(w_max), k, w_est: w }
+    }
+
     /// The growth, in segments, that `acked` segments are worth to a window of `w`.
     pub(crate) fn growth(
         &mut self,
+        memory: &Memory,
         w: f64,
         acked: f64,
         now: Time,
         rtt: Time,
         friendly: bool,
     ) -> f64 {
-        if self.epoch == 0 {
-            self.start_epoch(w, now);
-        }
-        let elapsed = now.saturating_sub(self.epoch) as f64 * 1e-9;
+        let elapsed = now.saturating_sub(self.start) as f64 * 1e-9;
         let t = elapsed + rtt as f64 * 1e-9;
         // At most half a window in a round trip.
         let target = self.curve(t).clamp(w, 1.5 * w);
         let mut growth = (target - w) / w;
-        if self.w_max == 0.0 {
+        if memory.w_max == 0.0 {
             growth = growth.max(LEAST_GROWTH_BEFORE_LOSS);
         }
         growth *= acked;
         if friendly {
-            let alpha = if self.w_est >= self.prior { 1.0 } else { ALPHA };
+            let alpha = if self.w_est >= f64::from(memory.prior) { 1.0 } else { ALPHA };
             self.w_est += alpha * acked / w;
             if self.curve(elapsed) < self.w_est {
                 growth = growth.max(self.w_est - w);
@@ -64,42 +89,15 @@ impl Cubic {
         growth
     }
 
-    fn start_epoch(&mut self, w: f64, now: Time) {
-        self.epoch = now;
-        self.w_est = w;
-        if w < self.w_max {
-            self.k = cube_root((self.w_max - w) / C);
-            self.origin = self.w_max;
-        } else {
-            self.k = 0.0;
-            self.origin = w;
-        }
-    }
-
     /// The window `t` seconds into the epoch.
     fn curve(&self, t: f64) -> f64 {
         let d = t - self.k;
         self.origin + C * d * d * d
     }
 
-    /// A reduction at a window of `w`.
-    pub(crate) fn reduce(&mut self, w: f64, fast_convergence: bool) {
-        self.w_max = if fast_convergence && w < self.w_max { w * (1.0 + BETA) / 2.0 } else { w };
-        self.prior = w;
-        self.epoch = 0;
-    }
-
-    /// A timeout: the next epoch starts flat from wherever slow start leads (RFC 9438, 4.8).
-    pub(crate) fn reset(&mut self) {
-        self.w_max = 0.0;
-        self.epoch = 0;
-    }
-
     /// The sender had nothing to send for `idle`: that time does not count (RFC 9438, 5.8).
     pub(crate) fn skip(&mut self, idle: Time) {
-        if self.epoch != 0 {
-            self.epoch += idle;
-        }
+        self.start += idle;
     }
 }
 
@@ -125,6 +123,14 @@ mod tests {
 
     const SECOND: Time = 1_000_000_000;
 
+    /// Right after the reduction of a window of `w`.
+    fn reduced(w: f32) -> (Memory, Epoch) {
+        let mut memory = Memory::default();
+        memory.reduce(w, true);
+        let epoch = Epoch::new(&memory, f64::from(w) * BETA, SECOND);
+        (memory, epoch)
+    }
+
     #[test]
     fn the_cube_root_is_one() {
         for x in [1e-9, 0.3, 1.0, 8.0, 27.0, 750.0, 1e6, 1e12] {
@@ -138,14 +144,13 @@ mod tests {
     fn the_window_follows_the_closed_form() {
         // A window of 100 is reduced to 70: K = cbrt(30 / 0.4) = 4.217 s. A round trip of
         // 100 ms in which all is acknowledged at once ends at the target of that round.
-        let mut cubic = Cubic::default();
-        cubic.reduce(100.0, true);
+        let (memory, mut epoch) = reduced(100.0);
         let k = (30.0f64 / 0.4).powf(1.0 / 3.0);
         let mut w = 70.0;
         let rtt = SECOND / 10;
         for round in 0..60u64 {
             let now = SECOND + round * rtt;
-            w += cubic.growth(w, w, now, rtt, false);
+            w += epoch.growth(&memory, w, w, now, rtt, false);
             let t = (round + 1) as f64 * 0.1;
             let expected = 100.0 + 0.4 * (t - k).powi(3);
             assert!((w - expected).abs() < 1e-6, "after {t} s: {w}, not {expected}");
@@ -157,11 +162,10 @@ mod tests {
     fn short_round_trips_get_what_reno_gets() {
         // 1 ms round trips: the cubic gains 0.4 * 0.1^3 segments beyond K in 100 of them, Reno
         // with a decrease of 0.7 gains 0.529 in each, and 1 beyond the old window.
-        let mut cubic = Cubic::default();
-        cubic.reduce(10.0, true);
+        let (memory, mut epoch) = reduced(10.0);
         let mut w = 7.0;
         for round in 0..100u64 {
-            w += cubic.growth(w, w, SECOND + round * 1_000_000, 1_000_000, true);
+            w += epoch.growth(&memory, w, w, SECOND + round * 1_000_000, 1_000_000, true);
         }
         let rounds_below: f64 = (3.0f64 / ALPHA).ceil();
         let expected = 7.0 + ALPHA * rounds_below + (100.0 - rounds_below);
@@ -170,17 +174,18 @@ mod tests {
 
     #[test]
     fn a_smaller_peak_gives_way() {
-        let mut cubic = Cubic::default();
-        cubic.reduce(100.0, true);
-        cubic.reduce(80.0, true);
-        assert_eq!(cubic.w_max, 68.0);
-        cubic.reduce(80.0, false);
-        assert_eq!(cubic.w_max, 80.0);
+        let mut memory = Memory::default();
+        memory.reduce(100.0, true);
+        memory.reduce(80.0, true);
+        assert_eq!(memory.w_max, 68.0);
+        memory.reduce(80.0, false);
+        assert_eq!(memory.w_max, 80.0);
     }
 
     #[test]
     fn before_the_first_loss_it_grows_by_a_twentieth() {
-        let mut cubic = Cubic::default();
-        assert_eq!(cubic.growth(40.0, 40.0, SECOND, 1000, false), 2.0);
+        let memory = Memory::default();
+        let mut epoch = Epoch::new(&memory, 40.0, SECOND);
+        assert_eq!(epoch.growth(&memory, 40.0, 40.0, SECOND, 1000, false), 2.0);
     }
 }

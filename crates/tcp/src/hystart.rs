@@ -55,11 +55,6 @@ impl HyStart {
         }
     }
 
-    /// A timeout: slow start begins anew.
-    pub(crate) fn reset(&mut self) {
-        *self = Self::new();
-    }
-
     /// Divides the growth of the window.
     #[inline]
     pub(crate) fn divisor(&self) -> u32 {

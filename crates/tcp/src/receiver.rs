@@ -35,13 +35,15 @@ pub(crate) struct Receiver {
     reassembly: Option<Box<Reassembly>>,
     /// The timestamp to echo (RFC 7323, TS.Recent).
     pub(crate) recent_timestamp: Time,
-    last_ack: u64,
     pub(crate) ack_at: Time,
     pub(crate) due: Due,
     /// Echo congestion until the peer says it has reduced its window.
     pub(crate) ece: bool,
-    unacked: u32,
-    quick: u32,
+    /// Segments and bytes received since the last acknowledgment.
+    unacked: u16,
+    unacked_bytes: u32,
+    /// Segments yet to be acknowledged at once.
+    quick: u16,
 }
 
 impl Receiver {
@@ -51,12 +53,12 @@ impl Receiver {
             fin: u64::MAX,
             reassembly: None,
             recent_timestamp: 0,
-            last_ack: 0,
             ack_at: NEVER,
             due: Due::No,
             ece: false,
             unacked: 0,
-            quick: config.quick_acks,
+            unacked_bytes: 0,
+            quick: config.quick_acks.min(u16::MAX.into()) as u16,
         }
     }
 
@@ -80,7 +82,6 @@ impl Receiver {
     /// The peer's SYN has arrived.
     pub(crate) fn on_syn(&mut self, segment: &Segment) {
         self.nxt = 1;
-        self.last_ack = 1;
         self.recent_timestamp = segment.timestamp;
     }
 
@@ -114,21 +115,24 @@ impl Receiver {
             self.due = Due::Alone;
             return;
         }
+        let before = self.nxt;
         self.nxt = end;
         if self.reassembly.is_some() {
             self.reassemble();
             self.due = self.due.max(Due::Now);
         }
+        // Not more than a window, which has 30 bits.
+        self.unacked_bytes = self.unacked_bytes.saturating_add((self.nxt - before) as u32);
         self.schedule_ack(config, now);
     }
 
     #[inline]
     fn schedule_ack(&mut self, config: &Config, now: Time) {
-        self.unacked += 1;
+        self.unacked = self.unacked.saturating_add(1);
         if self.quick > 0 {
             self.quick -= 1;
             self.due = self.due.max(Due::Now);
-        } else if self.unacked >= config.ack_every || self.finished() {
+        } else if u32::from(self.unacked) >= config.ack_every || self.finished() {
             self.due = self.due.max(Due::Now);
         } else if self.ack_at == NEVER {
             self.ack_at = now.saturating_add(config.ack_delay);
@@ -167,14 +171,16 @@ impl Receiver {
         self.due = Due::No;
         self.ack_at = NEVER;
         self.unacked = 0;
-        self.last_ack = self.nxt;
+        self.unacked_bytes = 0;
     }
 
     /// Remembers the timestamp to echo: that of the segment which the last acknowledgment waited
     /// for (RFC 7323, section 4.3), so that delayed acknowledgments are part of the measurement.
     #[inline]
     pub(crate) fn note_timestamp(&mut self, segment: &Segment) {
-        if segment.seq <= self.last_ack && segment.timestamp >= self.recent_timestamp {
+        if segment.seq <= self.nxt.saturating_sub(self.unacked_bytes.into())
+            && segment.timestamp >= self.recent_timestamp
+        {
             self.recent_timestamp = segment.timestamp;
         }
     }

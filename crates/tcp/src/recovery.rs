@@ -109,6 +109,10 @@ impl Sender {
             let bare = segment.len == 0 && !segment.flags.has(Flags::FIN);
             acked == 0 && bare && same_window && self.board.flight() > 0
         };
+        if acked == 0 && !duplicate && !ece {
+            // Data that came the other way.
+            return;
+        }
         let trouble = Trouble { acked, duplicate, sacked_before, rtt, ece, now };
         self.on_trouble(config, ack, &trouble, stats);
     }
@@ -152,7 +156,7 @@ impl Sender {
             }
         }
         if t.duplicate {
-            self.dup_acks += 1;
+            self.dup_acks = self.dup_acks.saturating_add(1);
             if !self.sack {
                 self.board.estimate_arrival(config.mss);
             }
@@ -186,14 +190,18 @@ impl Sender {
             _ if !self.sack => una > self.recovery_point,
             _ => una >= self.recovery_point,
         };
-        let lost = self.dup_acks >= config.dup_threshold || self.board.has_losses();
+        let lost = u32::from(self.dup_acks) >= config.dup_threshold || self.board.has_losses();
         if !(lost && is_new && self.board.flight() > 0) {
             return false;
         }
         stats.fast_retransmits += 1;
-        let pipe_with_head = self.board.pipe();
-        self.board.mark_head_lost(config.mss);
-        let pipe = if self.sack { self.board.pipe() } else { pipe_with_head };
+        let mut pipe = self.board.pipe();
+        if self.sack {
+            self.board.mark_head_lost(config.mss);
+            pipe = self.board.pipe();
+        } else {
+            self.board.repair_head_again(config.mss);
+        }
         if self.phase != Phase::Cwr {
             self.control.reduce(config, self.board.flight(), pipe);
         }
@@ -201,7 +209,7 @@ impl Sender {
         self.recovery_point = self.board.nxt();
         self.first_partial = true;
         self.may_rescue = true;
-        self.force = true;
+        self.force = self.board.has_unrepaired();
         self.cwr_due = true;
         self.start_reduction(config, t);
         true
@@ -214,7 +222,7 @@ impl Sender {
             self.phase = Phase::Open;
             self.control.cwnd = self.control.ssthresh;
             self.force = false;
-            self.dup_acks = u32::from(t.duplicate);
+            self.dup_acks = u16::from(t.duplicate);
             if !self.sack {
                 self.board.forget_losses();
             }

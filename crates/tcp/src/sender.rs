@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     pub(crate) timestamps: bool,
     /// FIN follows the data.
     pub(crate) closing: bool,
-    /// The next piece goes out whatever the window.
+    /// The next retransmission goes out whatever the window.
     pub(crate) force: bool,
     /// Recovery: no partial acknowledgment yet.
     pub(crate) first_partial: bool,
@@ -67,9 +67,9 @@ pub(crate) struct Sender {
     paced: bool,
     max_flight: u32,
     usage_end: u64,
-    pub(crate) dup_acks: u32,
+    pub(crate) dup_acks: u16,
     /// Timeouts since data was last acknowledged.
-    tries: u32,
+    tries: u8,
     /// What was sent when recovery, or the last timeout or ECN reduction, began.
     pub(crate) recovery_point: u64,
     pub(crate) prr: Prr,
@@ -168,7 +168,8 @@ impl Sender {
     fn candidate(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
         let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
         if repairing && let Some((seq, end)) = self.board.next_lost(config.mss.into()) {
-            return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
+            let fits = self.force || self.fits(config, end - seq);
+            return fits.then_some((seq, end, Why::Hole));
         }
         if let Some((seq, end)) = self.new_data(config, now) {
             if self.fits(config, end - seq) {
@@ -204,7 +205,7 @@ impl Sender {
         } else {
             self.board.pipe()
         };
-        pipe + len <= self.control.cwnd.into() || pipe == 0 || self.force
+        pipe + len <= self.control.cwnd.into() || pipe == 0
     }
 
     /// One segment of what was never sent, if the peer's window and our buffer allow.
@@ -363,7 +364,7 @@ impl Sender {
             self.rto_at = NEVER;
             return true;
         }
-        if self.tries >= config.data_tries {
+        if u32::from(self.tries) >= config.data_tries {
             return false;
         }
         stats.timeouts += 1;

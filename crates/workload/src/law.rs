@@ -1,25 +1,53 @@
-//! Laws of transfer sizes.
+//! Laws of sizes, times and counts.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::law_text::Unit;
 use crate::random::Random;
 
 /// Application bytes in a 1500-byte packet of TCP over IPv4 without options.
 pub const PAYLOAD_BYTES: u64 = 1460;
 
-/// A law of transfer sizes in application bytes; every size is at least one byte.
+/// A law of whole numbers of a unit; each is at least 1, but for what is fixed or uniform.
 ///
 /// Read from text (`"exponential:mean=100kb".parse()`): see [`crate::LawError`] for what is
 /// refused, and `Display` for how a law is written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SizeLaw(pub(crate) Shape);
+pub struct Law<U>(pub(crate) Shape, pub(crate) PhantomData<U>);
 
-/// Parameters have been checked when a shape exists: sizes and means are at least 1 byte, tails
-/// have a mean, shares add up to 1.
+/// A law of transfer sizes in application bytes.
+pub type SizeLaw = Law<Bytes>;
+
+/// A law of times in nanoseconds, such as `pareto:shape=1.5,mean=500ms`.
+pub type TimeLaw = Law<Time>;
+
+/// A law of counts, such as `uniform:min=2,max=7`.
+pub type CountLaw = Law<Count>;
+
+/// Bytes, as in `20kb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bytes {}
+
+/// Nanoseconds, as in `10ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {}
+
+/// How many, as in `7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {}
+
+/// Parameters have been checked when a shape exists: means and bounds are at least 1 (but for what
+/// is fixed or uniform), tails have a mean, shares add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Fixed {
         size: u64,
+    },
+    /// `min` to `max`, both included.
+    Uniform {
+        min: u64,
+        max: u64,
     },
     Exponential {
         mean: f64,
@@ -90,29 +118,35 @@ impl SizeLaw {
     /// bound are a choice; the paper names neither.
     #[must_use]
     pub fn efd_paper() -> Self {
-        Self(Shape::Zipf(Zipf::new(1.1, 1000, PAYLOAD_BYTES)))
+        Self::new(Shape::Zipf(Zipf::new(1.1, 1000, PAYLOAD_BYTES)))
+    }
+}
+
+impl<U: Unit> Law<U> {
+    pub(crate) const fn new(shape: Shape) -> Self {
+        Self(shape, PhantomData)
     }
 
-    /// The mean size in bytes, exact but for the rounding of sizes to whole bytes.
+    /// The mean, exact but for the rounding to whole units.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.0.mean()
     }
 
-    /// The size below which a fraction `u` of all transfers lie. `u` is cut to `[0, 1)`.
+    /// The number below which a fraction `u` of all lie. `u` is cut to `[0, 1)`.
     #[must_use]
     pub fn quantile(&self, u: f64) -> u64 {
         let largest_below_one = 1.0 - f64::EPSILON / 2.0;
         self.0.quantile(if u > 0.0 { u.min(largest_below_one) } else { 0.0 })
     }
 
-    /// The fraction of transfers of at most `size` bytes.
+    /// The fraction that is at most `size`.
     #[must_use]
     pub fn cdf(&self, size: u64) -> f64 {
         self.0.cdf(size)
     }
 
-    /// One size.
+    /// One of them.
     pub fn sample(&self, random: &mut Random) -> u64 {
         self.quantile(random.unit())
     }
@@ -122,6 +156,7 @@ impl Shape {
     fn mean(&self) -> f64 {
         match self {
             Self::Fixed { size } => *size as f64,
+            Self::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
             Self::Exponential { mean } | Self::Pareto { mean, .. } | Self::Lomax { mean, .. } => {
                 *mean
             }
@@ -134,6 +169,7 @@ impl Shape {
     fn quantile(&self, u: f64) -> u64 {
         match self {
             Self::Fixed { size } => *size,
+            Self::Uniform { min, max } => (min + (u * (max - min + 1) as f64) as u64).min(*max),
             Self::Exponential { mean } => whole(-mean * libm::log1p(-u)),
             Self::Pareto { shape, mean } => {
                 whole(pareto_min(*shape, *mean) * libm::pow(1.0 - u, -1.0 / shape))
@@ -154,7 +190,12 @@ impl Shape {
         // A size stands for all that round to it.
         let x = size as f64 + 0.5;
         match self {
+            Self::Mixture(parts) => parts.iter().map(|(share, part)| share * part.cdf(size)).sum(),
             Self::Fixed { size: only } => f64::from(u8::from(size >= *only)),
+            Self::Uniform { min, .. } if size < *min => 0.0,
+            Self::Uniform { min, max } => {
+                ((size - min + 1) as f64 / (max - min + 1) as f64).min(1.0)
+            }
             _ if size == 0 => 0.0,
             Self::Exponential { mean } => -libm::expm1(-x / mean),
             Self::Pareto { shape, mean } => {
@@ -168,13 +209,12 @@ impl Shape {
                 above(x) / above(*max)
             }
             Self::Zipf(zipf) => zipf.cdf(size),
-            Self::Mixture(parts) => parts.iter().map(|(share, part)| share * part.cdf(size)).sum(),
         }
     }
 
     /// The least size whose cdf exceeds `u`.
     fn quantile_by_bisection(&self, u: f64) -> u64 {
-        let (mut low, mut high) = (1, LARGEST);
+        let (mut low, mut high) = (0, LARGEST);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.cdf(middle) > u {

@@ -1,10 +1,12 @@
 //! Seeded workloads: what is sent, how much of it, and when.
 //!
 //! * [`SizeLaw`] is a law of transfer sizes, read from text such as
-//!   `zipf:alpha=1.1,max=1000packets`.
+//!   `zipf:alpha=1.1,max=1000packets`; [`TimeLaw`] and [`CountLaw`] are the same for think times
+//!   and numbers of objects.
 //! * [`TransferList`] is a list of transfers (start, size), drawn from a law at a chosen load or
 //!   read from a CSV file.
-//! * [`Cbr`] and [`Requests`] say when a constant-rate stream sends and when a client asks.
+//! * [`DatagramList`] is a list of datagrams (time, size, stream).
+//! * [`Cbr`], [`OnOff`] and [`Requests`] say when streams send and when a client asks.
 //!
 //! Everything is a function of its parameters and a seed, the same on every machine: random
 //! numbers come from one named generator, and logarithms and powers from `libm` rather than
@@ -21,6 +23,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod csv_table;
+mod datagrams;
 mod law;
 mod law_text;
 mod random;
@@ -28,9 +32,10 @@ mod streams;
 mod transfers;
 mod transfers_csv;
 
-pub use law::{PAYLOAD_BYTES, SizeLaw};
-pub use law_text::LawError;
+pub use csv_table::CsvError;
+pub use datagrams::{Datagram, DatagramList};
+pub use law::{Bytes, Count, CountLaw, Law, PAYLOAD_BYTES, SizeLaw, Time, TimeLaw};
+pub use law_text::{LawError, Unit};
 pub use random::Random;
-pub use streams::{Cbr, Requests};
+pub use streams::{Cbr, OnOff, Requests};
 pub use transfers::{Offered, Transfer, TransferError, TransferList};
-pub use transfers_csv::CsvError;

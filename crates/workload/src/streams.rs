@@ -1,5 +1,6 @@
-//! Streams beside the transfers: constant rate, and requests.
+//! Streams beside the transfers: constant rate, on and off, and requests.
 
+use crate::law::TimeLaw;
 use crate::random::Random;
 
 /// A constant-rate stream: packets of one size at equal distances.
@@ -40,6 +41,41 @@ impl Cbr {
         let bits = duration_ns as u128 * self.rate_bps as u128;
         let per_packet = self.packet_bytes as u128 * 8 * 1_000_000_000;
         if per_packet == 0 || self.rate_bps == 0 { 0 } else { bits.div_ceil(per_packet) as u64 }
+    }
+}
+
+/// A constant-rate stream that pauses: periods on and off follow each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnOff {
+    /// The stream while it is on. A period on sends at its start, however short it is.
+    pub peak: Cbr,
+    /// Lengths of the periods on.
+    pub on: TimeLaw,
+    /// Lengths of the periods off.
+    pub off: TimeLaw,
+}
+
+impl OnOff {
+    /// When packets leave in `[from_ns, until_ns)`. It begins with a period off, so that streams
+    /// that start together do not send together.
+    pub fn times_ns(
+        self,
+        from_ns: u64,
+        until_ns: u64,
+        mut random: Random,
+    ) -> impl Iterator<Item = u64> + Send {
+        let mut period = (from_ns, from_ns);
+        let mut sent = 0;
+        std::iter::from_fn(move || {
+            let mut time = period.0.saturating_add(self.peak.time_ns(sent));
+            if time >= period.1 {
+                let start = period.1.saturating_add(self.off.sample(&mut random));
+                period = (start, start.saturating_add(self.on.sample(&mut random)));
+                (time, sent) = (start, 0);
+            }
+            sent += 1;
+            (time < until_ns).then_some(time)
+        })
     }
 }
 
@@ -102,6 +138,33 @@ mod tests {
         let stream = Cbr { rate_bps: 0, packet_bytes: 100 };
         assert_eq!(stream.time_ns(1), u64::MAX);
         assert_eq!(stream.packets_in(1_000_000_000), 0);
+    }
+
+    #[test]
+    fn a_stream_is_on_and_off_in_turn() {
+        let law = |text: &str| text.parse::<TimeLaw>().expect("a law");
+        let (on, off) = (law("fixed:time=45ms"), law("fixed:time=100ms"));
+        let stream = OnOff { peak: Cbr::VOICE, on, off };
+        let times = |until| -> Vec<u64> {
+            let times = stream.clone().times_ns(5_000_000, until, Random::new(1));
+            times.map(|ns| ns / 1_000_000).collect()
+        };
+        // On from 105 to 150 ms and from 250 to 295 ms, a packet every 20 ms.
+        assert_eq!(times(290_000_000), [105, 125, 145, 250, 270]);
+        assert_eq!(times(270_000_000), [105, 125, 145, 250]);
+    }
+
+    #[test]
+    fn a_stream_of_random_periods_has_its_mean_rate() {
+        let law = |text: &str| text.parse::<TimeLaw>().expect("a law");
+        let (on, off) = (law("exponential:mean=500ms"), law("pareto:shape=2.5,mean=1s"));
+        let stream = OnOff { peak: Cbr { rate_bps: 800_000, packet_bytes: 100 }, on, off };
+        let hour = 3_600_000_000_000;
+        let sent = stream.times_ns(0, hour, Random::new(3)).count() as f64;
+        // A third of 1000 packets a second, and half a packet more in each of 2400 periods. Of
+        // the fraction on, the standard deviation over an hour is about 2 %.
+        let expected = 3600.0 * 1000.0 / 3.0 + 1200.0;
+        assert!((sent / expected - 1.0).abs() < 0.06, "{sent}");
     }
 
     #[test]

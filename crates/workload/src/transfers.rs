@@ -109,6 +109,61 @@ impl TransferList {
         Self(transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect())
     }
 
+    /// Draws a list without stratification: a Poisson process, and independent sizes. Its load
+    /// differs from seed to seed, as queueing theory has it; it may be empty.
+    ///
+    /// # Errors
+    /// If load, rate or duration is out of range, or the list would be too long.
+    pub fn poisson(
+        law: &SizeLaw,
+        offered: &Offered,
+        random: &mut Random,
+    ) -> Result<Self, TransferError> {
+        offered.check()?;
+        let expected = offered.bytes() / law.mean();
+        if expected > MOST as f64 {
+            return Err(TransferError::TooMany { found: expected });
+        }
+        let gap = offered.duration_ns as f64 / expected;
+        let mut transfers = Vec::with_capacity(expected as usize);
+        let mut time = 0.0;
+        loop {
+            time += -gap * libm::log1p(-random.unit());
+            if time >= offered.duration_ns as f64 {
+                return Ok(Self(transfers));
+            }
+            let size_bytes = law.sample(random);
+            transfers.push(Transfer { start_ns: time as u64, size_bytes });
+        }
+    }
+
+    /// Transfers of one size, `at_once` of them at `from_ns` and every `every_ns` after it, before
+    /// `until_ns`; once if `every_ns` is 0.
+    #[must_use]
+    pub fn periodic(
+        size_bytes: u64,
+        at_once: u64,
+        every_ns: u64,
+        from_ns: u64,
+        until_ns: u64,
+    ) -> Self {
+        let rounds = match until_ns.saturating_sub(from_ns) {
+            0 => 0,
+            _ if every_ns == 0 => 1,
+            span => span.div_ceil(every_ns),
+        };
+        let starts = (0..rounds).map(|round| from_ns + round * every_ns);
+        let round = |start_ns| (0..at_once).map(move |_| Transfer { start_ns, size_bytes });
+        Self(starts.flat_map(round).collect())
+    }
+
+    /// `count` transfers of one size, the first at `from_ns`, each `spacing_ns` after the last.
+    #[must_use]
+    pub fn staggered(size_bytes: u64, count: u64, spacing_ns: u64, from_ns: u64) -> Self {
+        let start_ns = |i: u64| from_ns.saturating_add(i.saturating_mul(spacing_ns));
+        Self((0..count).map(|i| Transfer { start_ns: start_ns(i), size_bytes }).collect())
+    }
+
     /// Puts transfers in the order of their starts; those that start together stay in order.
     #[must_use]
     pub fn new(mut transfers: Vec<Transfer>) -> Self {

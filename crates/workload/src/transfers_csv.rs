@@ -2,63 +2,10 @@
 
 use std::io::Read;
 
+use crate::csv_table::{CsvError, Table};
 use crate::transfers::{Transfer, TransferList};
 
-/// Why a file of transfers was refused: where, what was found, and what is accepted.
-#[derive(Debug, thiserror::Error)]
-pub enum CsvError {
-    /// The first line does not name the columns.
-    #[error("{file}:1: columns are '{found}'; accepted is 'start_s,size_bytes'")]
-    Header {
-        /// The file.
-        file: String,
-        /// Its first line.
-        found: String,
-    },
-    /// A value is malformed or out of range.
-    #[error("{file}:{line}: column {column} ({name}): found '{found}'; accepted is {accepted}")]
-    Value {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: u64,
-        /// The column, from 1.
-        column: usize,
-        /// The column's name.
-        name: &'static str,
-        /// What stands there.
-        found: String,
-        /// What it accepts.
-        accepted: &'static str,
-    },
-    /// A line has more or fewer than two columns.
-    #[error("{file}:{line}: {found} columns; accepted are 2: start_s,size_bytes")]
-    Columns {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: u64,
-        /// How many columns it has.
-        found: usize,
-    },
-    /// The file names no transfer.
-    #[error("{file}: no transfers; at least one line of start_s,size_bytes is needed")]
-    Empty {
-        /// The file.
-        file: String,
-    },
-    /// The file could not be read, or is not text.
-    #[error("{file}: {source}")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: csv::Error,
-    },
-}
-
-const LATEST_S: f64 = 30.0 * 86_400.0;
-const LARGEST: u64 = 1 << 50;
+const TRANSFERS: Table = Table { what: "transfers", columns: "start_s,size_bytes" };
 
 impl TransferList {
     /// Reads `start_s,size_bytes` (decimal seconds, whole bytes) with that header line; lines may
@@ -67,46 +14,13 @@ impl TransferList {
     /// # Errors
     /// Names the line and column of the first value that is not accepted.
     pub fn from_csv(input: impl Read, file: &str) -> Result<Self, CsvError> {
-        let unreadable = |source| CsvError::Unreadable { file: file.to_string(), source };
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .flexible(true)
-            .from_reader(input);
-        let header = reader.headers().map_err(unreadable)?;
-        if header.iter().ne(["start_s", "size_bytes"]) {
-            let found = header.iter().collect::<Vec<_>>().join(",");
-            return Err(CsvError::Header { file: file.to_string(), found });
-        }
-        let mut transfers = Vec::new();
-        for record in reader.records() {
-            transfers.push(transfer(&record.map_err(unreadable)?, file)?);
-        }
-        if transfers.is_empty() {
-            return Err(CsvError::Empty { file: file.to_string() });
-        }
+        let transfers = TRANSFERS.read(input, file, |line| {
+            let start_ns = line.time_ns(0)?;
+            let size_bytes = line.number(1, 1..=1 << 50, "whole bytes, 1 to 2^50")?;
+            Ok(Transfer { start_ns, size_bytes })
+        })?;
         Ok(Self::new(transfers))
     }
-}
-
-fn transfer(record: &csv::StringRecord, file: &str) -> Result<Transfer, CsvError> {
-    let line = record.position().map_or(0, csv::Position::line);
-    if record.len() != 2 {
-        return Err(CsvError::Columns { file: file.to_string(), line, found: record.len() });
-    }
-    let refused = |column, name, accepted| CsvError::Value {
-        file: file.to_string(),
-        line,
-        column,
-        name,
-        found: record[column - 1].to_string(),
-        accepted,
-    };
-    let start: Option<f64> = record[0].parse().ok().filter(|s| (0.0..=LATEST_S).contains(s));
-    let start = start.ok_or_else(|| refused(1, "start_s", "seconds from 0 to 2592000"))?;
-    let size: Option<u64> = record[1].parse().ok().filter(|n| (1..=LARGEST).contains(n));
-    let size_bytes = size.ok_or_else(|| refused(2, "size_bytes", "whole bytes, 1 to 2^50"))?;
-    Ok(Transfer { start_ns: (start * 1e9).round() as u64, size_bytes })
 }
 
 #[cfg(test)]

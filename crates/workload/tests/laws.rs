@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
-use workload::{Random, SizeLaw};
+use workload::{CountLaw, Random, SizeLaw, TimeLaw};
 
-const LAWS: [&str; 8] = [
+const LAWS: [&str; 9] = [
     "fixed:size=20kb",
     "exponential:mean=100kb",
     "pareto:shape=2.5,mean=500kb",
@@ -12,6 +12,7 @@ const LAWS: [&str; 8] = [
     "bounded-pareto:shape=1.1,min=1kb,max=10mb",
     "bounded-pareto:shape=1,min=1kb,max=10mb",
     "zipf:alpha=1.1,max=1000packets",
+    "uniform:min=2b,max=7b",
     "0.85*exponential:mean=20kb+0.15*bounded-pareto:shape=1.1,min=90kb,max=10mb",
 ];
 
@@ -100,7 +101,7 @@ fn errors_say_what_was_found_and_what_is_accepted() {
     let tails = "a number above 1, at most 100 (at 1 and below, the mean is infinite)";
     let shares = "every part needs a share, SHARE*LAW, and shares add up to 1";
     let cases = [
-        ("fixed", "size law fixed needs size=SIZE".to_string()),
+        ("fixed", "size law fixed needs size".to_string()),
         ("fixed:size", "size law fixed: 'size' is not name=value".into()),
         ("fixed:size=20", format!("size law fixed: size=20 is not accepted; size takes {sizes}")),
         ("fixed:size=0b", format!("size law fixed: size=0b is not accepted; size takes {sizes}")),
@@ -125,7 +126,7 @@ fn errors_say_what_was_found_and_what_is_accepted() {
             "lomax:shape=NaN,mean=1kb",
             format!("size law lomax: shape=NaN is not accepted; shape takes {tails}"),
         ),
-        ("pareto:shape=2", "size law pareto needs shape=N and mean=SIZE".into()),
+        ("pareto:shape=2", "size law pareto needs shape and mean".into()),
         (
             "bounded-pareto:shape=1,min=2kb,max=2kb",
             "size law bounded-pareto: max=2kb is not accepted; max takes a size above min".into(),
@@ -195,4 +196,34 @@ proptest! {
     fn no_text_makes_the_parser_panic(text in "[a-z0-9*+:,=. -]{0,40}|(zipf|pareto):.{0,20}") {
         let _ = text.parse::<SizeLaw>();
     }
+}
+
+#[test]
+fn times_and_counts_have_the_same_laws_in_their_own_units() {
+    let time = |text: &str| text.parse::<TimeLaw>();
+    let think = time("pareto:shape=1.5,mean=500ms").expect("a law");
+    assert!((think.mean() - 5e8).abs() < 1.0);
+    assert_eq!(think.to_string(), "pareto:shape=1.5,mean=500000000ns");
+    assert_eq!(think.to_string().parse(), Ok(think));
+    assert_eq!(time("fixed:time=0s").expect("a law").quantile(0.5), 0);
+    let sometimes = time("0.5*fixed:time=0s+0.5*fixed:time=1s").expect("a law");
+    assert_eq!([0.4, 0.6].map(|u| sometimes.quantile(u)), [0, 1_000_000_000]);
+
+    let count = |text: &str| text.parse::<CountLaw>();
+    let objects = count("uniform:min=2,max=7").expect("a law");
+    assert_eq!([0.0, 0.16, 0.17, 0.999].map(|u| objects.quantile(u)), [2, 2, 3, 7]);
+    assert_eq!((objects.mean(), objects.cdf(1), objects.cdf(4)), (4.5, 0.0, 0.5));
+
+    let range = "1ns to 24h with a unit (ns, us, ms, s, min), or 0s where it is fixed or uniform";
+    assert_eq!(
+        time("exponential:mean=0s").unwrap_err().to_string(),
+        format!("time law exponential: mean=0s is not accepted; mean takes {range}")
+    );
+    assert_eq!(
+        count("uniform:min=3,max=2").unwrap_err().to_string(),
+        "count law uniform: max=2 is not accepted; max takes min and above"
+    );
+    assert_eq!(count("fixed:3").unwrap_err().to_string(), "count law fixed: '3' is not name=value");
+    let unknown = time("zipf").unwrap_err().to_string();
+    assert!(unknown.starts_with("no time law is named 'zipf'; accepted are fixed:time=TIME"));
 }

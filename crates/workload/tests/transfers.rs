@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
-use workload::{Offered, SizeLaw, Transfer, TransferError, TransferList};
+use workload::{Offered, Random, SizeLaw, Transfer, TransferError, TransferList};
 
 const MINUTE: Offered = Offered { load: 0.8, rate_bps: 10_000_000, duration_ns: 60_000_000_000 };
 
@@ -123,4 +123,35 @@ proptest! {
         prop_assert_eq!(&list, &self::list("zipf", &offered, seed));
         prop_assert_ne!(&list, &self::list("zipf", &offered, seed ^ 1));
     }
+}
+
+#[test]
+fn an_unstratified_list_has_exponential_gaps_and_the_load_on_average() {
+    let law: SizeLaw = "exponential:mean=10000b".parse().unwrap();
+    let offered = Offered { load: 0.5, rate_bps: 8_000_000, duration_ns: 1_000_000_000_000 };
+    let list = TransferList::poisson(&law, &offered, &mut Random::new(5)).unwrap();
+    let n = list.transfers().len() as f64;
+    // 50 a second for 1000 s; four standard deviations.
+    assert!((n - 50_000.0).abs() < 4.0 * 50_000f64.sqrt(), "{n}");
+    let load = list.load(offered.rate_bps, offered.duration_ns);
+    assert!((load - 0.5).abs() < 4.0 * 0.5 * (2.0 / 50_000f64).sqrt(), "{load}");
+    let gaps = list.transfers().windows(2).map(|w| (w[1].start_ns - w[0].start_ns) as f64 / 2e7);
+    let beyond = gaps.filter(|gap| *gap > 1.0).count() as f64 / n;
+    assert!((beyond - (-1f64).exp()).abs() < 0.01, "{beyond}");
+    let refused =
+        TransferList::poisson(&law, &Offered { load: 0.0, ..offered }, &mut Random::new(5));
+    assert_eq!(refused, Err(TransferError::Load { found: 0.0 }));
+}
+
+#[test]
+fn periodic_and_staggered_lists_start_on_time() {
+    let starts = |list: TransferList| -> Vec<u64> {
+        assert!(list.transfers().iter().all(|t| t.size_bytes == 9));
+        list.transfers().iter().map(|t| t.start_ns).collect()
+    };
+    assert_eq!(starts(TransferList::periodic(9, 2, 10, 5, 25)), [5, 5, 15, 15]);
+    assert_eq!(starts(TransferList::periodic(9, 1, 10, 5, 26)), [5, 15, 25]);
+    assert_eq!(starts(TransferList::periodic(9, 3, 0, 5, 26)), [5, 5, 5]);
+    assert_eq!(starts(TransferList::periodic(9, 3, 10, 5, 5)), []);
+    assert_eq!(starts(TransferList::staggered(9, 3, 10, 5)), [5, 15, 25]);
 }

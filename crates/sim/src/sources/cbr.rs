@@ -3,7 +3,7 @@
 use sched::Nanos;
 use workload::Cbr;
 
-use super::Pair;
+use super::plan::Pair;
 use crate::flow_names::FlowName;
 use crate::network::NetworkError;
 use crate::source::{Context, Source};

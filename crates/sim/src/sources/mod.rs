@@ -1,7 +1,16 @@
 //! Traffic of the usual kinds.
+//!
+//! What a source sends is drawn ahead, or from streams of random numbers of its own, so that it
+//! does not depend on what the network makes of it: every discipline sees the same arrivals.
 
+mod bursts;
 mod cbr;
+mod datagrams;
+mod plan;
 mod transfers;
 
+pub use bursts::Bursts;
 pub use cbr::CbrStream;
-pub use transfers::{Pair, Transfers};
+pub use datagrams::{DatagramStream, Trace};
+pub use plan::{FlowPlan, Pair, drawn, in_turn};
+pub use transfers::{Opener, Transfers};

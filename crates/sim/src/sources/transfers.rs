@@ -1,29 +1,31 @@
-//! Transfers from a list.
+//! One connection a transfer.
 
 use sched::Nanos;
 use workload::{Random, TransferList};
 
-use crate::flow::{Connection, TcpId};
-use crate::network::{NetworkError, NodeId};
+use super::plan::{Due, FlowPlan, Pair, drawn, in_turn};
+use crate::flow::{Connection, ENDLESS, TcpId};
+use crate::network::NetworkError;
 use crate::source::{Context, Source};
 
-/// Who sends to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// The sender of the data, which opens the connection.
-    pub sender: NodeId,
-    /// The receiver.
-    pub receiver: NodeId,
+/// Who opens the connection of a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opener {
+    /// The sender: an upload.
+    #[default]
+    Sender,
+    /// The receiver, which asks for the data: a download.
+    Receiver {
+        /// Bytes that it asks with; at least 1.
+        request_bytes: u64,
+    },
 }
 
-/// One connection a transfer: the sender opens it, sends, and closes it.
-#[derive(Debug)]
+/// One connection a transfer: it is opened, carries the data, and is closed.
 pub struct Transfers {
-    list: TransferList,
+    due: Due,
     tcp: TcpId,
-    pairs: Vec<Pair>,
-    random: Random,
-    next: usize,
+    opener: Opener,
 }
 
 impl Transfers {
@@ -31,43 +33,61 @@ impl Transfers {
     /// pairs.
     #[must_use]
     pub fn new(list: TransferList, pairs: Vec<Pair>, tcp: TcpId, random: Random) -> Self {
-        Self { list, tcp, pairs, random, next: 0 }
+        Self::planned(drawn(list, pairs, random), tcp)
     }
 
-    fn wait(&self, context: &mut Context<'_>) {
-        if let Some(next) = self.list.transfers().get(self.next) {
-            context.wake_at(Nanos(next.start_ns));
-        }
+    /// Any transfers, in the order of their starts. They are not kept in memory.
+    pub fn planned(plans: impl Iterator<Item = FlowPlan> + Send + 'static, tcp: TcpId) -> Self {
+        Self { due: Due::new(plans), tcp, opener: Opener::default() }
+    }
+
+    /// `count` flows without end between the pairs in turn, the first starting at `from`, each of
+    /// the others `spacing` after the one before.
+    #[must_use]
+    pub fn persistent(
+        count: u64,
+        from: Nanos,
+        spacing: Nanos,
+        pairs: Vec<Pair>,
+        tcp: TcpId,
+    ) -> Self {
+        Self::planned(
+            in_turn(TransferList::staggered(ENDLESS, count, spacing.0, from.0), pairs),
+            tcp,
+        )
+    }
+
+    /// Says who opens the connections; the sender unless told otherwise.
+    #[must_use]
+    pub const fn opened_by(mut self, opener: Opener) -> Self {
+        self.opener = opener;
+        self
+    }
+
+    fn connection(&self, index: u64, plan: &FlowPlan) -> Connection {
+        let Pair { sender, receiver } = plan.pair;
+        let (client, server, request_bytes, response_bytes) = match self.opener {
+            Opener::Sender => (sender, receiver, plan.bytes, 0),
+            Opener::Receiver { request_bytes } => {
+                (receiver, sender, request_bytes.max(1), plan.bytes)
+            }
+        };
+        let (tcp, keep_open) = (self.tcp, false);
+        Connection { client, server, tcp, request_bytes, response_bytes, keep_open, index }
     }
 }
 
 impl Source for Transfers {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        if !self.pairs.is_empty() {
-            self.wait(context);
-        }
+        self.due.wait(context);
         Ok(())
     }
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let now = context.now().0;
-        while let Some(transfer) = self.list.transfers().get(self.next) {
-            if transfer.start_ns > now {
-                break;
-            }
-            let pair = self.pairs[self.random.below(self.pairs.len() as u64) as usize];
-            context.connect(&Connection {
-                client: pair.sender,
-                server: pair.receiver,
-                tcp: self.tcp,
-                request_bytes: transfer.size_bytes,
-                response_bytes: 0,
-                keep_open: false,
-                index: self.next as u64,
-            })?;
-            self.next += 1;
+        while let Some((index, plan)) = self.due.pop(context.now()) {
+            context.connect(&self.connection(index, &plan))?;
         }
-        self.wait(context);
+        self.due.wait(context);
         Ok(())
     }
 }

@@ -1,0 +1,155 @@
+//! Opening, closing, giving up, acknowledging: segment by segment.
+
+use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
+use tcp::{Config, Failure, Flags, State};
+
+/// No options, one acknowledgment for each segment, windows in round numbers.
+fn plain() -> Config {
+    Config { mss: 1000, ..Config::ns2() }
+}
+
+#[test]
+fn a_request_and_its_answer() {
+    let mut net = Net::of(plain(), 10 * MS);
+    let mut answered = false;
+    net.app = Box::new(move |end, endpoint| {
+        if end == SERVER && endpoint.received() == 300 && !answered {
+            answered = true;
+            endpoint.write(2500);
+            endpoint.close();
+        } else if end == CLIENT && endpoint.state() == State::CloseWait {
+            endpoint.close();
+        }
+    });
+    net.connect();
+    net.write(CLIENT, 300);
+    net.run(100);
+    assert_eq!((net.ends[CLIENT].received(), net.ends[SERVER].received()), (2500, 300));
+    assert_eq!((net.ends[CLIENT].acked(), net.ends[SERVER].acked()), (300, 2500));
+    assert_eq!(net.ends[CLIENT].state(), State::Closed);
+    assert_eq!(net.ends[SERVER].state(), State::TimeWait);
+    assert!(net.ends[CLIENT].is_finished() && net.ends[SERVER].is_finished());
+    let seen: Vec<_> = net
+        .log
+        .iter()
+        .map(|s| (s.at / MS, s.from, s.segment.seq, s.segment.len, s.segment.ack, s.segment.flags))
+        .collect();
+    let ack = Flags::ACK;
+    let fin = Flags::FIN.with(ack);
+    assert_eq!(
+        seen,
+        [
+            (0, CLIENT, 0, 0, 0, Flags::SYN),
+            (10, SERVER, 0, 0, 1, Flags::SYN.with(ack)),
+            (20, CLIENT, 1, 0, 1, ack),
+            (20, CLIENT, 1, 300, 1, ack),
+            // The acknowledgment travels on the answer, and FIN on its last segment.
+            (30, SERVER, 1, 1000, 301, ack),
+            (30, SERVER, 1001, 1000, 301, ack),
+            (40, CLIENT, 301, 0, 1001, ack),
+            (40, CLIENT, 301, 0, 2001, ack),
+            (50, SERVER, 2001, 500, 301, fin),
+            (60, CLIENT, 301, 0, 2502, fin),
+            (70, SERVER, 2502, 0, 302, ack),
+        ]
+    );
+}
+
+#[test]
+fn syns_are_sent_at_0_3_9_21_45_93_seconds_and_then_no_more() {
+    let mut net = Net::of(Config::ns3(), 10 * MS);
+    net.fate = Box::new(|_| Fate::Lost);
+    net.connect();
+    net.run(100);
+    let times: Vec<_> = net.log.iter().map(|s| s.at / SECOND).collect();
+    assert_eq!(times, [0, 3, 9, 21, 45, 93]);
+    assert!(net.log.iter().all(|s| s.segment.flags.has(Flags::SYN)));
+    assert_eq!(net.now, 189 * SECOND);
+    let client = &net.ends[CLIENT];
+    assert_eq!((client.state(), client.failed()), (State::Failed, Some(Failure::Handshake)));
+    assert_eq!((client.stats().syn_timeouts, client.stats().timeouts), (5, 0));
+    assert!(client.is_finished());
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again() {
+    let mut net = Net::of(plain(), 10 * MS);
+    net.fate =
+        Box::new(|s| if s.from == SERVER && s.number == 0 { Fate::Lost } else { Fate::Arrive });
+    net.connect();
+    net.run(100);
+    // The client's timer is the first; the server answers it and its own timer, too.
+    assert_eq!(net.ends[SERVER].state(), State::Established);
+    assert_eq!(net.ends[CLIENT].state(), State::Established);
+    assert_eq!(net.ends[CLIENT].stats().syn_timeouts, 1);
+}
+
+#[test]
+fn data_is_retransmitted_with_backoff_and_given_up() {
+    let config = Config { data_tries: 4, min_rto: SECOND, ..plain() };
+    let mut net = Net::of(config, 10 * MS);
+    net.fate = Box::new(|s| if s.has_data() { Fate::Lost } else { Fate::Arrive });
+    net.open();
+    net.write(CLIENT, 500);
+    net.run(100);
+    let times: Vec<_> = net.data(CLIENT);
+    assert_eq!(times, [(20, 0), (1020, 0), (3020, 0), (7020, 0), (15020, 0)]);
+    assert_eq!(net.now, 31_020 * MS);
+    let client = &net.ends[CLIENT];
+    assert_eq!(client.failed(), Some(Failure::Data));
+    assert_eq!((client.stats().timeouts, client.stats().retransmissions), (4, 4));
+}
+
+#[test]
+fn each_way_of_closing_ends() {
+    // Client first, server first, both at once; with the last acknowledgment lost or not.
+    for (first, lose) in [(0, false), (1, false), (2, false), (0, true), (1, true), (2, true)] {
+        let mut net = Net::of(plain(), 10 * MS);
+        net.open();
+        net.run(100);
+        if lose {
+            let mut left = 1;
+            net.fate = Box::new(move |s| {
+                let last = !s.has_data() && s.segment.ack == 2 && left > 0;
+                left -= i32::from(last);
+                if last { Fate::Lost } else { Fate::Arrive }
+            });
+        }
+        match first {
+            0 => net.close(CLIENT),
+            1 => net.close(SERVER),
+            _ => {
+                net.close(CLIENT);
+                net.close(SERVER);
+            }
+        }
+        net.run(100);
+        net.close(CLIENT);
+        net.close(SERVER);
+        net.run(100);
+        let states = [net.ends[CLIENT].state(), net.ends[SERVER].state()];
+        let expected = match first {
+            0 => [State::TimeWait, State::Closed],
+            1 => [State::Closed, State::TimeWait],
+            _ => [State::TimeWait, State::TimeWait],
+        };
+        assert_eq!(states, expected, "{first} {lose}");
+        assert!(net.ends.iter().all(|end| end.is_finished() && end.next_timer().is_none()));
+    }
+}
+
+#[test]
+fn acknowledgments_are_delayed_up_to_the_second_segment_or_the_timer() {
+    let mut net = Net::of(Config { initial_window: 5, ..Config::ns3() }, 10 * MS);
+    net.open();
+    net.write(CLIENT, 5 * 536);
+    net.run_until(SECOND);
+    let acks: Vec<_> =
+        net.sent_by(SERVER).skip(1).map(|s| (s.at / MS, (s.segment.ack - 1) / 536)).collect();
+    // The first data segment is acknowledged at once, then every second, and the last by time.
+    assert_eq!(acks, [(30, 1), (30, 3), (30, 5)]);
+    net.write(CLIENT, 536);
+    net.run_until(2 * SECOND);
+    let last = net.sent_by(SERVER).last().unwrap();
+    assert_eq!((last.at / MS, last.segment.ack), (1210, 6 * 536 + 1));
+}

@@ -1,0 +1,6 @@
+//! Endpoints against each other over a small deterministic network.
+
+mod any_network;
+mod connection;
+mod net;
+mod recovery;
