@@ -18,7 +18,7 @@ from pathlib import Path
 ACCESS_MBIT = 100_000
 ACCESS_MS = 1
 BOTTLENECK_MS = 48  # 100 ms there and back
-WINDOW = 64_000  # bytes; 43 segments
+WINDOW = 44  # segments
 MOST_PAIRS = 100
 
 
@@ -92,7 +92,7 @@ def ns3(program: Path) -> Command:
         f"--rate={s.flows}Mbps",
         f"--delay={BOTTLENECK_MS}ms",
         f"--buffer={s.buffer}",
-        f"--socket-buffer={WINDOW}",
+        f"--window={WINDOW}",
         f"--stop={s.seconds}s",
     ]
 
@@ -103,7 +103,7 @@ def ns2(program: Path, script: Path) -> Command:
         str(script),
         str(flows),
         *map(str, [s.pairs, ACCESS_MBIT, ACCESS_MS, s.flows, BOTTLENECK_MS]),
-        *map(str, [s.buffer, WINDOW // 1460, s.seconds]),
+        *map(str, [s.buffer, WINDOW, s.seconds]),
     ]
 
 

@@ -15,7 +15,11 @@
 //    the device is stopped while it transmits, so that the discipline is the whole queue and
 //    the packet being sent occupies none of it.
 //  * A PPP header of 2 bytes is sent with every packet: the other side has to count it too.
-//  * Timestamps with an MSS of 1460 would fragment every packet: refused.
+//  * A sender that has sent all that the receiver's window takes crashes 3.37: the send buffer is
+//    smaller than the window, and whole segments, or each write would end in a small one.
+//  * Timestamps with an MSS above 1448 would fragment every packet: refused.
+//  * Without timestamps it takes the first SYN for the one that was answered, and a timeout may
+//    then be half a minute: timestamps are on, as they are by default.
 #include <sys/resource.h>
 
 #include <cmath>
@@ -59,13 +63,13 @@ struct Options
     uint32_t buffer = 300;
     std::string tcp = "NewReno";
     bool sack = true;
-    bool timestamps = false;
+    bool timestamps = true;
     std::string recovery = "prr";
-    uint32_t mss = 1460;
+    uint32_t mss = 1448;
     uint32_t initialWindow = 10;
     uint32_t delayedAck = 2;
     Time delayedAckTimeout{MilliSeconds(200)};
-    uint32_t socketBuffer = 64000;
+    uint32_t window = 44;
     Time minRto{Seconds(1)};
     Time synTimeout{Seconds(3)};
     Time stop{Seconds(100)};
@@ -94,7 +98,7 @@ ReadOptions(int argc, char* argv[])
     cmd.AddValue("initial-window", "Initial congestion window in segments", o.initialWindow);
     cmd.AddValue("delayed-ack", "Segments to one acknowledgement", o.delayedAck);
     cmd.AddValue("delayed-ack-timeout", "Longest wait for the next segment", o.delayedAckTimeout);
-    cmd.AddValue("socket-buffer", "Bytes of send and of receive buffer", o.socketBuffer);
+    cmd.AddValue("window", "Most full segments not acknowledged: the send buffer", o.window);
     cmd.AddValue("min-rto", "Least retransmission timeout", o.minRto);
     cmd.AddValue("syn-timeout", "First timeout of a SYN", o.synTimeout);
     cmd.AddValue("stop", "End of the run", o.stop);
@@ -159,8 +163,8 @@ SetDefaults(const Options& o)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(o.initialWindow));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(o.delayedAck));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(o.delayedAckTimeout));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(o.socketBuffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(o.socketBuffer));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(o.window * o.mss));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue((o.window + 1) * o.mss));
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(o.synTimeout));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(o.minRto));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(o.sack));

@@ -68,21 +68,27 @@ def execute(command: list[str]) -> str:
     return done.stdout
 
 
-def summarise(ended: list[tuple[int, float | None]], arrived: int, dropped: int, cpu: float) -> Run:
-    """Of (packets, seconds it took or None) of every transfer."""
+def read_run(rows: Path, totals_text: str) -> Run:
+    """From the rows of transfers and the totals, which both programs write in the same form."""
     times: dict[str, list[float]] = {name: [] for name, _ in cases.CLASSES}
-    for packets, seconds in ended:
-        if seconds is not None:
-            name = next(name for name, largest in cases.CLASSES if packets <= largest)
-            times[name].append(seconds)
-    complete = sum(len(seconds) for seconds in times.values())
+    incomplete = 0
+    with rows.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["complete"] == "1":
+                packets = int(row["size_bytes"]) // cases.MSS
+                name = next(name for name, largest in cases.CLASSES if packets <= largest)
+                times[name].append((int(row["end_ns"]) - int(row["start_ns"])) / 1e9)
+            else:
+                incomplete += 1
+    rows.unlink()
+    totals = dict(line.split(",") for line in totals_text.splitlines())
     return Run(
-        fct_s={name: sum(seconds) / len(seconds) for name, seconds in times.items()},
-        complete=complete,
-        incomplete=len(ended) - complete,
-        arrived=arrived,
-        dropped=dropped,
-        cpu_s=cpu,
+        fct_s={name: sum(took) / len(took) for name, took in times.items()},
+        complete=sum(len(took) for took in times.values()),
+        incomplete=incomplete,
+        arrived=int(totals["arrived"]),
+        dropped=int(totals["dropped"]),
+        cpu_s=float(totals["cpu_s"]),
     )
 
 
@@ -105,16 +111,28 @@ class Ns3(Simulator):
             f"--sack={'true' if sack else 'false'}",
             f"--recovery={'prr' if sack else 'classic'}",
             f"--mss={cases.MSS}",
-            f"--socket-buffer={cases.SOCKET_BUFFER}",
+            f"--window={cases.WINDOW}",
             f"--stop={seconds + cases.DRAIN_S}s",
         ])  # fmt: skip
-        totals = dict(line.split(",") for line in totals_text.splitlines())
-        ended: list[tuple[int, float | None]] = []
-        with rows.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                took = (int(row["end_ns"]) - int(row["start_ns"])) / 1e9
-                packets = int(row["size_bytes"]) // cases.MSS
-                ended.append((packets, took if row["complete"] == "1" else None))
-        rows.unlink()
-        arrived, dropped = int(totals["arrived"]), int(totals["dropped"])
-        return summarise(ended, arrived, dropped, float(totals["cpu_s"]))
+        return read_run(rows, totals_text)
+
+
+class Shortlane(Simulator):
+    def simulate(self, case: Case, flows: Path, seconds: float, out: Path) -> Run:
+        rows = out.with_suffix(".csv")
+        totals_text = execute([
+            str(self.program),
+            str(flows),
+            f"pairs={cases.PAIRS}",
+            f"access_mbit={cases.ACCESS_BPS // 1_000_000}",
+            f"access_us={cases.ACCESS_DELAY_MS * 1000}",
+            f"mbit={cases.RATE_BPS // 1_000_000}",
+            f"us={case.delay_ms() * 1000}",
+            f"window={cases.WINDOW}",
+            f"queue={case.queue}",
+            f"buffer={case.buffer}",
+            f"tcp={case.tcp}",
+            f"stop_s={seconds + cases.DRAIN_S}",
+            f"out={rows}",
+        ])  # fmt: skip
+        return read_run(rows, totals_text)

@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! dumbbell FLOWS.csv [pairs=5] [access_mbit=100] [access_us=1000] [mbit=10] [us=1000]
-//!          [buffer=300] [queue=fifo] [window=64000] [stop_s=100] [out=FILE]
+//!          [buffer=300] [queue=fifo] [tcp=newreno-sack] [window=44] [stop_s=100] [out=FILE]
 //! ```
 //!
-//! Writes `name,value` lines; `cpu_s` is the run's user time, set-up excluded.
+//! Writes `name,value` lines; `cpu_s` is the run's user and system time, set-up excluded.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -14,11 +14,14 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::str::FromStr;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use sched::{Amount, Nanos, Spec};
 use sim::{
     Connection, Context, FlowReport, Impairments, LinkConfig, LinkId, Network, NetworkError,
     NodeId, Queue, Recorder, Simulation, Source, TcpId,
 };
+use tcp::Recovery;
 use workload::TransferList;
 
 type Failure = Box<dyn Error>;
@@ -41,7 +44,7 @@ struct Settings {
     access: (u64, u64), // bit/s, ns
     bottleneck: (u64, u64),
     queue: Spec,
-    window: u32,
+    tcp: tcp::Config,
     stop: Nanos,
     out: String,
 }
@@ -53,12 +56,13 @@ fn settings(mut given: Arguments) -> Result<Settings, Failure> {
         Ok((given.take(rate, mbit)? * 1_000_000, given.take(delay, 1000_u64)? * 1000))
     };
     let (access, bottleneck) = (link("access_mbit", "access_us", 100)?, link("mbit", "us", 10)?);
+    let window = given.take("window", 44)?;
     let settings = Settings {
         pairs: given.take("pairs", 5)?,
         access,
         bottleneck,
         queue: queue.with_default("limit", &format!("{buffer}packets"))?,
-        window: given.take("window", 64_000)?,
+        tcp: tcp_config(&given.take("tcp", String::from("newreno-sack"))?, window)?,
         stop: Nanos((given.take("stop_s", 100.0)? * 1e9) as u64),
         out: given.take("out", String::new())?,
     };
@@ -66,6 +70,25 @@ fn settings(mut given: Arguments) -> Result<Settings, Failure> {
         None => Ok(settings),
         Some(key) => Err(format!("{key} is no argument of this program").into()),
     }
+}
+
+/// As `validation/ns3/dumbbell.cc` sets ns-3 up. The header is that of IPv4 and TCP with
+/// timestamps, and the 2 bytes of PPP that ns-3 sends with every packet.
+fn tcp_config(name: &str, window: u32) -> Result<tcp::Config, Failure> {
+    let (preset, recovery) = match name {
+        "newreno" => (tcp::Config::ns3_new_reno(), Recovery::NewReno),
+        "newreno-sack" => (tcp::Config::ns3_new_reno(), Recovery::Sack),
+        "cubic" => (tcp::Config::ns3(), Recovery::Sack),
+        _ => return Err(format!("tcp={name}: newreno, newreno-sack or cubic").into()),
+    };
+    Ok(tcp::Config {
+        mss: 1448,
+        header_bytes: 54,
+        receive_window: (window + 1) * 1448,
+        send_buffer: window * 1448,
+        recovery,
+        ..preset
+    })
 }
 
 /// More than any window: queues that are not under test never drop.
@@ -173,10 +196,11 @@ impl Recorder for Rows {
     }
 }
 
-/// User time of this process so far, in seconds, and the most memory it had, in KiB.
+/// User and system time of this process so far, in seconds, and the most memory it had, in KiB.
 fn used() -> Result<(f64, i64), Failure> {
-    let usage = rustix::process::getrusage(rustix::process::RusageWho::SelfProcess)?;
-    Ok((usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6, usage.ru_maxrss))
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let time = usage.user_time() + usage.system_time();
+    Ok((time.num_microseconds() as f64 / 1e6, usage.max_rss()))
 }
 
 fn main() -> Result<(), Failure> {
@@ -191,14 +215,7 @@ fn main() -> Result<(), Failure> {
 
     let (network, bottleneck, pairs) = dumbbell(&settings)?;
     let mut simulation = Simulation::new(network, 1);
-    let tcp = simulation.add_tcp(tcp::Config {
-        mss: 1460,
-        header_bytes: 42,
-        timestamps: false,
-        receive_window: settings.window,
-        send_buffer: settings.window,
-        ..tcp::Config::ns3_new_reno()
-    })?;
+    let tcp = simulation.add_tcp(settings.tcp)?;
     simulation.add_source(Box::new(InTurn { list, pairs, tcp, next: 0 }));
 
     let mut rows = Rows { wanted: !settings.out.is_empty(), text: String::new(), complete: 0 };
