@@ -70,7 +70,7 @@ fn transfer(config: &Config, loss: u64, segments: u64) -> (f64, u64, u64) {
         while let Some(segment) = ends[end].poll_transmit(config, now) {
             sent += 1;
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            if segment.len > 0 && (random >> 32) % loss == 0 {
+            if segment.len > 0 && (random >> 32).is_multiple_of(loss) {
                 lost += 1;
             } else {
                 wire.push_back((now + DELAY, 1 - end, segment));

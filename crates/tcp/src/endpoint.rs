@@ -48,7 +48,7 @@ pub enum Failure {
 
 /// Where the connection stands; FINs are the halves' own business.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+pub(crate) enum Stage {
     Idle,
     Listen,
     SynSent,
@@ -66,14 +66,14 @@ enum Stage {
 /// Every call takes the configuration the endpoint was made with, and times that never decrease.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    sender: Sender,
-    receiver: Receiver,
-    stats: Stats,
-    stage: Stage,
-    syn_due: bool,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) stats: Stats,
+    pub(crate) stage: Stage,
+    pub(crate) syn_due: bool,
     /// SYNs or SYN-ACKs by the timer.
-    syns: u8,
-    ecn: bool,
+    pub(crate) syns: u8,
+    pub(crate) ecn: bool,
     /// The peer's FIN came before ours was sent.
     closed_second: bool,
 }
@@ -281,14 +281,20 @@ impl Endpoint {
     }
 
     #[inline]
-    fn on_open_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
+    pub(crate) fn on_open_segment(
+        &mut self,
+        config: &Config,
+        segment: &Segment,
+        ce: bool,
+        now: Time,
+    ) {
         if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
             // Our last acknowledgment of the handshake was lost, or nonsense arrived.
             self.receiver.due = Due::Alone;
             return;
         }
         let mut echo = None;
-        if self.sender.timestamps && segment.flags.has(Flags::TIMESTAMPS) {
+        if self.sender.rtt.timestamps && segment.flags.has(Flags::TIMESTAMPS) {
             self.receiver.note_timestamp(segment);
             echo = Some(segment.echo);
         }
@@ -325,15 +331,15 @@ impl Endpoint {
         let flags = flags
             .with(Flags::ACK)
             .with_if(self.receiver.ece, Flags::ECE)
-            .with_if(self.sender.timestamps, Flags::TIMESTAMPS);
+            .with_if(self.sender.rtt.timestamps, Flags::TIMESTAMPS);
         let sack =
             if self.sender.sack { self.receiver.sack_blocks() } else { SackBlocks::default() };
         self.receiver.acknowledged();
         Segment {
             seq,
             ack: self.receiver.nxt(),
-            timestamp: if self.sender.timestamps { now } else { 0 },
-            echo: if self.sender.timestamps { self.receiver.recent_timestamp } else { 0 },
+            timestamp: if self.sender.rtt.timestamps { now } else { 0 },
+            echo: if self.sender.rtt.timestamps { self.receiver.recent_timestamp } else { 0 },
             len,
             window: config.receive_window,
             sack,
@@ -341,111 +347,10 @@ impl Endpoint {
         }
     }
 
-    fn fail(&mut self, failure: Failure) {
+    pub(crate) fn fail(&mut self, failure: Failure) {
         self.stage = Stage::Failed(failure);
         self.sender.stop();
         self.receiver.ack_at = NEVER;
-    }
-}
-
-/// The handshake.
-impl Endpoint {
-    /// SYN or SYN-ACK, for the first time or again.
-    fn send_syn(&mut self, config: &Config, now: Time) {
-        let timeout = config.syn_timeout.saturating_mul(1 << self.syns.min(32));
-        self.syn_due = true;
-        self.syns += 1;
-        if self.syns == 1 {
-            self.sender.rtt.time(1, now);
-        } else {
-            self.sender.rtt.stop_timing();
-        }
-        self.sender.rto_at = now.saturating_add(timeout);
-    }
-
-    fn on_syn_timeout(&mut self, config: &Config, now: Time) {
-        if u32::from(self.syns) >= config.syn_tries {
-            self.fail(Failure::Handshake);
-            return;
-        }
-        self.stats.syn_timeouts += 1;
-        self.send_syn(config, now);
-    }
-
-    #[cold]
-    fn on_handshake_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
-        let syn = segment.flags.has(Flags::SYN);
-        let ack = segment.flags.has(Flags::ACK);
-        match self.stage {
-            Stage::Listen if syn && !ack => {
-                self.negotiate(config, segment, Flags::ECE.with(Flags::CWR));
-                self.receiver.on_syn(segment);
-                self.stage = Stage::SynReceived;
-                self.send_syn(config, now);
-            }
-            Stage::SynSent if syn && ack && segment.ack == 1 => {
-                self.negotiate(config, segment, Flags::ECE);
-                self.receiver.on_syn(segment);
-                self.receiver.due = Due::Alone;
-                self.establish(config, segment, now);
-            }
-            // The peer has not seen our SYN-ACK.
-            Stage::SynReceived if syn && !ack => self.syn_due = true,
-            Stage::SynReceived if ack && segment.ack == 1 => {
-                self.establish(config, segment, now);
-                self.on_open_segment(config, segment, ce, now);
-            }
-            _ => self.stats.refused += 1,
-        }
-    }
-
-    /// Options count if both ends have them.
-    fn negotiate(&mut self, config: &Config, segment: &Segment, ecn: Flags) {
-        self.sender.sack = config.has_sack() && segment.flags.has(Flags::SACK_PERMITTED);
-        self.sender.timestamps = config.timestamps && segment.flags.has(Flags::TIMESTAMPS);
-        self.ecn = config.ecn && segment.flags.has(ecn);
-    }
-
-    fn establish(&mut self, config: &Config, segment: &Segment, now: Time) {
-        let has_echo = self.sender.timestamps && segment.flags.has(Flags::TIMESTAMPS);
-        let timed = self.sender.rtt.timed(1, now);
-        let rtt = if has_echo { Some(now.saturating_sub(segment.echo)) } else { timed };
-        if let Some(rtt) = rtt {
-            self.sender.rtt.sample(rtt);
-        }
-        self.sender.establish(config, segment.window, self.syns > 1);
-        self.syn_due = false;
-        self.stage = Stage::Open;
-    }
-
-    fn poll_handshake(&mut self, config: &Config, now: Time) -> Option<Segment> {
-        if !std::mem::take(&mut self.syn_due) {
-            return None;
-        }
-        let reply = self.stage == Stage::SynReceived;
-        let again = self.stats.segments_sent > 0;
-        self.stats.segments_sent += 1;
-        // A client offers what it has, a server agrees to what both have.
-        let (sack, timestamps, ecn) = if reply {
-            (self.sender.sack, self.sender.timestamps, self.ecn)
-        } else {
-            (config.has_sack(), config.timestamps, config.ecn)
-        };
-        let flags = Flags::SYN
-            .with_if(reply, Flags::ACK)
-            .with_if(again, Flags::RETRANSMISSION)
-            .with_if(sack, Flags::SACK_PERMITTED)
-            .with_if(timestamps, Flags::TIMESTAMPS)
-            .with_if(ecn, Flags::ECE)
-            .with_if(ecn && !reply, Flags::CWR);
-        Some(Segment {
-            ack: self.receiver.nxt(),
-            timestamp: if timestamps { now } else { 0 },
-            echo: if timestamps { self.receiver.recent_timestamp } else { 0 },
-            window: config.receive_window,
-            flags,
-            ..Segment::default()
-        })
     }
 }
 
@@ -455,7 +360,6 @@ mod tests {
 
     #[test]
     fn a_million_endpoints_fit_in_400_megabytes() {
-        println!("{}", size_of::<Endpoint>());
         assert!(size_of::<Endpoint>() <= 400, "{}", size_of::<Endpoint>());
     }
 }

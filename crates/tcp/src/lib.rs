@@ -35,7 +35,9 @@ mod config;
 mod control;
 mod cubic;
 mod endpoint;
+mod handshake;
 mod hystart;
+mod presets;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -44,6 +46,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod stats;
+mod timers;
 
 pub use config::{
     Config, ConfigError, Congestion, Growth, HyStartLaw, MAX_WINDOW, Pacing, Recovery, ReduceFrom,

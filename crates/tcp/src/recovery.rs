@@ -6,7 +6,7 @@ use crate::Time;
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
 use crate::segment::{Flags, Segment};
-use crate::sender::Sender;
+use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
 
 /// Where a sender is between losses.
@@ -27,7 +27,7 @@ pub(crate) enum Phase {
 pub(crate) struct Prr {
     delivered: u32,
     out: u32,
-    /// RecoverFS, what was to be delivered.
+    /// RecoverFS: what was to be delivered.
     flight: u32,
 }
 
@@ -38,18 +38,29 @@ impl Prr {
 
     /// What may be sent on an acknowledgment that delivered `delivered` bytes. `safe` if it
     /// advanced without a sign of further losses.
-    fn allowance(&mut self, delivered: u32, pipe: u64, ssthresh: u32, mss: u32, safe: bool) -> u64 {
+    fn allowance(&mut self, config: &Config, delivered: u32, room: Room, safe: bool) -> u64 {
         self.delivered = self.delivered.saturating_add(delivered);
         let (all, out) = (u64::from(self.delivered), u64::from(self.out));
-        let ssthresh = u64::from(ssthresh);
-        if pipe > ssthresh {
+        let ssthresh = u64::from(room.ssthresh);
+        if room.pipe > ssthresh {
             return (all * ssthresh).div_ceil(self.flight.max(1).into()).saturating_sub(out);
         }
         // Catch up: at most what was delivered, plus a segment if that seems safe.
-        let limit =
-            all.saturating_sub(out).max(delivered.into()) + if safe { mss.into() } else { 0 };
-        limit.min(ssthresh - pipe)
+        let mut limit = u64::from(delivered);
+        if safe || !config.ns3_recovery {
+            limit = limit.max(all.saturating_sub(out));
+        }
+        if safe {
+            limit += u64::from(config.mss);
+        }
+        limit.min(ssthresh - room.pipe)
     }
+}
+
+/// What is in the network, and what shall be.
+struct Room {
+    pipe: u64,
+    ssthresh: u32,
 }
 
 impl Sender {
@@ -95,7 +106,8 @@ impl Sender {
             } else if !config.karn_backoff {
                 self.rtt.forget_backoff();
             }
-            if sacked_before == 0 && newly_sacked == 0 && self.phase == Phase::Open && !ece {
+            let plain = sacked_before == 0 && newly_sacked == 0 && !ece;
+            if plain && self.phase == Phase::Open && self.probe <= Probe::Timed {
                 self.board.advance(ack);
                 self.dup_acks = 0;
                 self.grow(config, acked, rtt, now);
@@ -113,7 +125,7 @@ impl Sender {
             // Data that came the other way.
             return;
         }
-        let trouble = Trouble { acked, duplicate, sacked_before, rtt, ece, now };
+        let trouble = Trouble { acked, duplicate, sacked_before, rtt, echo, ece, now };
         self.on_trouble(config, ack, &trouble, stats);
     }
 
@@ -134,6 +146,9 @@ impl Sender {
     #[cold]
     fn on_trouble(&mut self, config: &Config, ack: u64, t: &Trouble, stats: &mut Stats) {
         self.board.advance(ack);
+        if self.probe > Probe::Timed {
+            self.on_probe_ack(config, t, stats);
+        }
         match self.phase {
             Phase::Open | Phase::Cwr => self.in_open(config, t, stats),
             Phase::Recovery => self.in_recovery(config, t, stats),
@@ -176,6 +191,30 @@ impl Sender {
         }
     }
 
+    /// An acknowledgment while a tail loss probe is out (RFC 8985, section 7.4). There are no
+    /// DSACKs; the echoed timestamp tells whether the probe or what it repeated has arrived.
+    fn on_probe_ack(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
+        if t.duplicate && self.probe != Probe::Due {
+            // The probe has arrived and something before it has not. It was sent two round trips
+            // later, which is as long as RACK waits.
+            self.board.mark_lost_below_last();
+            self.probe = Probe::None;
+            return;
+        }
+        self.probe_left = self.probe_left.saturating_sub(t.acked.min(u32::MAX.into()) as u32);
+        if self.probe == Probe::Due || self.probe_left > 0 || t.acked == 0 {
+            return;
+        }
+        let repaired = t.echo.is_none_or(|echo| echo >= self.last_sent);
+        if self.probe == Probe::Again && repaired && self.phase == Phase::Open {
+            // The last segment was lost, which the probe has hidden from recovery.
+            stats.fast_retransmits += 1;
+            self.control.reduce(config, t.acked, t.acked);
+            self.control.cwnd = self.control.ssthresh;
+        }
+        self.probe = Probe::None;
+    }
+
     /// Enters fast recovery if enough duplicates or SACKed segments say so, and the losses are
     /// not those of before the last timeout.
     fn enter_recovery_if_lost(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) -> bool {
@@ -187,7 +226,7 @@ impl Sender {
             _ if self.phase == Phase::Cwr => true,
             Recovery::Reno => true,
             // The duplicates may be of what was sent twice (RFC 6582, section 3.2, step 1).
-            _ if !self.sack => una > self.recovery_point,
+            _ if !self.sack && !config.ns3_recovery => una > self.recovery_point,
             _ => una >= self.recovery_point,
         };
         let lost = u32::from(self.dup_acks) >= config.dup_threshold || self.board.has_losses();
@@ -203,9 +242,12 @@ impl Sender {
             self.board.repair_head_again(config.mss);
         }
         if self.phase != Phase::Cwr {
-            self.control.reduce(config, self.board.flight(), pipe);
+            // What limited transmit sent beyond the window does not count (RFC 5681, 3.2).
+            let flight = self.board.flight().min(self.control.cwnd.into());
+            self.control.reduce(config, flight, pipe);
         }
         self.phase = Phase::Recovery;
+        self.forget_probe(config, t.now);
         self.recovery_point = self.board.nxt();
         self.first_partial = true;
         self.may_rescue = true;
@@ -222,7 +264,7 @@ impl Sender {
             self.phase = Phase::Open;
             self.control.cwnd = self.control.ssthresh;
             self.force = false;
-            self.dup_acks = u16::from(t.duplicate);
+            self.dup_acks = u8::from(t.duplicate);
             if !self.sack {
                 self.board.forget_losses();
             }
@@ -251,8 +293,21 @@ impl Sender {
         if t.acked == 0 {
             return;
         }
-        self.grow(config, t.acked, t.rtt, t.now);
-        if self.board.una() >= self.recovery_point {
+        let repaired = self.board.una() >= self.recovery_point;
+        let acked = if repaired {
+            self.board.una() - self.recovery_point
+        } else if config.ns3_recovery {
+            t.acked
+        } else if self.sack {
+            self.delivered(config, t).into()
+        } else {
+            // The rest may well have arrived before the timeout (RFC 3465, 2.3).
+            t.acked.min(config.mss.into())
+        };
+        if acked > 0 {
+            self.grow(config, acked, t.rtt, t.now);
+        }
+        if repaired {
             self.phase = Phase::Open;
             self.dup_acks = 0;
             self.enter_recovery_if_lost(config, t, stats);
@@ -276,25 +331,38 @@ impl Sender {
             self.control.cwnd = self.control.ssthresh;
             return;
         }
-        let delivered = self.delivered(t);
-        let outstanding = self.board.flight() - u64::from(self.board.sacked());
-        let flight = (outstanding as u32).saturating_add(delivered);
+        let delivered = self.delivered(config, t);
+        // RFC 9937: without what was SACKed before this acknowledgment.
+        let flight = if config.ns3_recovery {
+            self.board.flight() as u32
+        } else {
+            let outstanding = self.board.flight() - u64::from(self.board.sacked());
+            (outstanding as u32).saturating_add(delivered)
+        };
         self.prr = Prr { delivered: 0, out: 0, flight };
         self.reduce_proportionally(config, t, false);
     }
 
     fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
-        let delivered = self.delivered(t);
-        if !config.prr || delivered == 0 {
+        let delivered = self.delivered(config, t);
+        if !config.prr || (delivered == 0 && !config.ns3_recovery) {
             return;
         }
-        let pipe = self.board.pipe();
-        let more = self.prr.allowance(delivered, pipe, self.control.ssthresh, config.mss, safe);
+        let mut pipe = self.board.pipe();
+        if config.ns3_recovery && !self.sack && self.prr.out > 0 {
+            // It is looked at before the duplicate counts, or the next segment is marked lost.
+            pipe += u64::from(config.mss);
+        }
+        let room = Room { pipe, ssthresh: self.control.ssthresh };
+        let more = self.prr.allowance(config, delivered, room, safe);
         self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
     }
 
     /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
-    fn delivered(&self, t: &Trouble) -> u32 {
+    fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
+        if !self.sack && config.ns3_recovery {
+            return t.acked.min(u32::MAX.into()) as u32;
+        }
         (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32
     }
 }
@@ -308,6 +376,7 @@ struct Trouble {
     /// Bytes SACKed, or estimated to be, before it.
     sacked_before: u32,
     rtt: Option<Time>,
+    echo: Option<Time>,
     ece: bool,
     now: Time,
 }

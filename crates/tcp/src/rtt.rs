@@ -13,6 +13,8 @@ pub(crate) struct Rtt {
     timed: u64,
     timed_at: Time,
     backoff: u8,
+    /// Segments carry timestamps, and need not be timed.
+    pub(crate) timestamps: bool,
     /// The handshake needed a second try, and gave no sample.
     cautious: bool,
 }
@@ -26,6 +28,7 @@ impl Rtt {
             timed: 0,
             timed_at: 0,
             backoff: 0,
+            timestamps: false,
             cautious: false,
         }
     }
@@ -97,7 +100,7 @@ impl Rtt {
     /// Times the segment that ends at `end`, unless another one is being timed.
     #[inline]
     pub(crate) fn time(&mut self, end: u64, now: Time) {
-        if self.timed == 0 {
+        if self.timed == 0 && !self.timestamps {
             self.timed = end;
             self.timed_at = now;
         }

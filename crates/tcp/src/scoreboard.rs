@@ -11,6 +11,26 @@
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
 
+/// How holes are cut into segments: up to `most` bytes, and the FIN, if it has been sent, on the
+/// last of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Cut {
+    pub(crate) most: u64,
+    /// Its number; [`u64::MAX`] if it was not sent.
+    pub(crate) fin: u64,
+}
+
+impl Cut {
+    fn first(self, start: u64, end: u64) -> u64 {
+        let cut = end.min(start + self.most);
+        if cut == self.fin { end } else { cut }
+    }
+
+    fn last(self, start: u64, end: u64) -> u64 {
+        start.max(end.saturating_sub(self.most + u64::from(end > self.fin)))
+    }
+}
+
 /// The scoreboard of one sender. `una <= lost_edge <= nxt` and `una <= high_rxt <= nxt`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -145,6 +165,17 @@ impl Scoreboard {
         }
     }
 
+    /// Declares lost all that lies below the last SACKed range.
+    pub(crate) fn mark_lost_below_last(&mut self) {
+        let Some(&(start, end)) = self.ranges.as_ref().and_then(|r| r.as_slice().last()) else {
+            return;
+        };
+        if start > self.lost_edge {
+            self.lost_edge = start;
+            self.sacked_below_lost_edge = self.sacked - (end - start) as u32;
+        }
+    }
+
     /// Declares the first segment lost, whatever the scoreboard says.
     pub(crate) fn mark_head_lost(&mut self, mss: u32) {
         let mut end = (self.una + u64::from(mss)).min(self.nxt);
@@ -178,19 +209,21 @@ impl Scoreboard {
         self.sacked_below_high_rxt = 0;
     }
 
-    /// The next lost range that was not sent again, at most `most` long (NextSeg rule 1).
-    pub(crate) fn next_lost(&self, most: u64) -> Option<(u64, u64)> {
-        self.hole(self.lost_edge, most)
+    /// The next lost range that was not sent again, cut to a segment (NextSeg rule 1).
+    pub(crate) fn next_lost(&self, cut: Cut) -> Option<(u64, u64)> {
+        self.hole(self.lost_edge, cut)
     }
 
-    /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3).
-    pub(crate) fn next_doubtful(&self, most: u64) -> Option<(u64, u64)> {
-        let highest = self.ranges.as_ref()?.as_slice().last()?.1;
-        self.hole(highest, most)
+    /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3), or
+    /// the next range of any kind if `beyond`.
+    pub(crate) fn next_doubtful(&self, cut: Cut, beyond: bool) -> Option<(u64, u64)> {
+        let highest = self.ranges.as_ref().and_then(|r| r.as_slice().last());
+        let edge = if beyond { self.nxt } else { highest?.1 };
+        self.hole(edge, cut)
     }
 
     /// The last range that is not SACKed (NextSeg rule 4).
-    pub(crate) fn last_hole(&self, most: u64) -> Option<(u64, u64)> {
+    pub(crate) fn last_hole(&self, cut: Cut) -> Option<(u64, u64)> {
         let (mut start, mut end) = (self.una, self.nxt);
         for &range in self.ranges.iter().flat_map(|r| r.as_slice()).rev() {
             if range.1 < end {
@@ -199,19 +232,19 @@ impl Scoreboard {
             }
             end = range.0;
         }
-        let start = start.max(end.saturating_sub(most));
+        let start = cut.last(start, end);
         (start < end).then_some((start, end))
     }
 
     /// The first range from `high_rxt` on that is not SACKed, below `edge`.
-    fn hole(&self, edge: u64, most: u64) -> Option<(u64, u64)> {
+    fn hole(&self, edge: u64, cut: Cut) -> Option<(u64, u64)> {
         let mut start = self.high_rxt;
         let mut end = edge;
         if let Some(ranges) = &self.ranges {
             start = ranges.containing(start).map_or(start, |r| r.1);
             end = ranges.ending_after(start).map_or(edge, |next| edge.min(next.0));
         }
-        (start < end).then(|| (start, end.min(start + most)))
+        (start < end).then(|| (start, cut.first(start, end)))
     }
 
     /// The hole that ends at `end` was sent again.
@@ -265,6 +298,8 @@ mod tests {
     use proptest::prelude::*;
 
     const MSS: u64 = 100;
+    const CUT: Cut = Cut { most: MSS, fin: u64::MAX };
+    const LONG: Cut = Cut { most: 1000, fin: u64::MAX };
 
     fn board(segments: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
@@ -287,9 +322,9 @@ mod tests {
         assert_eq!((board.has_losses(), board.pipe()), (false, 800));
         assert_eq!(sack(&mut board, &[(1, 4)]), 100);
         assert_eq!((board.has_losses(), board.pipe()), (true, 600));
-        assert_eq!(board.next_lost(MSS), Some((0, 100)));
+        assert_eq!(board.next_lost(CUT), Some((0, 100)));
         board.retransmitted(100);
-        assert_eq!((board.next_lost(MSS), board.pipe()), (None, 700));
+        assert_eq!((board.next_lost(CUT), board.pipe()), (None, 700));
     }
 
     #[test]
@@ -297,7 +332,7 @@ mod tests {
         let mut board = board(10);
         board.sack(0, &[(910, 911), (920, 921), (930, 931)].into_iter().collect());
         board.mark_lost(3, MSS as u32);
-        assert_eq!(board.next_lost(1000), Some((0, 910)));
+        assert_eq!(board.next_lost(LONG), Some((0, 910)));
     }
 
     #[test]
@@ -305,17 +340,30 @@ mod tests {
         let mut board = board(12);
         sack(&mut board, &[(2, 3), (5, 6), (8, 11)]);
         let mut holes = Vec::new();
-        while let Some((start, end)) = board.next_lost(MSS) {
+        while let Some((start, end)) = board.next_lost(CUT) {
             holes.push(start / MSS);
             board.retransmitted(end);
         }
         assert_eq!(holes, [0, 1, 3, 4, 6, 7]);
         // All that was lost was sent again: 12 segments less the 5 that have arrived.
         assert_eq!(board.pipe(), 700);
-        assert_eq!(board.next_doubtful(MSS), None);
-        assert_eq!(board.last_hole(MSS), Some((1100, 1200)));
+        assert_eq!(board.next_doubtful(CUT, false), None);
+        assert_eq!(board.next_doubtful(CUT, true), Some((1100, 1200)));
+        assert_eq!(board.last_hole(CUT), Some((1100, 1200)));
         board.advance(500);
         assert_eq!((board.pipe(), board.sacked()), (300, 400));
+    }
+
+    #[test]
+    fn a_fin_goes_with_the_last_data() {
+        let mut board = board(3);
+        board.sent(301);
+        board.mark_all_lost();
+        let cut = Cut { fin: 300, ..CUT };
+        board.retransmitted(200);
+        assert_eq!(board.next_lost(cut), Some((200, 301)));
+        assert_eq!(board.last_hole(cut), Some((200, 301)));
+        assert_eq!(board.last_hole(CUT), Some((201, 301)));
     }
 
     #[test]
@@ -328,7 +376,7 @@ mod tests {
         assert_eq!(board.sacked(), 200);
         board.mark_all_lost();
         assert_eq!((board.pipe(), board.sacked()), (0, 0));
-        assert_eq!(board.next_lost(1000), Some((100, 500)));
+        assert_eq!(board.next_lost(LONG), Some((100, 500)));
     }
 
     #[test]
@@ -371,7 +419,7 @@ mod tests {
                         board.mark_lost(3, 4);
                     }
                     3 => {
-                        if let Some((start, end)) = board.next_lost(len.into()) {
+                        if let Some((start, end)) = board.next_lost(Cut { most: len.into(), ..CUT }) {
                             prop_assert!(sacked[start as usize..end as usize].iter().all(|s| !s));
                             board.retransmitted(end);
                         }

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::recovery::{Phase, Prr};
 use crate::rtt::Rtt;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Cut, Scoreboard};
 use crate::stats::Stats;
 
 /// A timer that is not running.
@@ -31,8 +31,22 @@ enum Why {
     New,
     /// NextSeg rules 1 and 3.
     Hole,
-    /// NextSeg rule 4: leaves the scoreboard alone.
+    /// NextSeg rule 4, and probes that repeat data: leaves the scoreboard alone.
     Rescue,
+}
+
+/// Where a tail loss probe is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub(crate) enum Probe {
+    None,
+    /// The timer is that of a probe.
+    Timed,
+    /// To be sent next.
+    Due,
+    /// It was new data.
+    New,
+    /// It repeated the last segment.
+    Again,
 }
 
 /// State of the sending half. Sequence number 0 is the SYN, data starts at 1.
@@ -49,8 +63,6 @@ pub(crate) struct Sender {
     pub(crate) phase: Phase,
     /// The peer understands SACK, and so do we.
     pub(crate) sack: bool,
-    /// Both have timestamps.
-    pub(crate) timestamps: bool,
     /// FIN follows the data.
     pub(crate) closing: bool,
     /// The next retransmission goes out whatever the window.
@@ -59,25 +71,28 @@ pub(crate) struct Sender {
     pub(crate) first_partial: bool,
     /// Recovery: the rescue retransmission is still to be had.
     pub(crate) may_rescue: bool,
+    pub(crate) probe: Probe,
+    /// Bytes to be acknowledged until the probe is.
+    pub(crate) probe_left: u32,
     /// The next new data carries CWR.
     pub(crate) cwr_due: bool,
     /// The window was the limit, as of the round that ends at `usage_end`.
     limited: bool,
     /// A piece waits for `pace_from`.
-    paced: bool,
+    pub(crate) paced: bool,
     max_flight: u32,
     usage_end: u64,
-    pub(crate) dup_acks: u16,
+    pub(crate) dup_acks: u8,
     /// Timeouts since data was last acknowledged.
-    tries: u8,
+    pub(crate) tries: u8,
     /// What was sent when recovery, or the last timeout or ECN reduction, began.
     pub(crate) recovery_point: u64,
     pub(crate) prr: Prr,
 
-    last_sent: Time,
+    pub(crate) last_sent: Time,
     pub(crate) rto_at: Time,
     /// The earliest time of the next piece.
-    pace_from: Time,
+    pub(crate) pace_from: Time,
 }
 
 impl Sender {
@@ -90,11 +105,12 @@ impl Sender {
             edge: 0,
             phase: Phase::Open,
             sack: false,
-            timestamps: false,
             closing: false,
             force: false,
             first_partial: false,
             may_rescue: false,
+            probe: Probe::None,
+            probe_left: 0,
             cwr_due: false,
             limited: false,
             paced: false,
@@ -166,10 +182,16 @@ impl Sender {
     /// What would be sent next, were it not for pacing.
     #[inline]
     fn candidate(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
+        if self.probe == Probe::Due {
+            return self.probe(config, now);
+        }
         let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
-        if repairing && let Some((seq, end)) = self.board.next_lost(config.mss.into()) {
-            let fits = self.force || self.fits(config, end - seq);
-            return fits.then_some((seq, end, Why::Hole));
+        if repairing && let Some((seq, end)) = self.board.next_lost(self.cut(config)) {
+            if self.force || self.fits(config, end - seq) {
+                return Some((seq, end, Why::Hole));
+            }
+            self.note_usage(config, true);
+            return None;
         }
         if let Some((seq, end)) = self.new_data(config, now) {
             if self.fits(config, end - seq) {
@@ -185,26 +207,44 @@ impl Sender {
     /// Where nothing is known to be lost and nothing new can be sent: NextSeg rules 3 and 4.
     #[cold]
     fn doubtful(&mut self, config: &Config) -> Option<(u64, u64, Why)> {
-        let most = u64::from(config.mss);
-        if let Some((seq, end)) = self.board.next_doubtful(most) {
+        let cut = self.cut(config);
+        if let Some((seq, end)) = self.board.next_doubtful(cut, config.ns3_recovery) {
             return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
         }
         if !(config.rescue && self.may_rescue) {
             return None;
         }
-        let (seq, end) = self.board.last_hole(most)?;
-        self.fits(config, end - seq).then_some((seq, end, Why::Rescue))
+        let (seq, end) = self.board.last_hole(cut)?;
+        self.may_rescue = !self.fits(config, end - seq);
+        (!self.may_rescue).then_some((seq, end, Why::Rescue))
+    }
+
+    fn cut(&self, config: &Config) -> Cut {
+        Cut { most: config.mss.into(), fin: if self.fin_sent() { self.end } else { u64::MAX } }
+    }
+
+    /// New data if there is some, else the last segment again (RFC 8985, section 7.3).
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
+        let new = self.new_data(config, now).map(|(seq, end)| (seq, end, Why::New));
+        new.or_else(|| {
+            let Some((seq, end)) = self.board.last_hole(self.cut(config)) else {
+                self.probe = Probe::None;
+                return None;
+            };
+            Some((seq, end, Why::Rescue))
+        })
     }
 
     /// Whether the congestion window has room for `len`. With nothing in the network there
     /// always is: nothing else would ever make room.
     #[inline]
     fn fits(&self, config: &Config, len: u64) -> bool {
-        let pipe = if self.phase == Phase::Open && !config.limited_transmit {
-            self.board.flight()
-        } else {
-            self.board.pipe()
-        };
+        let mut pipe = self.board.pipe();
+        if self.phase == Phase::Open && !config.limited_transmit {
+            // What duplicates say has arrived makes no room.
+            pipe += u64::from(self.board.sacked());
+        }
         pipe + len <= self.control.cwnd.into() || pipe == 0
     }
 
@@ -285,9 +325,7 @@ impl Sender {
         let mut cwr = false;
         if new {
             self.board.sent(end);
-            if !self.timestamps {
-                self.rtt.time(end, now);
-            }
+            self.rtt.time(end, now);
             cwr = std::mem::take(&mut self.cwr_due);
         } else {
             self.note_retransmission(end, len, why, stats);
@@ -297,8 +335,12 @@ impl Sender {
             self.prr.sent(len);
         }
         self.force = false;
-        if self.rto_at == NEVER {
-            self.rto_at = now + self.rtt.timeout(config);
+        if self.probe == Probe::Due {
+            self.probe = if new { Probe::New } else { Probe::Again };
+            self.probe_left = self.board.flight() as u32;
+            stats.tail_probes += 1;
+        } else if self.rto_at == NEVER || self.probe == Probe::Timed {
+            self.start_timer(config, now);
         }
         if config.pacing.is_some() {
             self.pace(config, len, now);
@@ -310,7 +352,6 @@ impl Sender {
     #[cold]
     fn note_retransmission(&mut self, end: u64, len: u32, why: Why, stats: &mut Stats) {
         if why == Why::Rescue {
-            self.may_rescue = false;
             stats.rescue_retransmissions += 1;
         } else {
             self.board.retransmitted(end);
@@ -319,69 +360,5 @@ impl Sender {
         stats.retransmissions += 1;
         stats.bytes_retransmitted += u64::from(len);
         stats.retransmissions_after_timeout += u32::from(self.phase == Phase::Loss);
-    }
-
-    fn pace(&mut self, config: &Config, len: u32, now: Time) {
-        let Some(pacing) = config.pacing else { return };
-        // Linux calls it slow start as long as the window is below half the threshold.
-        let percent = if self.control.cwnd < self.control.ssthresh / 2 {
-            pacing.slow_start_percent
-        } else {
-            pacing.avoidance_percent
-        };
-        let round = (self.rtt.srtt() / Time::from(percent.max(1))).saturating_mul(100);
-        let gap = round.saturating_mul(len.into()) / Time::from(self.control.cwnd.max(1));
-        self.pace_from = self.pace_from.max(now).saturating_add(gap);
-    }
-
-    /// When pacing lets the next piece go, if one waits for that.
-    #[inline]
-    pub(crate) fn pace_at(&self) -> Time {
-        if self.paced { self.pace_from } else { NEVER }
-    }
-
-    /// No timer runs any more.
-    pub(crate) fn stop(&mut self) {
-        self.rto_at = NEVER;
-        self.paced = false;
-    }
-
-    /// After an acknowledgment: the timer runs while something is outstanding, and starts again if
-    /// something new was acknowledged (RFC 6298, 5.2 and 5.3).
-    #[inline]
-    pub(crate) fn restart_timer(&mut self, config: &Config, now: Time) {
-        self.tries = 0;
-        if self.board.flight() == 0 {
-            self.rto_at = NEVER;
-        } else if self.phase != Phase::Recovery || !config.impatient || self.first_partial {
-            self.rto_at = now + self.rtt.timeout(config);
-        }
-    }
-
-    /// The retransmission timer is due. `false` if it was due too often.
-    pub(crate) fn on_timeout(&mut self, config: &Config, now: Time, stats: &mut Stats) -> bool {
-        if self.board.flight() == 0 {
-            self.rto_at = NEVER;
-            return true;
-        }
-        if u32::from(self.tries) >= config.data_tries {
-            return false;
-        }
-        stats.timeouts += 1;
-        if self.tries == 0 || config.reduce_on_every_timeout {
-            self.control.reduce(config, self.board.flight(), self.board.pipe());
-        }
-        self.tries += 1;
-        self.control.on_timeout(config);
-        self.board.mark_all_lost();
-        self.phase = Phase::Loss;
-        self.recovery_point = self.board.nxt();
-        self.dup_acks = 0;
-        self.cwr_due = true;
-        self.rtt.stop_timing();
-        self.rtt.back_off();
-        self.pace_from = now;
-        self.rto_at = now + self.rtt.timeout(config);
-        true
     }
 }

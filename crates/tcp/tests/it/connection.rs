@@ -153,3 +153,95 @@ fn acknowledgments_are_delayed_up_to_the_second_segment_or_the_timer() {
     let last = net.sent_by(SERVER).last().unwrap();
     assert_eq!((last.at / MS, last.segment.ack), (1210, 6 * 536 + 1));
 }
+
+#[test]
+fn a_fin_is_sent_again_with_its_data() {
+    for lost in [&[2][..], &[1, 2]] {
+        let mut net = Net::losing(plain(), 10 * MS, lost);
+        net.ends[CLIENT].write(3000);
+        net.ends[CLIENT].close();
+        net.connect();
+        net.run(1000);
+        let fins: Vec<_> = net
+            .sent_by(CLIENT)
+            .filter(|s| s.segment.flags.has(Flags::FIN))
+            .map(|s| (s.segment.seq, s.segment.len))
+            .collect();
+        assert_eq!(fins, [(2001, 1000), (2001, 1000)]);
+        assert_eq!(net.ends[SERVER].state(), State::CloseWait);
+    }
+}
+
+#[test]
+fn after_a_lost_syn_the_window_is_one_segment() {
+    let run = |config: Config, lost: fn(&crate::net::Sent) -> bool| {
+        let mut net = Net::of(config, 10 * MS);
+        net.fate = Box::new(move |s| if lost(s) { Fate::Lost } else { Fate::Arrive });
+        net.connect();
+        net.write(CLIENT, 50_000);
+        net.run(1000);
+        net.bursts(CLIENT)[0]
+    };
+    let first_syn = |s: &crate::net::Sent| s.from == CLIENT && s.number == 0;
+    let cautious = Config { cautious_after_syn_loss: true, initial_window: 10, ..plain() };
+    assert_eq!(run(cautious.clone(), first_syn), (3020, 1));
+    let careless = Config { cautious_after_syn_loss: false, ..cautious.clone() };
+    assert_eq!(run(careless, first_syn), (3020, 10));
+    assert_eq!(run(cautious, |_| false), (20, 10));
+}
+
+#[test]
+fn gaps_what_fills_them_and_fin_are_acknowledged_at_once() {
+    let config = Config { ack_every: 2, quick_acks: 0, initial_window: 5, ..plain() };
+    let mut net = Net::of(config, 10 * MS);
+    net.fate = Box::new(|s| {
+        let late = s.from == CLIENT && s.has_data() && s.data_number == 1;
+        if late { Fate::Late(5 * MS) } else { Fate::Arrive }
+    });
+    net.open();
+    net.write(CLIENT, 4000);
+    net.run_until(100 * MS);
+    let acks = |net: &Net| -> Vec<_> {
+        net.sent_by(SERVER).skip(1).map(|s| (s.at / MS, s.segment.ack)).collect()
+    };
+    // 0 waits; 2 and 3 leave a gap, 1 fills it.
+    assert_eq!(acks(&net), [(30, 1001), (30, 1001), (35, 4001)]);
+    net.close(CLIENT);
+    net.run_until(200 * MS);
+    assert_eq!(acks(&net)[3..], [(110, 4002)]);
+}
+
+#[test]
+fn quick_acknowledgments_come_first() {
+    let config = Config { ack_every: 2, quick_acks: 3, initial_window: 8, ..plain() };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    net.write(CLIENT, 8000);
+    net.run(1000);
+    let acks: Vec<_> = net.sent_by(SERVER).skip(1).map(|s| s.segment.ack / 1000).collect();
+    assert_eq!(acks, [1, 2, 3, 5, 7, 8]);
+    assert_eq!(net.now, 240 * MS);
+}
+
+#[test]
+fn what_was_forgotten_still_answers_a_fin() {
+    // The client closes second; the last acknowledgment is lost, and the server is gone.
+    let mut net = Net::of(plain(), 10 * MS);
+    net.fate = Box::new(|s| {
+        let last = s.from == SERVER && !s.has_data() && s.segment.ack == 2;
+        if last { Fate::Lost } else { Fate::Arrive }
+    });
+    net.open();
+    net.close(SERVER);
+    net.run(100);
+    net.close(CLIENT);
+    net.run_until(100 * MS);
+    assert_eq!(net.ends[CLIENT].state(), State::LastAck);
+    assert!(net.ends[SERVER].is_finished());
+    let now = SECOND;
+    net.ends[CLIENT].on_timer(&net.config[CLIENT], now);
+    let fin = net.ends[CLIENT].poll_transmit(&net.config[CLIENT], now).unwrap();
+    let reply = fin.reply_after_close().unwrap();
+    net.ends[CLIENT].on_segment(&net.config[CLIENT], &reply, false, now);
+    assert_eq!(net.ends[CLIENT].state(), State::Closed);
+}

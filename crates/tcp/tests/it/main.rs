@@ -3,4 +3,6 @@
 mod any_network;
 mod connection;
 mod net;
+mod probes;
 mod recovery;
+mod windows;

@@ -35,6 +35,7 @@ pub(crate) struct Sent {
     /// Of the sender, right after.
     pub(crate) cwnd: u32,
     pub(crate) pipe: u64,
+    pub(crate) probes: u32,
 }
 
 impl Sent {
@@ -49,6 +50,10 @@ impl Sent {
     }
 }
 
+/// What is called with the number of an end.
+type App = dyn FnMut(usize, &mut Endpoint);
+type Ear = dyn FnMut(usize, &Segment);
+
 pub(crate) struct Net {
     pub(crate) now: Time,
     pub(crate) config: [Config; 2],
@@ -57,11 +62,13 @@ pub(crate) struct Net {
     pub(crate) delay: Time,
     /// Of each direction, bits per second; `None` sends at once.
     pub(crate) rate: Option<u64>,
+    /// With a rate: longest wait; whoever would wait longer is lost.
+    pub(crate) queue_limit: Option<Time>,
     pub(crate) fate: Box<dyn FnMut(&Sent) -> Fate>,
     /// The application, which is asked after each segment that an end has received.
-    pub(crate) app: Box<dyn FnMut(usize, &mut Endpoint)>,
+    pub(crate) app: Box<App>,
     /// Is told of each segment that an end is about to receive.
-    pub(crate) ear: Box<dyn FnMut(usize, &Segment)>,
+    pub(crate) ear: Box<Ear>,
     pub(crate) log: Vec<Sent>,
     free_at: [Time; 2],
     flying: BTreeMap<(Time, u64), (usize, Segment, bool)>,
@@ -78,6 +85,7 @@ impl Net {
             config: [client, server],
             delay,
             rate: None,
+            queue_limit: None,
             fate: Box::new(|_| Fate::Arrive),
             app: Box::new(|_, _| {}),
             ear: Box::new(|_, _| {}),
@@ -192,14 +200,19 @@ impl Net {
         let (number, data_number) = self.counts[from];
         let end = &self.ends[from];
         let (cwnd, pipe) = (end.congestion_window(), end.in_flight());
-        let sent = Sent { at: self.now, from, segment, number, data_number, cwnd, pipe };
+        let probes = end.stats().tail_probes;
+        let sent = Sent { at: self.now, from, segment, number, data_number, cwnd, pipe, probes };
         self.counts[from] = (number + 1, data_number + usize::from(sent.has_data()));
         self.log.push(sent);
         let fate = (self.fate)(&sent);
         let mut start = self.now;
         if let Some(rate) = self.rate {
             let bits = u64::from(self.config[from].header_bytes + segment.len) * 8;
-            start = start.max(self.free_at[from]) + bits * SECOND / rate;
+            let wait = self.free_at[from].saturating_sub(self.now);
+            if self.queue_limit.is_some_and(|limit| wait > limit) {
+                return;
+            }
+            start += wait + bits * SECOND / rate;
             self.free_at[from] = start;
         }
         let arrival = start + self.delay;

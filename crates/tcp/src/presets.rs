@@ -1,0 +1,167 @@
+//! What the RFCs recommend, and what others have chosen.
+
+use crate::config::{
+    Config, Congestion, Growth, HyStartLaw, MAX_WINDOW, MILLISECOND, Recovery, ReduceFrom,
+    RtoFloor, SECOND, SlowStartExit,
+};
+
+impl Default for Config {
+    /// What the RFCs recommend today: Cubic, HyStart++, SACK, timestamps, PRR, initial window 10.
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            header_bytes: 52,
+            initial_window: 10,
+            initial_ssthresh: MAX_WINDOW,
+            receive_window: 6 << 20,
+            send_buffer: MAX_WINDOW,
+            recovery: Recovery::Sack,
+            congestion: Congestion::Cubic,
+            growth: Growth::PerByte { limit: 8 },
+            reduce_from: ReduceFrom::Flight,
+            cubic_friendly: true,
+            cubic_fast_convergence: true,
+            cubic_in_segments: false,
+            slow_start_exit: SlowStartExit::HyStartPlusPlus,
+            validate_window: true,
+            restart_after_idle: true,
+            dup_threshold: 3,
+            limited_transmit: true,
+            prr: true,
+            rescue: true,
+            ns3_recovery: false,
+            impatient: false,
+            reduce_on_every_timeout: false,
+            tail_loss_probe: false,
+            timestamps: true,
+            ecn: false,
+            pacing: None,
+            syn_timeout: SECOND,
+            syn_tries: 7,
+            cautious_after_syn_loss: true,
+            initial_rto: SECOND,
+            rto_after_syn_loss: 3 * SECOND,
+            min_rto: SECOND,
+            rto_floor: RtoFloor::Total,
+            max_rto: 60 * SECOND,
+            granularity: MILLISECOND,
+            karn_backoff: true,
+            data_tries: 15,
+            ack_every: 2,
+            ack_delay: 200 * MILLISECOND,
+            quick_acks: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Near ns-2's `TCP/Newreno`: 1000-byte segments of 40 bytes more, initial window 2, first
+    /// timeout 3 s, least 0.2 s, every segment acknowledged. `recovery: Sack` is near `TCP/Sack1`.
+    #[must_use]
+    pub fn ns2() -> Self {
+        Self {
+            mss: 1000,
+            header_bytes: 40,
+            initial_window: 2,
+            recovery: Recovery::NewReno,
+            congestion: Congestion::Reno,
+            growth: Growth::PerAck,
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::Loss,
+            validate_window: false,
+            restart_after_idle: false,
+            limited_transmit: false,
+            prr: false,
+            rescue: false,
+            timestamps: false,
+            syn_timeout: 3 * SECOND,
+            cautious_after_syn_loss: false,
+            initial_rto: 3 * SECOND,
+            rto_after_syn_loss: 3 * SECOND,
+            min_rto: 200 * MILLISECOND,
+            granularity: 10 * MILLISECOND,
+            ack_every: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Near Linux: Cubic with HyStart, SACK, timestamps, PRR, least timeout 200 ms, quick
+    /// acknowledgments at the start and 40 ms of delay afterwards. No RACK, no undo.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self {
+            growth: Growth::PerByte { limit: u32::MAX },
+            reduce_from: ReduceFrom::Window,
+            cubic_in_segments: true,
+            slow_start_exit: SlowStartExit::HyStart(HyStartLaw::LINUX),
+            tail_loss_probe: true,
+            rescue: false,
+            min_rto: 200 * MILLISECOND,
+            rto_floor: RtoFloor::Variation,
+            max_rto: 120 * SECOND,
+            ack_delay: 40 * MILLISECOND,
+            quick_acks: 16,
+            ..Self::default()
+        }
+    }
+
+    /// ns-3.37 with its own defaults: `TcpCubic`, `TcpPrrRecovery`, SACK and timestamps,
+    /// 536-byte segments, 128 KiB buffers, least timeout 1 s.
+    #[must_use]
+    pub fn ns3() -> Self {
+        Self {
+            mss: 536,
+            receive_window: 128 << 10,
+            send_buffer: 128 << 10,
+            growth: Growth::PerByte { limit: u32::MAX },
+            reduce_from: ReduceFrom::Window,
+            cubic_friendly: false,
+            cubic_in_segments: true,
+            slow_start_exit: SlowStartExit::HyStart(HyStartLaw::NS3),
+            validate_window: false,
+            restart_after_idle: false,
+            rescue: false,
+            ns3_recovery: true,
+            impatient: true,
+            reduce_on_every_timeout: true,
+            syn_timeout: 3 * SECOND,
+            syn_tries: 6,
+            cautious_after_syn_loss: false,
+            rto_after_syn_loss: SECOND,
+            karn_backoff: false,
+            data_tries: 6,
+            quick_acks: 1,
+            ..Self::default()
+        }
+    }
+
+    /// The same with `TcpNewReno`; it has SACK too, unless `recovery` is set to `NewReno`.
+    #[must_use]
+    pub fn ns3_new_reno() -> Self {
+        Self {
+            congestion: Congestion::Reno,
+            growth: Growth::PerAck,
+            reduce_from: ReduceFrom::Pipe,
+            slow_start_exit: SlowStartExit::Loss,
+            ..Self::ns3()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_can_work() {
+        for config in [
+            Config::default(),
+            Config::ns2(),
+            Config::linux(),
+            Config::ns3(),
+            Config::ns3_new_reno(),
+        ] {
+            assert_eq!(config.check(), Ok(()));
+        }
+    }
+}

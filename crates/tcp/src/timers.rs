@@ -1,0 +1,119 @@
+//! The timers of the sending half: retransmission (RFC 6298), tail loss probe (RFC 8985, section
+//! 7) and pacing.
+
+use crate::Time;
+use crate::config::{Config, MILLISECOND};
+use crate::recovery::Phase;
+use crate::sender::{NEVER, Probe, Sender};
+use crate::stats::Stats;
+
+/// What a probe for a single segment waits longer.
+const PROBE_ACK_DELAY: Time = 200 * MILLISECOND;
+
+impl Sender {
+    pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Time) {
+        let Some(pacing) = config.pacing else { return };
+        // Linux calls it slow start as long as the window is below half the threshold.
+        let percent = if self.control.cwnd < self.control.ssthresh / 2 {
+            pacing.slow_start_percent
+        } else {
+            pacing.avoidance_percent
+        };
+        let round = (self.rtt.srtt() / Time::from(percent.max(1))).saturating_mul(100);
+        let gap = round.saturating_mul(len.into()) / Time::from(self.control.cwnd.max(1));
+        self.pace_from = self.pace_from.max(now).saturating_add(gap);
+    }
+
+    /// When pacing lets the next piece go, if one waits for that.
+    #[inline]
+    pub(crate) fn pace_at(&self) -> Time {
+        if self.paced { self.pace_from } else { NEVER }
+    }
+
+    /// No timer runs any more.
+    pub(crate) fn stop(&mut self) {
+        self.rto_at = NEVER;
+        self.paced = false;
+    }
+
+    /// After an acknowledgment: the timer runs while something is outstanding, and starts again if
+    /// something new was acknowledged (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer(&mut self, config: &Config, now: Time) {
+        self.tries = 0;
+        if self.board.flight() == 0 {
+            self.rto_at = NEVER;
+        } else if self.phase != Phase::Recovery || !config.impatient || self.first_partial {
+            self.start_timer(config, now);
+        }
+    }
+
+    /// Starts the retransmission timer, or that of a probe if it would be earlier.
+    #[inline]
+    pub(crate) fn start_timer(&mut self, config: &Config, now: Time) {
+        let mut timeout = self.rtt.timeout(config);
+        if self.probe == Probe::Timed {
+            self.probe = Probe::None;
+        }
+        if config.tail_loss_probe && self.may_probe() {
+            // A single segment may wait for a delayed acknowledgment (Linux allows 200 ms).
+            let single = self.board.flight() <= u64::from(config.mss);
+            let wait = 2 * self.rtt.srtt() + if single { PROBE_ACK_DELAY } else { 0 };
+            if wait < timeout {
+                self.probe = Probe::Timed;
+                timeout = wait;
+            }
+        }
+        self.rto_at = now.saturating_add(timeout);
+    }
+
+    /// RFC 8985, section 7.2.
+    fn may_probe(&self) -> bool {
+        self.sack
+            && self.phase == Phase::Open
+            && self.probe == Probe::None
+            && self.board.sacked() == 0
+            && self.rtt.srtt() != 0
+    }
+
+    /// The timer is due. `false` if it was due too often.
+    pub(crate) fn on_timeout(&mut self, config: &Config, now: Time, stats: &mut Stats) -> bool {
+        if self.board.flight() == 0 {
+            self.rto_at = NEVER;
+            return true;
+        }
+        if self.probe == Probe::Timed {
+            self.probe = Probe::Due;
+            self.rto_at = now + self.rtt.timeout(config);
+            return true;
+        }
+        if u32::from(self.tries) >= config.data_tries {
+            return false;
+        }
+        stats.timeouts += 1;
+        if self.tries == 0 || config.reduce_on_every_timeout {
+            self.control.reduce(config, self.board.flight(), self.board.pipe());
+        }
+        self.tries += 1;
+        self.control.on_timeout(config);
+        self.board.mark_all_lost();
+        self.phase = Phase::Loss;
+        self.recovery_point = self.board.nxt();
+        self.dup_acks = 0;
+        self.probe = Probe::None;
+        self.cwr_due = true;
+        self.rtt.stop_timing();
+        self.rtt.back_off();
+        self.pace_from = now;
+        self.rto_at = now + self.rtt.timeout(config);
+        true
+    }
+
+    /// Losses are known: no probe is needed.
+    pub(crate) fn forget_probe(&mut self, config: &Config, now: Time) {
+        if self.probe == Probe::Timed {
+            self.rto_at = now + self.rtt.timeout(config);
+        }
+        self.probe = Probe::None;
+    }
+}

@@ -1,0 +1,93 @@
+//! Tail loss probes.
+
+use tcp::{Config, Congestion, Recovery};
+
+use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
+
+fn probing() -> Config {
+    Config {
+        mss: 1000,
+        recovery: Recovery::Sack,
+        congestion: Congestion::Reno,
+        timestamps: true,
+        tail_loss_probe: true,
+        min_rto: SECOND,
+        initial_window: 10,
+        ..Config::ns2()
+    }
+}
+
+/// Ten segments at 20 ms, of which these are lost.
+fn ten(config: Config, lost: &'static [usize]) -> Net {
+    let mut net = Net::losing(config, 10 * MS, lost);
+    net.open();
+    net.write(CLIENT, 10_000);
+    net.run(1000);
+    assert_eq!(net.ends[SERVER].received(), 10_000);
+    net
+}
+
+#[test]
+fn a_lost_tail_costs_two_round_trips_instead_of_a_timeout() {
+    let net = ten(probing(), &[9]);
+    // The acknowledgment of 8 at 40 ms, and two smoothed round trips of 20 ms, and the
+    // 200 ms that a delayed acknowledgment of a single segment may take.
+    assert_eq!(net.again(CLIENT), [(280, 9)]);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.timeouts, stats.rescue_retransmissions), (1, 0, 1));
+    // The loss counts: the window is reduced.
+    assert_eq!(stats.fast_retransmits, 1);
+    let without = ten(Config { tail_loss_probe: false, ..probing() }, &[9]);
+    assert_eq!(without.again(CLIENT), [(1040, 9)]);
+}
+
+#[test]
+fn the_probe_starts_recovery_where_more_than_the_last_is_lost() {
+    let net = ten(probing(), &[6, 7, 8, 9]);
+    // The probe repeats 9; its SACK shows that 6 to 8 are lost.
+    assert_eq!(net.again(CLIENT)[0], (80, 9));
+    assert_eq!(net.again(CLIENT)[1].0, 100);
+    assert_eq!(net.again(CLIENT).len(), 4);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.timeouts, stats.fast_retransmits), (1, 0, 1));
+}
+
+#[test]
+fn a_probe_for_nothing_reduces_nothing() {
+    // The acknowledgments are late by 100 ms.
+    let mut net = Net::of(probing(), 10 * MS);
+    net.fate = Box::new(|s| {
+        if s.from == SERVER && s.number > 0 { Fate::Late(100 * MS) } else { Fate::Arrive }
+    });
+    net.open();
+    net.write(CLIENT, 10_000);
+    net.run(1000);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.fast_retransmits, stats.timeouts), (1, 0, 0));
+    assert_eq!(net.again(CLIENT), [(60, 9)]);
+    assert_eq!(net.ends[SERVER].stats().duplicates_received, 1);
+    assert_eq!(net.ends[CLIENT].congestion_window(), 20_000);
+}
+
+#[test]
+fn a_probe_is_new_data_where_there_is_some() {
+    // A window of 10 is lost entirely but there is more to send.
+    let lost: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    let mut net = Net::losing(probing(), 10 * MS, lost);
+    net.open();
+    net.write(CLIENT, 20_000);
+    net.run(1000);
+    assert_eq!(net.data(CLIENT)[10], (60, 10));
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.timeouts, stats.rescue_retransmissions), (1, 0, 0));
+    assert_eq!(net.ends[SERVER].received(), 20_000);
+}
+
+#[test]
+fn a_lost_probe_leaves_it_to_the_timeout() {
+    // Data segment 10 is the probe.
+    let net = ten(probing(), &[9, 10]);
+    assert_eq!(net.again(CLIENT), [(280, 9), (1280, 9)]);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.timeouts), (1, 1));
+}
