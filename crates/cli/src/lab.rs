@@ -1,6 +1,6 @@
 //! `shortlane lab`: options to configuration, progress, results.
 
-mod output;
+pub(crate) mod output;
 mod sweep;
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use sched::{Amount, Nanos, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
-use crate::{Failure, print, quantity, signals};
+use crate::{Failure, print, quantity, signals, specs};
 use output::{Output, ProgressLine};
 
 /// This machine's own TCP and UDP through each discipline, in private namespaces.
@@ -54,6 +54,7 @@ enum Mode {
     Sweep(sweep::Options),
 }
 
+/// What kind of files results are written to.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub(crate) enum FileFormat {
     Parquet,
@@ -140,20 +141,13 @@ fn law(text: &str) -> Result<SizeLaw, String> {
     text.parse().map_err(|error: workload::LawError| error.to_string())
 }
 
-const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
+/// The disciplines that are compared if none is named.
+pub(crate) const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
 
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
     fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        let names: Vec<&str> = if self.schedulers.is_empty() {
-            defaults.to_vec()
-        } else {
-            self.schedulers.iter().map(String::as_str).collect()
-        };
-        let limit = self.limit.to_string();
-        let parse = |name: &&str| name.parse::<Spec>()?.with_default("limit", &limit);
-        let specs: Result<Vec<Spec>, _> = names.iter().map(parse).collect();
-        specs.map_err(|error: sched::SpecError| Failure::Usage(error.to_string()))
+        specs::parse(&self.schedulers, defaults, self.limit)
     }
 
     fn jobs(&self, schedulers: usize) -> usize {

@@ -3,7 +3,9 @@
 mod lab;
 mod list;
 mod quantity;
+mod replay;
 mod signals;
+mod specs;
 mod sim;
 mod usage;
 
@@ -26,6 +28,8 @@ enum Action {
     List(list::Options),
     /// This machine's own TCP and UDP through each discipline, in private namespaces
     Lab(Box<lab::Options>),
+    /// A capture, open loop, through each discipline
+    Replay(Box<replay::Options>),
     /// A scenario through the simulator: any topology, any traffic, every discipline
     Sim(Box<sim::Options>),
     /// Client or server of the lab; started by it
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
     let result = match command.action {
         Action::List(options) => list::run(&options),
         Action::Lab(options) => lab::run(*options),
+        Action::Replay(options) => replay::run(&options),
         Action::Sim(options) => sim::run(&options),
         Action::LabAgent { role } => return agent(&role),
     };

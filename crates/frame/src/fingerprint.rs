@@ -3,7 +3,7 @@
 use sched::{FlowId, HostId, Needs, Packet};
 use siphasher::sip::SipHasher13;
 
-use crate::key::{Endpoints, FlowKey, Selector, read};
+use crate::key::{Endpoints, FlowKey, Selector, TcpSequence, read};
 use crate::link::LinkType;
 
 /// Turns frames into packets. Whoever does not know its 128-bit key cannot choose frames whose
@@ -24,6 +24,8 @@ pub struct Parsed {
     pub packet: Packet,
     /// What its flow fingerprint is a hash of.
     pub key: FlowKey,
+    /// Where it stands in its TCP connection: what offsets are made of, read if they are needed.
+    pub sequence: Option<TcpSequence>,
 }
 
 impl Fingerprinter {
@@ -64,7 +66,8 @@ impl Fingerprinter {
             let (source, destination) = self.hosts(&read.key);
             packet = packet.with_hosts(source, destination);
         }
-        Parsed { packet, key: read.key }
+        let sequence = if needs.offset { read.tcp_sequence() } else { None };
+        Parsed { packet, key: read.key, sequence }
     }
 
     /// The fingerprint of a flow.

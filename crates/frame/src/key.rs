@@ -72,14 +72,25 @@ mod protocol {
     pub(super) const UDPLITE: u16 = 136;
 }
 
+/// Where a TCP segment stands in its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpSequence {
+    /// Its sequence number.
+    pub number: u32,
+    /// Whether it opens the connection, so that the first byte has the number after its own.
+    pub syn: bool,
+}
+
 /// What a frame says about itself.
-pub(crate) struct Read {
+pub(crate) struct Read<'f> {
     pub(crate) key: FlowKey,
     /// DSCP and ECN; 0 without an IP header.
     pub(crate) traffic_class: u8,
+    /// What follows the network headers; empty where there is nothing to read.
+    transport: &'f [u8],
 }
 
-impl Read {
+impl Read<'_> {
     pub(crate) fn dscp(&self) -> u8 {
         self.traffic_class >> 2
     }
@@ -87,11 +98,21 @@ impl Read {
     pub(crate) fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.traffic_class)
     }
+
+    pub(crate) fn tcp_sequence(&self) -> Option<TcpSequence> {
+        const SYN: u8 = 2;
+        let is_whole = matches!(self.key.selector, Selector::Ports(..));
+        if !is_whole || self.key.protocol != protocol::TCP {
+            return None;
+        }
+        let syn = self.transport.get(13)? & SYN != 0;
+        read_u32(self.transport, 4).map(|number| TcpSequence { number, syn })
+    }
 }
 
 /// Reads the key of a frame. Total: every sequence of bytes has one.
 #[inline]
-pub(crate) fn read(link: LinkType, frame: &[u8]) -> Read {
+pub(crate) fn read(link: LinkType, frame: &[u8]) -> Read<'_> {
     let located = link.locate(frame);
     let packet = &frame[located.offset..];
     let ip = match located.ethertype {
@@ -99,12 +120,17 @@ pub(crate) fn read(link: LinkType, frame: &[u8]) -> Read {
         ethertype::IPV6 => ipv6(packet, located.vlans),
         _ => None,
     };
-    ip.unwrap_or_else(|| Read { key: unreadable(link, frame, located), traffic_class: 0 })
+    ip.unwrap_or_else(|| Read {
+        key: unreadable(link, frame, located),
+        traffic_class: 0,
+        transport: &[],
+    })
 }
 
-fn ipv4(packet: &[u8], vlans: u32) -> Option<Read> {
+fn ipv4(packet: &[u8], vlans: u32) -> Option<Read<'_>> {
     let (ip, _) = LaxIpv4Slice::from_slice(packet).ok()?;
     let header = ip.header();
+    let transport = ip.payload().payload;
     let (protocol, selector) = if ip.is_payload_fragmented() {
         (u16::from(header.protocol().0), Selector::Fragment)
     } else {
@@ -114,10 +140,10 @@ fn ipv4(packet: &[u8], vlans: u32) -> Option<Read> {
     };
     let endpoints = Endpoints::V4(header.source(), header.destination());
     let key = FlowKey { endpoints, selector, protocol, vlans };
-    Some(Read { key, traffic_class: packet[1] })
+    Some(Read { key, traffic_class: packet[1], transport })
 }
 
-fn ipv6(packet: &[u8], vlans: u32) -> Option<Read> {
+fn ipv6(packet: &[u8], vlans: u32) -> Option<Read<'_>> {
     let (ip, _) = LaxIpv6Slice::from_slice(packet).ok()?;
     let header = ip.header();
     let payload = ip.payload();
@@ -129,7 +155,8 @@ fn ipv6(packet: &[u8], vlans: u32) -> Option<Read> {
     };
     let endpoints = Endpoints::V6(header.source(), header.destination());
     let key = FlowKey { endpoints, selector, protocol, vlans };
-    Some(Read { key, traffic_class: packet[0] << 4 | packet[1] >> 4 })
+    let traffic_class = packet[0] << 4 | packet[1] >> 4;
+    Some(Read { key, traffic_class, transport: payload.payload })
 }
 
 /// What the fragment header announces: the same in every fragment of a datagram, whatever

@@ -22,5 +22,5 @@ mod link;
 
 pub use ecn::mark_ce;
 pub use fingerprint::{Fingerprinter, Parsed};
-pub use key::{Endpoints, FlowKey, Selector};
+pub use key::{Endpoints, FlowKey, Selector, TcpSequence};
 pub use link::LinkType;

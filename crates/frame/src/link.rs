@@ -48,6 +48,34 @@ impl LinkType {
         }
     }
 
+    /// Its `LINKTYPE_` value in capture files; the first where there are several.
+    #[must_use]
+    pub const fn linktype(self) -> u16 {
+        match self {
+            Self::Ethernet => 1,
+            Self::RawIp => 101,
+            Self::Loopback => 0,
+            Self::LinuxSll => 113,
+            Self::LinuxSll2 => 276,
+            Self::Ppp => 9,
+            Self::CiscoHdlc => 104,
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ethernet => "Ethernet",
+            Self::RawIp => "raw IP",
+            Self::Loopback => "loopback",
+            Self::LinuxSll => "Linux cooked",
+            Self::LinuxSll2 => "Linux cooked v2",
+            Self::Ppp => "PPP",
+            Self::CiscoHdlc => "Cisco HDLC",
+        }
+    }
+
     /// Finds the network header.
     pub(crate) fn locate(self, frame: &[u8]) -> Located {
         let found = match self {
@@ -214,5 +242,8 @@ mod tests {
             assert_eq!(link.locate(&frame), expected, "{link:?}");
         }
         assert_eq!(LinkType::from_linktype(147), None);
+        for link in LinkType::ALL {
+            assert_eq!(LinkType::from_linktype(link.linktype()), Some(link));
+        }
     }
 }

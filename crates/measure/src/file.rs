@@ -40,6 +40,11 @@ impl NewFile {
         &self.path
     }
 
+    /// Has it another name at the end, in the same directory.
+    pub(crate) fn rename(&mut self, path: PathBuf) {
+        self.path = path;
+    }
+
     /// Has the content reach the disk, so that only the renaming is left to do.
     pub(crate) fn sync(&self) -> Result<(), WriteError> {
         self.temporary.as_file().sync_all().map_err(|source| self.error(source))

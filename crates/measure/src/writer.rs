@@ -2,7 +2,7 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -105,6 +105,16 @@ impl<R: Row> TableWriter<R> {
     /// If the file cannot be written; nothing has changed under its name then.
     pub fn finish(self) -> Result<(), WriteError> {
         self.close()?.publish()
+    }
+
+    /// Completes the file and gives it another name in the same directory.
+    ///
+    /// # Errors
+    /// If the file cannot be written; nothing has changed under either name then.
+    pub fn finish_as(self, name: impl FnOnce(&Path) -> PathBuf) -> Result<(), WriteError> {
+        let mut file = self.close()?;
+        file.rename(name(file.path()));
+        file.publish()
     }
 
     /// Completes the file under its temporary name.

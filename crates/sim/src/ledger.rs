@@ -304,6 +304,10 @@ impl Ledger {
         &mut self.lost
     }
 
+    pub(crate) fn stop_log(&mut self) {
+        self.log = None;
+    }
+
     pub(crate) fn log(&mut self) -> Option<&mut PacketLog> {
         self.log.as_mut()
     }

@@ -117,6 +117,23 @@ impl Port {
         self.ledger.log().into_iter().flat_map(|log| log.take_all())
     }
 
+    /// The records of all but the latest `keep` packets, settled or not: for who cannot have them
+    /// held back for as long as one packet waits. Those not settled come again, out of order, in
+    /// [`Port::late_records`].
+    pub fn early_records(&mut self, keep: usize) -> impl Iterator<Item = PacketRecord> + '_ {
+        self.ledger.log().into_iter().flat_map(move |log| log.take_early(keep))
+    }
+
+    /// The records that were taken early and have been settled since.
+    pub fn late_records(&mut self) -> impl Iterator<Item = PacketRecord> + '_ {
+        self.ledger.log().into_iter().flat_map(|log| log.take_late())
+    }
+
+    /// Keeps no more records.
+    pub fn stop_log(&mut self) {
+        self.ledger.stop_log();
+    }
+
     /// What is queued.
     #[must_use]
     pub fn backlog(&self) -> Backlog {

@@ -35,6 +35,11 @@ impl Random {
         ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
+    /// An exponential number of this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log1p(-self.unit())
+    }
+
     /// Puts `items` in an order that is uniform over all orders.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

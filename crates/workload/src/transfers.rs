@@ -128,7 +128,7 @@ impl TransferList {
         let mut transfers = Vec::with_capacity(expected as usize);
         let mut time = 0.0;
         loop {
-            time += -gap * libm::log1p(-random.unit());
+            time += random.exponential(gap);
             if time >= offered.duration_ns as f64 {
                 return Ok(Self(transfers));
             }

@@ -22,12 +22,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn open(directory: Option<&Path>, format: FileFormat) -> Result<Self, Failure> {
-        let open = |directory| Results::create(directory, format.into());
-        let results = directory.map(open).transpose();
-        let results = results.map_err(|error| {
-            let (found, why) = (error.path.display(), error.source);
-            Failure::Usage(format!("--out {found} is not accepted: {why}; it takes a directory"))
-        })?;
+        let results = directory.map(|directory| open_results(directory, format)).transpose()?;
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Ok(Self { results, failed: None, started })
     }
@@ -67,6 +62,14 @@ impl Output {
         };
         results.finish(&info).map_err(failed)
     }
+}
+
+/// The tables of a directory that is named by `--out`.
+pub(crate) fn open_results(directory: &Path, format: FileFormat) -> Result<Results, Failure> {
+    Results::create(directory, format.into()).map_err(|error| {
+        let (found, why) = (error.path.display(), error.source);
+        Failure::Usage(format!("--out {found} is not accepted: {why}; it takes a directory"))
+    })
 }
 
 fn push(results: &mut Results, rows: &Rows) -> Result<(), WriteError> {

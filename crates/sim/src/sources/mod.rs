@@ -7,10 +7,15 @@ mod bursts;
 mod cbr;
 mod datagrams;
 mod plan;
+mod requests;
+mod session;
 mod transfers;
+mod web;
 
 pub use bursts::Bursts;
 pub use cbr::CbrStream;
 pub use datagrams::{DatagramStream, Trace};
 pub use plan::{FlowPlan, Pair, drawn, in_turn};
+pub use requests::RequestStream;
 pub use transfers::{Opener, Transfers};
+pub use web::{Visitors, Web, WebConfig, WebIndex};

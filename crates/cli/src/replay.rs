@@ -1,0 +1,208 @@
+//! `shortlane replay`: a capture through each discipline.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use measure::{EventWriter, RunInfo, SCHEMA_VERSION};
+use replay::capture::{Capture, CaptureError};
+use replay::{Config, Progress, Report, Tables};
+use sched::{Amount, Nanos};
+use serde_json::{Value, json};
+
+use crate::lab::output::open_results;
+use crate::lab::{DEFAULT_SCHEDULERS, FileFormat};
+use crate::{Failure, print, quantity, say, signals, specs};
+
+/// A capture, open loop, through each discipline.
+///
+/// Every packet arrives when it was captured, at each discipline in front of a link of its own,
+/// whatever happened to the packets before. Reads pcap and pcapng, also gzipped, once from front to
+/// back and in bounded memory.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The capture: pcap or pcapng, also gzipped; - is standard input
+    capture: PathBuf,
+    /// Rate of the link
+    #[arg(long, allow_hyphen_values = true, value_parser = quantity::rate)]
+    rate: u64,
+    /// Queue limit of every discipline that is not given one
+    #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
+    limit: Amount,
+    /// A discipline with its parameters, such as efd:threshold=30packets; may be repeated
+    #[arg(long = "scheduler", value_name = "SPEC")]
+    schedulers: Vec<String>,
+    /// Feeds the disciplines' random numbers and the fingerprints of flows
+    #[arg(long, default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
+    seed: u64,
+    /// A flow that is silent for longer has ended; more packets of it are a new flow
+    #[arg(long, value_name = "TIME", default_value = "60s", allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    idle: Nanos,
+    /// Write what became of every packet to this file, .csv or .parquet
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Write flows, queue samples and drops to files in this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What kind of files in that directory
+    #[arg(long, value_enum, default_value_t = FileFormat::Parquet)]
+    format: FileFormat,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let config = options.config()?;
+    let bar = progress_bar();
+    let bad_input = |error: CaptureError| match error {
+        CaptureError::Interrupted => Failure::Failed(error.to_string()),
+        _ => Failure::Usage(format!("capture {}: {error}", options.capture.display())),
+    };
+    let capture = Capture::open(options.input(&bar)?).map_err(bad_input)?;
+    let stop = signals::stop_flag()?;
+    let mut tables = options.tables()?;
+    let mut show = |progress: Progress| {
+        let seconds = progress.time.0 as f64 / 1e9;
+        bar.set_message(format!("{} packets, {seconds:.1} s", progress.packets));
+    };
+    let report = replay::run(&config, capture, &mut tables, &stop, &mut show);
+    bar.finish_and_clear();
+    let report = report.map_err(bad_input)?;
+    for warning in &report.warnings {
+        say(&format!("shortlane: {warning}"));
+    }
+    let scenario = scenario(&config, &options.capture, &report);
+    let shown = if options.json {
+        let document = json!({
+            "scenario": scenario,
+            "open_loop": replay::text::OPEN_LOOP,
+            "capture": report.capture,
+            "partial": report.partial,
+            "warnings": report.warnings,
+            "schedulers": report.schedulers,
+        });
+        print(&format!("{document:#}\n"))
+    } else {
+        print(&replay::text::report(&config, &report))
+    };
+    let info = RunInfo {
+        run: replay::RUN.into(),
+        schema: SCHEMA_VERSION,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        // A replay depends on the capture and the seed alone.
+        started: None,
+        machine: None,
+        ended_early: report.partial.then(|| "interrupted".into()),
+        seed: config.seed,
+        scenario,
+    };
+    let written = tables.finish(&info, report.partial).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Failure::Failed(format!("results not written: {}", errors.join("; ")))
+    });
+    crate::all([options.whole(&report), shown, written])
+}
+
+impl Options {
+    fn config(&self) -> Result<Config, Failure> {
+        let config = Config {
+            schedulers: specs::parse(&self.schedulers, &DEFAULT_SCHEDULERS, self.limit)?,
+            rate_bps: self.rate,
+            limit: self.limit,
+            seed: self.seed,
+            idle: self.idle,
+        };
+        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(config)
+    }
+
+    /// The bytes of the capture; reading them moves the bar.
+    fn input(&self, bar: &ProgressBar) -> Result<Box<dyn Read>, Failure> {
+        if self.capture == Path::new("-") {
+            return Ok(Box::new(bar.wrap_read(std::io::stdin().lock())));
+        }
+        let refused = |why: String| {
+            Failure::Usage(format!(
+                "capture {}: {why}; it takes a pcap or pcapng file, or - for standard input",
+                self.capture.display()
+            ))
+        };
+        let file = File::open(&self.capture).map_err(|error| refused(error.to_string()))?;
+        let metadata = file.metadata().map_err(|error| refused(error.to_string()))?;
+        if metadata.is_dir() {
+            return Err(refused("it is a directory".into()));
+        }
+        if metadata.is_file() {
+            bar.set_length(metadata.len());
+        }
+        Ok(Box::new(bar.wrap_read(file)))
+    }
+
+    fn tables(&self) -> Result<Tables, Failure> {
+        let mut tables = Tables::new();
+        if let Some(path) = &self.events {
+            tables = tables.with_events(open_events(path)?, path);
+        }
+        if let Some(directory) = &self.out {
+            tables = tables.with_results(open_results(directory, self.format)?);
+        }
+        Ok(tables)
+    }
+
+    /// What ends the command if the replay was interrupted.
+    fn whole(&self, report: &Report) -> Result<(), Failure> {
+        if !report.partial {
+            return Ok(());
+        }
+        let mut said =
+            format!("interrupted; the figures are of the first {} packets", report.capture.packets);
+        if self.events.is_some() {
+            said += ", and the file of events is named .partial";
+        }
+        Err(Failure::Failed(said))
+    }
+}
+
+fn open_events(path: &Path) -> Result<EventWriter, Failure> {
+    let refused = |why: &str| {
+        let takes = "it takes a file whose name ends in .csv or .parquet";
+        Failure::Usage(format!("--events {} is not accepted: {why}; {takes}", path.display()))
+    };
+    match EventWriter::for_path(path) {
+        None => Err(refused("its name says no format")),
+        Some(Err(error)) => Err(refused(&error.source.to_string())),
+        Some(Ok(_)) if path.is_dir() => Err(refused("it is a directory")),
+        Some(Ok(writer)) => Ok(writer),
+    }
+}
+
+/// A bar with the time left on a terminal, nothing elsewhere.
+fn progress_bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::no_length();
+    let style = ProgressStyle::with_template("{bar:24} {percent} %, {eta} left  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style);
+    bar
+}
+
+/// What was run, for whoever finds the results.
+fn scenario(config: &Config, capture: &Path, report: &Report) -> Value {
+    json!({
+        "capture": capture.display().to_string(),
+        "capture_facts": report.capture,
+        "partial": report.partial,
+        "warnings": report.warnings,
+        "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "rate_bps": config.rate_bps,
+        "limit": config.limit.to_string(),
+        "seed": config.seed,
+        "idle_ns": config.idle.0,
+    })
+}

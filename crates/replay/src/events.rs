@@ -1,0 +1,222 @@
+//! What became of every packet, written in the order of arrival.
+//!
+//! A row is written once the packet's fate is settled under every scheduler, and so are the rows
+//! before it. That can take long: a packet that others keep passing holds up all rows behind it.
+//! So of the rows that wait only the latest are in memory; those before are in a file without a
+//! name beside the one that is written, in which fates are filled in as they are settled.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use measure::{EventWriter, PacketEvent, PacketOutcome, Text, WriteError};
+use sched::{DropReason, Lane, Nanos};
+use sim::{Outcome, PacketRecord};
+
+use crate::spool::Spool;
+use crate::trial::Trial;
+
+/// Rows in memory that make half of them move to the file.
+const WINDOW: usize = 1 << 16;
+
+/// The file of events, and the rows that are not in it yet.
+pub(crate) struct EventLog {
+    writer: EventWriter,
+    path: PathBuf,
+    names: Names,
+    /// The packets behind those in the spool, in the order of arrival.
+    arrivals: VecDeque<Arrival>,
+    /// Place of the first of them among all arrivals.
+    first: u64,
+    /// Per scheduler the fates of the first of them.
+    fates: Vec<VecDeque<Fate>>,
+    spool: Option<Spool>,
+    window: usize,
+}
+
+/// A packet that reached the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Its place in the capture.
+    pub(crate) index: u64,
+    pub(crate) time: Nanos,
+    pub(crate) size: u32,
+    pub(crate) flow: Text,
+}
+
+/// What became of a packet under one scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub(crate) lane: Lane,
+    pub(crate) outcome: Outcome,
+}
+
+/// What rows share.
+struct Names {
+    schedulers: Vec<Text>,
+    reasons: [Text; DropReason::ALL.len()],
+}
+
+impl EventLog {
+    pub(crate) fn new(writer: EventWriter, path: PathBuf) -> Self {
+        Self {
+            writer,
+            path,
+            names: Names {
+                schedulers: Vec::new(),
+                reasons: DropReason::ALL.map(|reason| reason.name().into()),
+            },
+            arrivals: VecDeque::new(),
+            first: 0,
+            fates: Vec::new(),
+            spool: None,
+            window: WINDOW,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_window(&mut self, window: usize) {
+        self.window = window;
+    }
+
+    pub(crate) fn add_scheduler(&mut self, name: Text) {
+        self.names.schedulers.push(name);
+        self.fates.push(VecDeque::new());
+    }
+
+    /// The packet `index` of the capture has arrived, at every scheduler.
+    pub(crate) fn arrived(&mut self, index: u64, time: Nanos, size: u32, flow: Text) {
+        self.arrivals.push_back(Arrival { index, time, size, flow });
+    }
+
+    /// Takes up what was settled, and writes the rows that can be written.
+    pub(crate) fn write(&mut self, trials: &mut [Trial]) -> Result<(), WriteError> {
+        for (fates, trial) in self.fates.iter_mut().zip(trials.iter_mut()) {
+            fates.extend(trial.port.records().map(|record| Fate::of(&record)));
+        }
+        self.fill_in(trials).map_err(|source| self.error(source))?;
+        if self.spool.is_some() {
+            self.write_spooled(false)?;
+        }
+        if self.spool.is_none() {
+            self.write_settled()?;
+        }
+        if self.arrivals.len() > self.window {
+            self.make_room(trials).map_err(|source| self.error(source))?;
+        }
+        Ok(())
+    }
+
+    /// Writes all rows, whatever is still queued.
+    pub(crate) fn write_last(&mut self, trials: &mut [Trial]) -> Result<(), WriteError> {
+        self.write(trials)?;
+        for (fates, trial) in self.fates.iter_mut().zip(trials) {
+            fates.extend(trial.port.last_records().map(|record| Fate::of(&record)));
+        }
+        self.write_spooled(true)?;
+        self.write_settled()
+    }
+
+    pub(crate) fn finish(self, is_partial: bool) -> Result<(), WriteError> {
+        if is_partial { self.writer.finish_as(partial_name) } else { self.writer.finish() }
+    }
+
+    /// Fates of packets whose rows are in the spool.
+    fn fill_in(&mut self, trials: &mut [Trial]) -> io::Result<()> {
+        let Some(spool) = &mut self.spool else { return Ok(()) };
+        for (scheduler, trial) in trials.iter_mut().enumerate() {
+            for record in trial.port.late_records() {
+                spool.fill_in(record.index, scheduler, Fate::of(&record))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_settled(&mut self) -> Result<(), WriteError> {
+        while self.fates.iter().all(|fates| !fates.is_empty()) {
+            let Some(arrival) = self.arrivals.pop_front() else { break };
+            self.first += 1;
+            for (scheduler, fates) in self.fates.iter_mut().enumerate() {
+                let fate = fates.pop_front().expect("none is empty");
+                let row = self.names.event(scheduler, &arrival, fate);
+                self.writer.push(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of the spool before the first one that is not settled, or all.
+    fn write_spooled(&mut self, all: bool) -> Result<(), WriteError> {
+        let Some(mut spool) = self.spool.take() else { return Ok(()) };
+        while let Some((arrival, fates)) =
+            spool.next_row(all).map_err(|source| self.error(source))?
+        {
+            for (scheduler, fate) in fates.into_iter().enumerate() {
+                self.writer.push(&self.names.event(scheduler, &arrival, fate))?;
+            }
+        }
+        if !spool.is_empty() {
+            self.spool = Some(spool);
+        }
+        Ok(())
+    }
+
+    /// Moves the older half of the rows in memory to the spool, settled or not.
+    fn make_room(&mut self, trials: &mut [Trial]) -> io::Result<()> {
+        let keep = self.window / 2;
+        for (fates, trial) in self.fates.iter_mut().zip(trials) {
+            fates.extend(trial.port.early_records(keep).map(|record| Fate::of(&record)));
+        }
+        let spool = match &mut self.spool {
+            Some(spool) => spool,
+            none => none.insert(Spool::beside(&self.path, self.fates.len())?),
+        };
+        for arrival in self.arrivals.drain(..self.arrivals.len() - keep) {
+            let fates =
+                self.fates.iter_mut().map(|fates| fates.pop_front().expect("all are there"));
+            spool.append(self.first, &arrival, fates);
+            self.first += 1;
+        }
+        spool.flush()
+    }
+
+    fn error(&self, source: io::Error) -> WriteError {
+        WriteError { path: self.path.clone(), source }
+    }
+}
+
+impl Fate {
+    fn of(record: &PacketRecord) -> Self {
+        Self { lane: record.lane, outcome: record.outcome }
+    }
+}
+
+impl Names {
+    fn event(&self, scheduler: usize, arrival: &Arrival, fate: Fate) -> PacketEvent {
+        let (outcome, reason, departure) = match fate.outcome {
+            Outcome::Departed(at) => (PacketOutcome::Departed, None, Some(at.0)),
+            Outcome::Dropped(reason) => {
+                let name = Text::clone(&self.reasons[reason as usize]);
+                (PacketOutcome::Dropped, Some(name), None)
+            }
+            Outcome::Queued => (PacketOutcome::Queued, None, None),
+        };
+        PacketEvent {
+            scheduler: Text::clone(&self.schedulers[scheduler]),
+            index: arrival.index,
+            arrival_ns: arrival.time.0,
+            size_bytes: arrival.size.into(),
+            flow: Text::clone(&arrival.flow),
+            lane: Some(fate.lane.0.into()),
+            outcome,
+            reason,
+            departure_ns: departure,
+        }
+    }
+}
+
+/// `x.partial.csv` for `x.csv`.
+fn partial_name(path: &Path) -> PathBuf {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_extension(format!("partial.{extension}"))
+}

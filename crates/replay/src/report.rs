@@ -1,0 +1,223 @@
+//! What a replay found out.
+
+use measure::SizeClass;
+use sched::DropReason;
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::delays::Delays;
+use crate::facts::CaptureFacts;
+use crate::trial::Trial;
+
+/// The whole result: the capture as it was found, and what each discipline made of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The capture's own facts.
+    pub capture: CaptureFacts,
+    /// Whether the replay was interrupted: all below is about the packets up to there.
+    pub partial: bool,
+    /// What should be known before the figures are believed.
+    pub warnings: Vec<String>,
+    /// Per discipline, in the order given.
+    pub schedulers: Vec<SchedulerReport>,
+}
+
+/// What a discipline made of the capture.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchedulerReport {
+    /// The discipline with the parameters that were given.
+    pub scheduler: String,
+    /// Whether the discipline has lanes.
+    pub has_lanes: bool,
+    /// Packets that arrived.
+    pub arrived_packets: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
+    /// Bytes dropped.
+    pub dropped_bytes: u64,
+    /// Packets that the discipline never let go.
+    pub queued_packets: u64,
+    /// Packets marked "congestion experienced".
+    pub marked_packets: u64,
+    /// Drops by lane and reason.
+    pub drops: Vec<DropReport>,
+    /// Packets sent by lane.
+    pub lanes: Vec<LaneReport>,
+    /// Time in the queue, of all packets sent.
+    pub delay: DelayReport,
+    /// Of the first 20 packets of every flow.
+    pub first_20_packets: DelayReport,
+    /// By size of the flow.
+    pub classes: Vec<ClassReport>,
+    /// Flows of which every packet was sent.
+    pub flows_complete: u64,
+    /// Time-mean of the queue.
+    pub backlog_mean_packets: f64,
+    /// Longest queue.
+    pub backlog_peak_packets: u64,
+    /// Time-mean of the entries in the flow table.
+    pub flow_table_mean: f64,
+    /// Most entries in the flow table.
+    pub flow_table_peak: u64,
+    /// How often the flow table was full.
+    pub flows_untracked: u64,
+    /// Fraction of the time during which the link was sending.
+    pub utilisation: Option<f64>,
+    /// When the last bit had left.
+    pub end_ns: u64,
+}
+
+/// Drops for one reason from one lane.
+#[derive(Clone, Debug, Serialize)]
+pub struct DropReport {
+    /// The lane: 0 is the short one, and the only one of disciplines without lanes.
+    pub lane: usize,
+    /// The reason.
+    pub reason: &'static str,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A lane's share of what was sent.
+#[derive(Clone, Debug, Serialize)]
+pub struct LaneReport {
+    /// The lane: 0 is the short one, and the only one of disciplines without lanes.
+    pub lane: usize,
+    /// Packets sent from it.
+    pub sent_packets: u64,
+    /// Of all packets sent.
+    pub share: f64,
+}
+
+/// Times in the queue, from arrival to the start of transmission.
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayReport {
+    /// Packets sent.
+    pub packets: u64,
+    /// Their mean.
+    pub mean_ns: Option<f64>,
+    /// Their median, to 0.1 %, as are the other quantiles.
+    pub p50_ns: Option<u64>,
+    /// 95th percentile.
+    pub p95_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+}
+
+/// Flows of one size class; the size is what the capture has of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassReport {
+    /// The class, in packets.
+    pub size_class: SizeClass,
+    /// Flows.
+    pub flows: u64,
+    /// Their packets.
+    pub packets: u64,
+    /// Of these, dropped.
+    pub dropped_packets: u64,
+    /// Time in the queue of the packets sent.
+    pub delay: DelayReport,
+}
+
+impl Report {
+    pub(crate) fn new(
+        config: &Config,
+        capture: CaptureFacts,
+        trials: &[Trial],
+        partial: bool,
+    ) -> Self {
+        let warnings = capture.warnings();
+        let scheduler = |trial| SchedulerReport::new(trial, config.rate_bps, capture.duration_ns);
+        let schedulers = trials.iter().map(scheduler).collect();
+        Self { capture, partial, warnings, schedulers }
+    }
+}
+
+impl SchedulerReport {
+    fn new(trial: &Trial, rate_bps: u64, duration_ns: u64) -> Self {
+        let ledger = trial.port.ledger();
+        let totals = ledger.totals();
+        let end_ns = trial.end.0.max(duration_ns);
+        let end = sched::Nanos(end_ns);
+        let busy_ns = totals.sent_bytes as f64 * 8e9 / rate_bps as f64;
+        let mut all = Delays::default();
+        trial.classes.iter().for_each(|class| all.merge(&class.delays));
+        let classes = SizeClass::ALL.into_iter().zip(&trial.classes);
+        let classes = classes.filter(|(_, tally)| tally.flows > 0);
+        Self {
+            scheduler: trial.name.to_string(),
+            has_lanes: trial.has_lanes,
+            arrived_packets: totals.arrived_packets,
+            sent_packets: totals.sent_packets,
+            sent_bytes: totals.sent_bytes,
+            dropped_packets: totals.dropped_packets(),
+            dropped_bytes: totals.dropped.iter().flatten().map(|(_, bytes)| bytes).sum(),
+            queued_packets: trial.port.backlog().packets,
+            marked_packets: totals.marked_packets,
+            drops: drops(&totals.dropped),
+            lanes: lanes(&totals.sent_by_lane),
+            delay: DelayReport::new(&all),
+            first_20_packets: DelayReport::new(&trial.first_packets),
+            classes: classes
+                .map(|(size_class, tally)| ClassReport {
+                    size_class,
+                    flows: tally.flows,
+                    packets: tally.packets,
+                    dropped_packets: tally.dropped.iter().flatten().map(|(n, _)| n).sum(),
+                    delay: DelayReport::new(&tally.delays),
+                })
+                .collect(),
+            flows_complete: trial.classes.iter().map(|class| class.complete).sum(),
+            backlog_mean_packets: ledger.backlog().mean(end),
+            backlog_peak_packets: ledger.backlog().peak(),
+            flow_table_mean: ledger.table().mean(end),
+            flow_table_peak: ledger.table().peak(),
+            flows_untracked: totals.flows_untracked,
+            utilisation: (end_ns > 0).then(|| busy_ns / end_ns as f64),
+            end_ns,
+        }
+    }
+}
+
+fn drops(by_lane: &[[(u64, u64); DropReason::ALL.len()]]) -> Vec<DropReport> {
+    let mut drops = Vec::new();
+    for (lane, reasons) in by_lane.iter().enumerate() {
+        for (reason, &(packets, bytes)) in DropReason::ALL.into_iter().zip(reasons) {
+            if packets > 0 {
+                drops.push(DropReport { lane, reason: reason.name(), packets, bytes });
+            }
+        }
+    }
+    drops
+}
+
+fn lanes(sent_by_lane: &[u64]) -> Vec<LaneReport> {
+    let all: u64 = sent_by_lane.iter().sum();
+    let lane = |(lane, &sent_packets)| LaneReport {
+        lane,
+        sent_packets,
+        share: sent_packets as f64 / all.max(1) as f64,
+    };
+    sent_by_lane.iter().enumerate().map(lane).collect()
+}
+
+impl DelayReport {
+    fn new(delays: &Delays) -> Self {
+        Self {
+            packets: delays.count(),
+            mean_ns: delays.mean_ns(),
+            p50_ns: delays.quantile_ns(0.5),
+            p95_ns: delays.quantile_ns(0.95),
+            p99_ns: delays.quantile_ns(0.99),
+            max_ns: delays.max_ns(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A [`Report`] for a terminal: tables that fit 100 columns.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use measure::SizeClass;
+use sched::params::text::Rate;
+
+use crate::config::Config;
+use crate::facts::CaptureFacts;
+use crate::report::{DelayReport, Report, SchedulerReport};
+
+/// Columns of a terminal that everything fits.
+const WIDTH: usize = 100;
+
+/// What every reader of the figures has to know.
+pub const OPEN_LOOP: &str = "Open loop: every packet arrives when it was captured, whatever \
+    happened to the ones before. TCP's packets were paced by the network they crossed, and do not \
+    slow down for drops and delays here.";
+
+/// The whole report.
+#[must_use]
+pub fn report(config: &Config, report: &Report) -> String {
+    let parts = [
+        wrap(&capture(&report.capture)),
+        wrap(&link(config, &report.capture)),
+        wrap(OPEN_LOOP),
+        heading("Time in the queue in ms, by the number of packets that the capture has of a flow"),
+        delay_table(report),
+        heading("What was sent and dropped"),
+        packet_table(report),
+        heading("Dropped packets, by the number of packets that the capture has of a flow"),
+        drop_table(report),
+        wrap(
+            "first 20: the first 20 packets of every flow; short and long: the lanes, where a \
+             discipline has any; flow table: the entries that the discipline holds.",
+        ),
+    ];
+    parts.join("\n") + "\n"
+}
+
+fn capture(facts: &CaptureFacts) -> String {
+    let types: Vec<String> = facts
+        .link_types
+        .iter()
+        .map(|t| t.name.map_or_else(|| format!("link type {}", t.linktype), str::to_owned))
+        .collect();
+    let compressed = if facts.gzip { ", gzip" } else { "" };
+    let rates = facts.mean_rate_bps.map_or_else(String::new, |mean| {
+        format!(
+            ", on average {}, {} in the busiest second",
+            mbit(mean),
+            mbit(facts.busiest_second_bps as f64)
+        )
+    });
+    let also = |packets: u64, what| match packets {
+        0 => String::new(),
+        _ => format!("; {packets} packets {what}"),
+    };
+    format!(
+        "The capture: {}{compressed}; {}; {} packets, {} bytes, {} flows in {:.3} s{rates}{}{}.",
+        facts.format,
+        types.join(", "),
+        facts.packets,
+        facts.bytes,
+        facts.flows,
+        facts.duration_ns as f64 / 1e9,
+        also(facts.cut_packets, "captured in part and counted in full"),
+        also(facts.non_ip_packets, "are not IP"),
+    )
+}
+
+fn link(config: &Config, facts: &CaptureFacts) -> String {
+    let load = facts.offered_load.map_or_else(String::new, |load| {
+        format!("; the capture offers {:.1} % of its rate", load * 100.0)
+    });
+    format!("The link: {}, queue limit {}{load}.", Rate(config.rate_bps), config.limit)
+}
+
+fn mbit(bps: f64) -> String {
+    format!("{} Mbit/s", value(bps / 1e6))
+}
+
+/// Breaks a text into lines that fit a terminal; those after the first are indented.
+fn wrap(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            lines.push("    ".to_owned());
+            width = 4;
+        } else if width > 0 {
+            lines.last_mut().expect("never empty").push(' ');
+            width += 1;
+        }
+        lines.last_mut().expect("never empty").push_str(word);
+        width += length;
+    }
+    lines.join("\n")
+}
+
+fn heading(text: &str) -> String {
+    format!("\n{text}")
+}
+
+fn table(header: &[String]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
+    table.set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The size classes that the capture has flows of, with their number.
+fn classes(report: &Report) -> Vec<(SizeClass, u64)> {
+    let first = report.schedulers.first();
+    first.map_or_else(Vec::new, |s| s.classes.iter().map(|c| (c.size_class, c.flows)).collect())
+}
+
+fn class_titles(report: &Report) -> impl Iterator<Item = String> {
+    let title = |(class, flows): (SizeClass, u64)| {
+        format!("{}\n{flows} flow{}", class.name(), if flows == 1 { "" } else { "s" })
+    };
+    classes(report).into_iter().map(title)
+}
+
+fn delay_table(report: &Report) -> String {
+    let mut header = ["scheduler", "", "all", "first 20"].map(str::to_owned).to_vec();
+    header.extend(class_titles(report));
+    let mut table = table(&header);
+    for s in &report.schedulers {
+        let mut row = vec![name(s), "mean\np50\np95\np99\nmax".to_owned()];
+        row.extend([&s.delay, &s.first_20_packets].map(delay));
+        row.extend(s.classes.iter().map(|class| delay(&class.delay)));
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+fn delay(delay: &DelayReport) -> String {
+    let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let lines = [
+        delay.mean_ns,
+        whole(delay.p50_ns),
+        whole(delay.p95_ns),
+        whole(delay.p99_ns),
+        whole(delay.max_ns),
+    ];
+    lines.map(|ns| ns.map_or_else(|| "-".to_owned(), |ns| value(ns / 1e6))).join("\n")
+}
+
+fn packet_table(report: &Report) -> String {
+    let titles = [
+        "scheduler",
+        "sent\npackets",
+        "of these\nshort / long",
+        "dropped\nshort / long",
+        "dropped for\nthis reason",
+        "marked",
+        "link\nused",
+        "queue, packets\nmean (peak)",
+        "flow table\nmean (peak)",
+    ];
+    let mut table = table(&titles.map(str::to_owned));
+    for s in &report.schedulers {
+        let has_table = s.flow_table_peak > 0;
+        table.add_row([
+            name(s),
+            s.sent_packets.to_string(),
+            shares(s),
+            lanes_dropped(s),
+            reasons(s),
+            s.marked_packets.to_string(),
+            s.utilisation.map_or_else(|| "-".into(), |u| format!("{:.1} %", u * 100.0)),
+            format!("{}\n({})", value(s.backlog_mean_packets), s.backlog_peak_packets),
+            if has_table {
+                format!("{}\n({})", value(s.flow_table_mean), s.flow_table_peak)
+            } else {
+                "-".into()
+            },
+        ]);
+    }
+    table.to_string()
+}
+
+fn shares(s: &SchedulerReport) -> String {
+    if !s.has_lanes {
+        return "-".into();
+    }
+    let short: f64 = s.lanes.iter().filter(|lane| lane.lane == 0).map(|lane| lane.share).sum();
+    format!("{:.1} %\n/ {:.1} %", short * 100.0, (1.0 - short) * 100.0)
+}
+
+fn lanes_dropped(s: &SchedulerReport) -> String {
+    if !s.has_lanes {
+        return s.dropped_packets.to_string();
+    }
+    let short: u64 = s.drops.iter().filter(|d| d.lane == 0).map(|d| d.packets).sum();
+    format!("{short}\n/ {}", s.dropped_packets - short)
+}
+
+fn reasons(s: &SchedulerReport) -> String {
+    let mut reasons: Vec<(&str, u64)> = Vec::new();
+    for drop in &s.drops {
+        match reasons.iter_mut().find(|(reason, _)| *reason == drop.reason) {
+            Some((_, packets)) => *packets += drop.packets,
+            None => reasons.push((drop.reason, drop.packets)),
+        }
+    }
+    if reasons.is_empty() {
+        return "-".into();
+    }
+    let lines: Vec<String> = reasons.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+    lines.join("\n")
+}
+
+fn drop_table(report: &Report) -> String {
+    if report.schedulers.iter().all(|s| s.dropped_packets == 0) {
+        return "none".into();
+    }
+    let mut header = vec!["scheduler".to_owned(), "all".to_owned()];
+    header.extend(class_titles(report));
+    let mut table = table(&header);
+    for s in &report.schedulers {
+        let mut row = vec![name(s), part(s.dropped_packets, s.arrived_packets)];
+        row.extend(s.classes.iter().map(|c| part(c.dropped_packets, c.packets)));
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+fn part(dropped: u64, of: u64) -> String {
+    format!("{dropped} ({:.2} %)", dropped as f64 * 100.0 / of.max(1) as f64)
+}
+
+/// A parameter a line.
+fn name(s: &SchedulerReport) -> String {
+    s.scheduler.replace(':', ":\n").replace(',', ",\n")
+}
+
+/// Three figures, or all of a whole number.
+fn value(value: f64) -> String {
+    match value {
+        v if v == 0.0 => "0".into(),
+        v if v < 0.001 => "<0.001".into(),
+        v if v < 1.0 => format!("{v:.3}"),
+        v if v < 10.0 => format!("{v:.2}"),
+        v if v < 100.0 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}

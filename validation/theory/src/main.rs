@@ -1,0 +1,30 @@
+//! Prints the results of the study in Markdown; `--quick` simulates less.
+
+use std::process::ExitCode;
+
+use theory::report::{Verdict, markdown};
+use theory::study::{self, Extent};
+
+fn main() -> ExitCode {
+    let mut extent = Extent::FULL;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--quick" => extent = Extent::QUICK,
+            other => {
+                eprintln!("'{other}' is not accepted; the one option is --quick");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    match study::run(&extent, threads) {
+        Ok(rows) => {
+            print!("{}", markdown(&rows, &extent));
+            if Verdict::of(&rows).holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
