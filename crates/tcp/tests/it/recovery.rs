@@ -309,6 +309,14 @@ fn backoff_lasts_until_a_sample() {
 }
 
 #[test]
+fn what_was_sent_twice_is_not_measured() {
+    // 14 is the segment that is timed when it is lost.
+    let net = transfer(plain(Recovery::NewReno), &[14]);
+    assert_eq!(net.ends[CLIENT].srtt(), Some(20 * MS));
+    assert_eq!(net.ends[CLIENT].min_rtt(), Some(20 * MS));
+}
+
+#[test]
 fn with_timestamps_every_acknowledgment_is_a_sample() {
     let config = Config { timestamps: true, min_rto: SECOND, ..plain(Recovery::NewReno) };
     let mut net = Net::losing(config, 10 * MS, &[0, 1, 3]);
