@@ -175,7 +175,9 @@ pub struct Config {
     /// * PRR spreads the reduction over all that was outstanding, not just over what had not been
     ///   SACKed; below the threshold only the acknowledgment of a retransmission lets it catch up;
     ///   without SACK a duplicate lets one segment go, until there are no more of them;
-    /// * without SACK, duplicates that a timeout has caused start recovery.
+    /// * without SACK, duplicates that a timeout has caused start recovery;
+    /// * after a timeout the window grows by all that is acknowledged, but by nothing of what was
+    ///   outstanding then on the acknowledgment that covers all of that.
     pub ns3_recovery: bool,
     /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,
     /// "impatient"; ns-3).

@@ -209,7 +209,8 @@ impl Sender {
         if self.probe == Probe::Again && repaired && self.phase == Phase::Open {
             // The last segment was lost, which the probe has hidden from recovery.
             stats.fast_retransmits += 1;
-            self.control.reduce(config, t.acked, t.acked);
+            let window = self.control.cwnd.into();
+            self.control.reduce(config, window, window);
             self.control.cwnd = self.control.ssthresh;
         }
         self.probe = Probe::None;
@@ -294,10 +295,8 @@ impl Sender {
             return;
         }
         let repaired = self.board.una() >= self.recovery_point;
-        let acked = if repaired {
-            self.board.una() - self.recovery_point
-        } else if config.ns3_recovery {
-            t.acked
+        let acked = if config.ns3_recovery {
+            if repaired { self.board.una() - self.recovery_point } else { t.acked }
         } else if self.sack {
             self.delivered(config, t).into()
         } else {
@@ -322,8 +321,10 @@ impl Sender {
         self.cwr_due = true;
         if config.prr && self.board.flight() > 0 {
             self.phase = Phase::Cwr;
+            self.start_reduction(config, t);
+        } else {
+            self.control.cwnd = self.control.ssthresh;
         }
-        self.start_reduction(config, t);
     }
 
     fn start_reduction(&mut self, config: &Config, t: &Trouble) {
@@ -336,7 +337,7 @@ impl Sender {
         let flight = if config.ns3_recovery {
             self.board.flight() as u32
         } else {
-            let outstanding = self.board.flight() - u64::from(self.board.sacked());
+            let outstanding = self.board.flight().saturating_sub(self.board.sacked().into());
             (outstanding as u32).saturating_add(delivered)
         };
         self.prr = Prr { delivered: 0, out: 0, flight };
