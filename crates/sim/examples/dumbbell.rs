@@ -87,6 +87,8 @@ fn tcp_config(name: &str, window: u32) -> Result<tcp::Config, Failure> {
         receive_window: (window + 1) * 1448,
         send_buffer: window * 1448,
         recovery,
+        // Without SACK ns-3 is told to do as RFC 6582 has it.
+        prr: recovery == Recovery::Sack,
         ..preset
     })
 }

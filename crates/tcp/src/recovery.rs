@@ -137,6 +137,7 @@ impl Sender {
             nxt: self.board.nxt(),
             rtt,
             min_rtt: self.rtt.min(),
+            srtt: self.rtt.srtt(),
         };
         let may_grow = self.window_is_limit(config);
         self.control.on_ack(config, acked, may_grow, &signal);
