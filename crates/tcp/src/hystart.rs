@@ -107,8 +107,7 @@ impl HyStart {
     fn judge(&mut self, law: HyStartLaw, delay: Time, least: Time, s: &Signal) {
         if s.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = s.now;
-            self.found |=
-                s.now - self.round_start > least / Time::from(law.train_divisor.max(1));
+            self.found |= s.now - self.round_start > least / Time::from(law.train_divisor.max(1));
         }
         if self.samples < SAMPLES {
             self.current = self.current.min(delay);
