@@ -113,6 +113,29 @@ fn described(page: &str, arguments: &[&str]) {
     }
 }
 
+#[test]
+fn every_option_of_the_simulator_and_every_ready_scenario_is_described() {
+    let page = read(&root().join("docs/sim.md"));
+    let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(["sim", "--help"]).output();
+    let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
+    let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
+    let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+    assert!(options.contains(&"--events"), "{help}");
+    let names = scenario::library::ALL.iter().map(|ready| ready.name);
+    for word in options.into_iter().chain(names) {
+        assert!(page.contains(&format!("`{word}")), "{word} is not described");
+    }
+    let mut files: Vec<String> = fs::read_dir(root().join("scenarios"))
+        .expect("there are scenarios")
+        .map(|entry| entry.expect("a directory can be listed").path())
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    let mut built_in: Vec<&str> = scenario::library::ALL.iter().map(|ready| ready.name).collect();
+    built_in.sort_unstable();
+    assert_eq!(files, built_in, "every file of scenarios/ is built in");
+}
+
 /// The targets of `[text](target)` that are neither on the web nor on the same page.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
