@@ -272,7 +272,7 @@ fn what_was_forgotten_still_answers_a_fin() {
 
 #[test]
 fn the_delay_of_an_acknowledgment_counts_from_the_first_segment() {
-    let config = Config { ack_every: 3, initial_window: 5, ..plain() };
+    let config = Config { ack_every: 3, min_rto: SECOND, ..plain() };
     let mut net = Net::of(config, 10 * MS);
     net.open();
     net.write(CLIENT, 1000);
