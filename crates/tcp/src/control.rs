@@ -166,3 +166,63 @@ impl Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+    use crate::config::{ReduceFrom, SECOND, SlowStartExit};
+
+    /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
+    fn reduced() -> (Config, Control) {
+        let config = Config {
+            mss: 1000,
+            initial_window: 100,
+            initial_ssthresh: MAX_WINDOW,
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::Loss,
+            cubic_friendly: false,
+            ..Config::default()
+        };
+        let mut control = Control::new(&config);
+        control.reduce(&config, 0, 0);
+        control.cwnd = control.ssthresh;
+        (config, control)
+    }
+
+    /// A round trip of 100 ms in which the whole window is acknowledged.
+    fn round(config: &Config, control: &mut Control, now: Time) {
+        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10 };
+        let segments = control.cwnd / config.mss;
+        (0..segments).for_each(|_| control.on_ack(config, config.mss.into(), true, &signal));
+    }
+
+    /// Cubic's window so many seconds after the reduction, in bytes; the real one follows a
+    /// round trip behind.
+    fn curve(seconds: f64) -> u32 {
+        let k = (30.0f64 / 0.4).powf(1.0 / 3.0);
+        ((100.0 + 0.4 * (seconds - k).powi(3)) * 1000.0) as u32
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let (config, mut control) = reduced();
+        (0..10).for_each(|r| round(&config, &mut control, SECOND + r * SECOND / 10));
+        assert!(control.cwnd.abs_diff(curve(1.0)) <= 3000, "{}", control.cwnd);
+        control.on_idle(&config, 60 * SECOND, false);
+        round(&config, &mut control, 62 * SECOND);
+        assert!(control.cwnd.abs_diff(curve(1.1)) <= 3000, "{}", control.cwnd);
+    }
+
+    #[test]
+    fn after_a_timeout_the_old_peak_is_forgotten() {
+        let (config, mut control) = reduced();
+        control.reduce(&config, 0, 0);
+        control.on_timeout(&config);
+        assert_eq!((control.cwnd, control.ssthresh), (1000, 49_000));
+        control.cwnd = control.ssthresh;
+        // Flat from here: one for twenty, where the way to the old peak of 85 would be steep.
+        round(&config, &mut control, SECOND);
+        assert_eq!(control.cwnd, 51_000);
+    }
+}

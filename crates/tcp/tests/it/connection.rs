@@ -269,3 +269,30 @@ fn what_was_forgotten_still_answers_a_fin() {
     net.ends[CLIENT].on_segment(&net.config[CLIENT], &reply, false, now);
     assert_eq!(net.ends[CLIENT].state(), State::Closed);
 }
+
+#[test]
+fn the_delay_of_an_acknowledgment_counts_from_the_first_segment() {
+    let config = Config { ack_every: 3, min_rto: SECOND, ..plain() };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    net.write(CLIENT, 1000);
+    net.run_until(120 * MS);
+    net.write(CLIENT, 1000);
+    net.run(1000);
+    let ack = net.sent_by(SERVER).last().unwrap();
+    assert_eq!((ack.at / MS, ack.segment.ack), (230, 2001));
+}
+
+#[test]
+fn a_syn_that_is_seen_again_is_answered_again() {
+    // The server's own timer would be later.
+    let patient = Config { syn_timeout: 10 * SECOND, ..plain() };
+    let mut net = Net::new(plain(), patient, 10 * MS);
+    net.fate =
+        Box::new(|s| if s.from == SERVER && s.number == 0 { Fate::Lost } else { Fate::Arrive });
+    net.connect();
+    net.run_until(5 * SECOND);
+    assert_eq!(net.ends[CLIENT].state(), State::Established);
+    let answers: Vec<_> = net.sent_by(SERVER).map(|s| s.at / MS).collect();
+    assert_eq!(answers, [10, 3010]);
+}

@@ -184,6 +184,19 @@ fn ecn_reduces_once_for_each_window() {
 }
 
 #[test]
+fn retransmissions_are_not_ecn_capable() {
+    let config = Config { ecn: true, ..plain() };
+    let mut net = Net::losing(config, 10 * MS, &[5]);
+    net.open();
+    net.write(CLIENT, 30_000);
+    net.run(1000);
+    for sent in net.sent_by(CLIENT).filter(|s| s.segment.len > 0) {
+        assert_eq!(sent.segment.is_ect(), !sent.segment.is_retransmission());
+    }
+    assert_eq!(net.again(CLIENT).len(), 1);
+}
+
+#[test]
 fn without_agreement_there_is_no_ecn() {
     let with = Config { ecn: true, ..plain() };
     for (client, server) in [(with.clone(), plain()), (plain(), with)] {
