@@ -212,11 +212,6 @@ pub fn packets(traffic: &Traffic, flow: u64, seed: u64) -> Packets {
         Kind::OnOff { stream, on, off } => {
             Box::new(on_off(*stream, *on, *off, traffic.start_ns, random).take_while(before_stop))
         }
-        Kind::Trace(list) => {
-            let start_ns = traffic.start_ns;
-            let shift = move |t: Transfer| Transfer { start_ns: start_ns + t.start_ns, ..t };
-            Box::new(list.transfers().to_vec().into_iter().map(shift).take_while(before_stop))
-        }
         _ => Box::new(std::iter::empty()),
     }
 }

@@ -1,10 +1,11 @@
 //! What is sent: kinds of traffic with their ends, volumes and laws.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
 use tcp::Config as Tcp;
-use workload::{SizeLaw, TransferList};
+use workload::{CsvError, DatagramList, Requests, SizeLaw, TransferList};
 
 use crate::error::ScenarioError;
 use crate::period::Period;
@@ -84,12 +85,8 @@ pub enum Kind {
     Requests {
         /// Connections.
         flows: u64,
-        /// One request falls into each interval of this length.
-        every_ns: u64,
-        /// Application bytes of a request.
-        request_bytes: u64,
-        /// Application bytes of a response.
-        size_bytes: u64,
+        /// What is asked for on each, and how often.
+        requests: Requests,
         /// Their TCP.
         tcp: Tcp,
     },
@@ -105,7 +102,7 @@ pub enum Kind {
         off: Period,
     },
     /// UDP packets at listed times.
-    Trace(TransferList),
+    Trace(DatagramList),
     /// Flows whose packets all leave at once.
     OpenLoop {
         /// When and how much.
@@ -135,7 +132,10 @@ impl Kind {
     pub(crate) fn streams(&self) -> u64 {
         match self {
             Self::Cbr(stream) | Self::OnOff { stream, .. } => stream.flows,
-            Self::Trace(_) => 1,
+            Self::Trace(list) => {
+                let streams = list.datagrams().iter().map(|datagram| datagram.stream);
+                streams.collect::<BTreeSet<u64>>().len() as u64
+            }
             _ => 0,
         }
     }
@@ -276,16 +276,19 @@ impl Reader<'_, '_> {
             },
             "requests" => Kind::Requests {
                 flows: count("flows")?,
-                every_ns: time("every")?,
-                request_bytes: bytes("request")?,
-                size_bytes: bytes("size")?,
+                requests: Requests {
+                    interval_ns: time("every")?,
+                    // Their ranges end below 2^32.
+                    request_bytes: bytes("request")? as u32,
+                    response_bytes: bytes("size")? as u32,
+                },
                 tcp: self.tcp()?,
             },
             "cbr" => Kind::Cbr(self.stream()?),
             "on-off" => {
                 Kind::OnOff { stream: self.stream()?, on: period("on")?, off: period("off")? }
             }
-            "trace" => Kind::Trace(self.trace()?),
+            "trace" => Kind::Trace(self.list(DatagramList::from_csv)?),
             _ => Kind::OpenLoop {
                 arrivals: self.arrivals(1.0)?,
                 pick: self.pick(from, to)?,
@@ -377,7 +380,7 @@ impl Reader<'_, '_> {
             if let Some(key) = also.into_iter().find(|key| table.has(key)) {
                 return Err(table.wrong(key, "cannot stand beside list, which says it all"));
             }
-            return self.list("list").map(Arrivals::Listed);
+            return self.list(TransferList::from_csv).map(Arrivals::Listed);
         }
         if let [_, second, ..] = given[..] {
             return Err(
@@ -419,28 +422,17 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn trace(&self) -> Result<TransferList, ScenarioError> {
-        let list = self.list("list")?;
-        let fits = |size: u64| (28..=65_535).contains(&size);
-        match list.transfers().iter().find(|packet| !fits(packet.size_bytes)) {
-            None => Ok(list),
-            Some(packet) => Err(self.table.wrong(
-                "list",
-                &format!("has a packet of {} bytes; it takes 28 to 65535", packet.size_bytes),
-            )),
-        }
-    }
-
-    fn list(&self, key: &str) -> Result<TransferList, ScenarioError> {
+    /// The file that `list` names, read with `from_csv`.
+    fn list<T>(&self, from_csv: fn(File, &str) -> Result<T, CsvError>) -> Result<T, ScenarioError> {
         let table = self.table;
-        let name = table.text(key)?.ok_or_else(|| table.missing(key))?;
+        let name = table.text("list")?.ok_or_else(|| table.missing("list"))?;
         let Some(directory) = self.context.directory else {
-            return Err(table.wrong(key, "needs a scenario that is a file, to start from"));
+            return Err(table.wrong("list", "needs a scenario that is a file, to start from"));
         };
         let path = directory.join(&name);
         let file = File::open(&path)
-            .map_err(|error| table.wrong(key, &format!("cannot be read: {error}")))?;
-        TransferList::from_csv(file, &path.display().to_string())
-            .map_err(|error| table.wrong(key, &format!("is not accepted: {error}")))
+            .map_err(|error| table.wrong("list", &format!("cannot be read: {error}")))?;
+        from_csv(file, &path.display().to_string())
+            .map_err(|error| table.wrong("list", &format!("is not accepted: {error}")))
     }
 }

@@ -10,6 +10,7 @@ const RATE: Takes = Takes::Rate { min: 1, max: 1_000_000_000_000 };
 const ANY_TIME: Takes = Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false };
 const EVERY: Takes = Takes::Time { min: Nanos(1_000), max: LONGEST, unlimited: false };
 const SIZE: Takes = Takes::Bytes { min: 1, max: 1 << 40 };
+const SMALL: Takes = Takes::Bytes { min: 1, max: 1 << 30 };
 const PACKET: Takes = Takes::Bytes { min: 28, max: 65_535 };
 
 /// What all traffic has.
@@ -193,8 +194,8 @@ pub(crate) static REQUESTS: Section = Section {
         &[
             key("flows", count(100_000), "1", "Connections; the ends are taken in turn."),
             key("every", EVERY, "250ms", "The interval."),
-            key("request", SIZE, "300b", "Application bytes of a request."),
-            key("size", SIZE, "4000b", "Application bytes of a response."),
+            key("request", SMALL, "300b", "Application bytes of a request."),
+            key("size", SMALL, "4000b", "Application bytes of a response."),
         ],
         WITH_TCP,
     ],
@@ -238,8 +239,8 @@ pub(crate) static TRACE: Section = Section {
         &[needed(
             "list",
             Takes::File,
-            "A CSV file with columns `start_s,size_bytes`: a packet each, headers included, at most \
-             65535 bytes; times count from `start`.",
+            "A CSV file with columns `time_s,packet_bytes,stream`: headers included, any number of \
+             streams; times count from `start`. The first of `from` sends to the first of `to`.",
         )],
     ],
 };
