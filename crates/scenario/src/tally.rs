@@ -1,5 +1,7 @@
-//! What is kept of a run for the summary. Its size does not depend on simulated time, but for 8 bytes
-//! per transfer until all schedulers have run the same seed: transfers are compared in pairs.
+//! What is kept of a run for the summary. Its size does not depend on simulated time, but for a few
+//! bytes per transfer: transfers are compared in pairs.
+
+use std::collections::BTreeMap;
 
 use measure::SizeClass;
 
@@ -144,9 +146,9 @@ fn upper(bucket: usize) -> u64 {
         as u64
 }
 
-/// Completion times by the place of a transfer in its traffic, 8 bytes each.
+/// Completion times by the number of a transfer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times(Vec<u64>);
+pub(crate) struct Times(BTreeMap<u64, u64>);
 
 /// Bits for the size class of a transfer; the rest is the time.
 const CLASS_BITS: u32 = 2;
@@ -154,18 +156,14 @@ const CLASS_BITS: u32 = 2;
 impl Times {
     /// A complete transfer.
     pub(crate) fn set(&mut self, index: u64, class: SizeClass, completion_ns: u64) {
-        let index = index as usize;
-        if index >= self.0.len() {
-            self.0.resize(index + 1, 0);
-        }
-        self.0[index] = (completion_ns.max(1) << CLASS_BITS) | class as u64;
+        self.0.insert(index, (completion_ns << CLASS_BITS) | class as u64);
     }
 
     /// Sums over the transfers complete here and there, by class: ours, theirs.
     pub(crate) fn sums(&self, other: &Self) -> [(f64, f64); 4] {
         let mut sums = [(0.0, 0.0); 4];
-        for (ours, theirs) in self.0.iter().zip(&other.0) {
-            if *ours != 0 && *theirs != 0 {
+        for (index, ours) in &self.0 {
+            if let Some(theirs) = other.0.get(index) {
                 let sum = &mut sums[(ours & ((1 << CLASS_BITS) - 1)) as usize];
                 sum.0 += (ours >> CLASS_BITS) as f64;
                 sum.1 += (theirs >> CLASS_BITS) as f64;
