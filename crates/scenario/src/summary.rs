@@ -258,7 +258,7 @@ fn traffic(
                 incomplete: own.iter().map(|run| run.unanswered).sum(),
             };
             TrafficKind::Transfers {
-                classes: classes(&own, &theirs),
+                classes: classes(&own),
                 pages: matches!(kind, Kind::Web { .. }).then_some(pages),
             }
         }
@@ -266,13 +266,11 @@ fn traffic(
     TrafficSummary { name: traffic.name.clone(), kind }
 }
 
-fn classes(own: &[TrafficTally], theirs: &[TrafficTally]) -> Vec<ClassSummary> {
-    let sums: Vec<[(f64, f64); 4]> =
-        own.iter().zip(theirs).map(|(own, their)| own.times.sums(&their.times)).collect();
+fn classes(own: &[TrafficTally]) -> Vec<ClassSummary> {
     let one = |(at, &packets): (usize, &SizeClass)| {
         let runs = || own.iter().map(|run| &run.classes[at]);
         let pairs: Vec<(f64, f64)> =
-            sums.iter().map(|by_class| by_class[at]).filter(|sum| sum.1 > 0.0).collect();
+            own.iter().map(|run| run.against[at]).filter(|sum| sum.1 > 0.0).collect();
         ClassSummary {
             packets,
             completion_ms: mean(runs().map(|c| c.completion_ns.value().map(|ns| ns / 1e6))),

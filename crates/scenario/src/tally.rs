@@ -1,5 +1,5 @@
 //! What is kept of a run for the summary. Its size does not depend on simulated time, but for a few
-//! bytes per transfer: transfers are compared in pairs.
+//! bytes per transfer until all schedulers have run the same seed: transfers are compared in pairs.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,26 @@ pub(crate) struct Tally {
     pub(crate) packet_hops: u64,
 }
 
+/// Compares the runs of one seed with one of them, after which single transfers are forgotten.
+pub(crate) fn pair<'a>(reference: &Tally, runs: impl Iterator<Item = &'a mut Tally>) {
+    for run in runs {
+        for (own, theirs) in run.traffic.iter_mut().zip(&reference.traffic) {
+            own.against = own.times.sums(&theirs.times);
+            own.times = Times::default();
+        }
+    }
+}
+
 /// Flows of one traffic that count: those that did not start in the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrafficTally {
     /// By size class, in the order of [`SizeClass::ALL`].
     pub(crate) classes: [ClassTally; 4],
-    /// Completion times by index, for pairs.
+    /// Completion times by index, for pairs; empty once these are made.
     pub(crate) times: Times,
+    /// By size class: sums of completion times here and under the reference, of the transfers
+    /// complete under both.
+    pub(crate) against: [(f64, f64); 4],
     /// Application bytes received in the whole run, those of the warm-up among them.
     pub(crate) received_bytes: u64,
     /// Packets of streams sent.
