@@ -1,5 +1,5 @@
-//! The documentation agrees with the program: discipline pages with the registry, the lab's page
-//! with its options, relative links with files.
+//! The documentation agrees with the program: discipline pages with the registry, pages of
+//! commands with their options, relative links with files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -94,20 +94,22 @@ fn parameter_tables_are_those_of_the_registry() {
 }
 
 #[test]
-fn every_option_of_the_lab_is_described() {
-    let page = read(&root().join("docs/lab.md"));
-    for arguments in [["lab", "--help"].as_slice(), ["lab", "sweep", "--help"].as_slice()] {
-        let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
-        let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
-        let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
-        let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
-        assert!(options.contains(&"--scheduler"), "{help}");
-        for option in options {
-            assert!(
-                page.contains(&format!("`{option}")),
-                "{arguments:?}: {option} is not described"
-            );
-        }
+fn every_option_is_described() {
+    described("lab.md", &["lab", "--help"]);
+    described("lab.md", &["lab", "sweep", "--help"]);
+    described("replay.md", &["replay", "--help"]);
+}
+
+/// Checks that a page names every option that the help does.
+fn described(page: &str, arguments: &[&str]) {
+    let page = read(&root().join("docs").join(page));
+    let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
+    let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
+    let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
+    let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+    assert!(options.contains(&"--scheduler"), "{help}");
+    for option in options {
+        assert!(page.contains(&format!("`{option}")), "{arguments:?}: {option} is not described");
     }
 }
 

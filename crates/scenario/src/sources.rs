@@ -78,7 +78,7 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
             let one = |flow: u64| {
                 let Pair { sender, receiver } = ends.pair(flow as usize, flow as usize);
                 let due = due(traffic, *requests, flow, seed);
-                Box::new(RequestStream::new(*requests, receiver, sender, tcp, due)) as _
+                Box::new(RequestStream::new(*requests, receiver, sender, tcp, due.into_iter())) as _
             };
             (0..*flows).map(one).collect()
         }

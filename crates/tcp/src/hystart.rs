@@ -23,6 +23,7 @@ pub(crate) struct Signal {
     pub(crate) nxt: u64,
     pub(crate) rtt: Option<Time>,
     pub(crate) min_rtt: Time,
+    pub(crate) srtt: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ pub(crate) struct HyStart {
     /// Least sample of this round; [`Time::MAX`] if none.
     current: Time,
     /// HyStart++: of the round before; in conservative slow start, of when that began.
+    /// HyStart of smoothed delays: the least of them.
     baseline: Time,
     samples: u8,
     /// HyStart++: rounds of conservative slow start left; 0 outside of it.
@@ -72,32 +74,49 @@ impl HyStart {
     }
 
     fn classic(&mut self, law: HyStartLaw, cwnd: u32, mss: u32, s: &Signal) -> bool {
-        if s.una > self.round_end {
-            self.round_start = s.now;
-            self.last_ack = s.now;
-            self.round_end = s.nxt;
-            self.current = Time::MAX;
-            self.samples = 0;
+        let ends_round = s.una > self.round_end;
+        if ends_round && !law.late_rounds {
+            self.start_round(s);
         }
-        let Some(rtt) = s.rtt else { return false };
-        if self.found || cwnd / LOW_WINDOW < mss {
-            return false;
-        }
-        if s.now - self.last_ack <= TRAIN_GAP {
-            self.last_ack = s.now;
-            if s.now - self.round_start > s.min_rtt / Time::from(law.train_divisor.max(1)) {
-                self.found = true;
+        let low = cwnd / LOW_WINDOW < mss;
+        if let Some(rtt) = s.rtt {
+            let (delay, least) = if law.smoothed {
+                self.baseline = self.baseline.min(s.srtt);
+                (s.srtt, self.baseline)
+            } else {
+                (rtt, s.min_rtt)
+            };
+            if !low && !self.found {
+                self.judge(law, delay, least, s);
             }
         }
-        if self.samples < SAMPLES {
-            self.current = self.current.min(rtt);
-            self.samples += 1;
-        } else {
-            let rise = s.min_rtt / Time::from(law.delay_divisor.max(1));
-            let rise = rise.min(law.delay_max).max(law.delay_min);
-            self.found |= self.current > s.min_rtt.saturating_add(rise);
+        if ends_round && law.late_rounds {
+            self.start_round(s);
         }
         self.found
+    }
+
+    fn start_round(&mut self, s: &Signal) {
+        self.round_start = s.now;
+        self.last_ack = s.now;
+        self.round_end = s.nxt;
+        self.current = Time::MAX;
+        self.samples = 0;
+    }
+
+    fn judge(&mut self, law: HyStartLaw, delay: Time, least: Time, s: &Signal) {
+        if s.now - self.last_ack <= TRAIN_GAP {
+            self.last_ack = s.now;
+            self.found |= s.now - self.round_start > least / Time::from(law.train_divisor.max(1));
+        }
+        if self.samples < SAMPLES {
+            self.current = self.current.min(delay);
+            self.samples += 1;
+        } else {
+            let rise = least / Time::from(law.delay_divisor.max(1));
+            let rise = rise.min(law.delay_max).max(law.delay_min);
+            self.found |= self.current > least.saturating_add(rise);
+        }
     }
 
     /// RFC 9406, section 4.2.
@@ -157,7 +176,7 @@ mod tests {
                 now += gap;
                 let una = round as u64 * 20 + ack;
                 let min_rtt = rtts[..=round].iter().copied().min().unwrap();
-                let signal = Signal { now, una, nxt: una + 20, rtt: Some(rtt), min_rtt };
+                let signal = Signal { now, una, nxt: una + 20, rtt: Some(rtt), min_rtt, srtt: rtt };
                 if hystart.on_ack(exit, 20 * MSS, MSS, &signal) {
                     return (Some((round, ack)), divided);
                 }

@@ -191,6 +191,30 @@ fn after_a_lost_syn_the_window_is_one_segment() {
 }
 
 #[test]
+fn after_a_lost_syn_the_first_timeout_is_longer() {
+    let run = |lost: fn(&crate::net::Sent) -> bool| {
+        let config = Config {
+            initial_rto: SECOND,
+            rto_after_syn_loss: 5 * SECOND,
+            min_rto: SECOND,
+            ..plain()
+        };
+        let mut net = Net::of(config, 10 * MS);
+        net.fate = Box::new(move |s| if lost(s) { Fate::Lost } else { Fate::Arrive });
+        net.connect();
+        net.write(CLIENT, 1000);
+        net.run(1000);
+        net.data(CLIENT)
+    };
+    let first_data = |s: &crate::net::Sent| s.has_data() && s.data_number == 0;
+    assert_eq!(run(first_data), [(20, 0), (1020, 0)]);
+    let both = |s: &crate::net::Sent| {
+        s.number == 0 && s.from == CLIENT || s.has_data() && s.data_number == 0
+    };
+    assert_eq!(run(both), [(3020, 0), (8020, 0)]);
+}
+
+#[test]
 fn gaps_what_fills_them_and_fin_are_acknowledged_at_once() {
     let config = Config { ack_every: 2, quick_acks: 0, initial_window: 5, ..plain() };
     let mut net = Net::of(config, 10 * MS);
