@@ -293,7 +293,6 @@ impl Recorder for Recording<'_> {
 
     fn exchange(&mut self, exchange: &Exchange) {
         let Purpose { traffic: number, place } = self.purposes[exchange.source.index()];
-        let Kind::Requests { flows, .. } = self.scenario.traffic[number].kind else { return };
         let Exchange { due, completed, bytes, .. } = *exchange;
         let completion_ns = completed.map(|end| end.since(due).0);
         if due.0 >= self.scenario.warm_up_ns {
@@ -303,6 +302,8 @@ impl Recorder for Recording<'_> {
                 None => tally.unanswered += 1,
             }
         }
+        // The objects of a page have rows of their own.
+        let Kind::Requests { flows, .. } = self.scenario.traffic[number].kind else { return };
         let name = self.names[number].clone();
         let index = self.index(number, exchange.index * flows + place);
         let flow = exchange.label.map(|label| label.to_string().into());

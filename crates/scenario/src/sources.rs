@@ -1,7 +1,10 @@
 //! The traffic of a scenario as sources of a simulation.
 
 use sched::Nanos;
-use sim::sources::{Bursts, DatagramStream, FlowPlan, Pair, RequestStream, Trace, Transfers};
+use sim::sources::{
+    Bursts, DatagramStream, FlowPlan, Pair, RequestStream, Trace, Transfers, Visitors, Web,
+    WebConfig,
+};
 use sim::{NodeId, Simulation, Source, TcpId};
 use workload::{Datagram, DatagramList, Random, Requests};
 
@@ -63,6 +66,7 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
             pair: ends.pair(flow.from, flow.to),
         })
     };
+    let span = (Nanos(traffic.start_ns), Nanos(traffic.stop_ns));
     match (&traffic.kind, tcp) {
         (Kind::Persistent { flows, stagger_ns, .. }, Some(tcp)) => {
             let places = ends.from.len().max(ends.to.len()).min(*flows as usize);
@@ -78,6 +82,10 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
             };
             (0..*flows).map(one).collect()
         }
+        (Kind::Web { .. }, Some(tcp)) => {
+            let random = Random::of(seed, &traffic.name);
+            web(&traffic.kind, tcp, ends, span, random).into_iter().collect()
+        }
         (Kind::OpenLoop { packet_bytes, .. }, _) => {
             vec![Box::new(Bursts::new(plans(), *packet_bytes))]
         }
@@ -85,16 +93,54 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
             vec![Box::new(Trace::new(shifted(list, traffic), ends.pair(0, 0)))]
         }
         (_, Some(tcp)) => vec![Box::new(Transfers::planned(plans(), tcp))],
-        (_, None) => {
+        (Kind::Cbr(stream), None) => {
             let one = |flow: u64| {
-                let packets = draw::packets(traffic, flow, seed)
-                    .map(|packet| (Nanos(packet.start_ns), packet.size_bytes as u32));
+                let packets = draw::steady(stream, traffic, flow, seed);
                 let pair = ends.pair(flow as usize, flow as usize);
                 Box::new(DatagramStream::new(packets, pair, flow)) as _
             };
-            (0..traffic.kind.streams()).map(one).collect()
+            (0..stream.flows).map(one).collect()
         }
+        (Kind::OnOff { flows, stream }, None) => {
+            let one = |flow: u64| {
+                let random = Random::of(seed, &format!("{}/{flow}", traffic.name));
+                let pair = ends.pair(flow as usize, flow as usize);
+                let stream = stream.clone();
+                Box::new(DatagramStream::on_off(stream, pair, flow, span, random)) as _
+            };
+            (0..*flows).map(one).collect()
+        }
+        (_, None) => Vec::new(),
     }
+}
+
+fn web(
+    kind: &Kind,
+    tcp: TcpId,
+    ends: &Ends,
+    (from, until): (Nanos, Nanos),
+    random: Random,
+) -> Option<Box<dyn Source>> {
+    let Kind::Web { users, think, objects, gap, sizes, request_bytes, connections, .. } = kind
+    else {
+        return None;
+    };
+    let config = WebConfig {
+        visitors: Visitors::Users(*users),
+        clients: ends.to.clone(),
+        servers: ends.from.clone(),
+        tcp,
+        objects: objects.clone(),
+        object_bytes: sizes.clone(),
+        request_bytes: *request_bytes,
+        between_objects: gap.clone(),
+        think: think.clone(),
+        connections: *connections,
+        persistent: false,
+        from,
+        until,
+    };
+    Some(Box::new(Web::new(config, random)))
 }
 
 /// The datagrams of a list between the start and the stop of its traffic.

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::path::Path;
 
 use tcp::Config as Tcp;
-use workload::{CsvError, DatagramList, Requests, SizeLaw, TransferList};
+use workload::{
+    Cbr, CountLaw, CsvError, DatagramList, OnOff, Requests, SizeLaw, TimeLaw, TransferList,
+};
 
 use crate::error::ScenarioError;
-use crate::period::Period;
 use crate::reader::Table;
 use crate::sections::TRAFFIC;
 use crate::topology::Topology;
@@ -64,20 +65,22 @@ pub enum Kind {
         /// Their TCP.
         tcp: Tcp,
     },
-    /// Pages of objects, each a TCP transfer.
+    /// Pages of objects, each on a TCP connection of its own.
     Web {
-        /// Sessions at a time.
-        sessions: u64,
-        /// From page to page.
-        think: Period,
-        /// Fewest and most objects of a page.
-        objects: (u64, u64),
+        /// Who opens pages.
+        users: u32,
+        /// From a complete page to the next.
+        think: TimeLaw,
+        /// Objects of a page.
+        objects: CountLaw,
         /// From object to object.
-        gap: Period,
+        gap: TimeLaw,
         /// Bytes of an object.
         sizes: SizeLaw,
-        /// How ends are picked.
-        pick: Pick,
+        /// Bytes that an object is asked for with.
+        request_bytes: u64,
+        /// Connections of a user at a time.
+        connections: u32,
         /// Their TCP.
         tcp: Tcp,
     },
@@ -94,12 +97,10 @@ pub enum Kind {
     Cbr(Stream),
     /// UDP at a constant rate in random periods.
     OnOff {
-        /// The stream while it is on.
-        stream: Stream,
-        /// On periods.
-        on: Period,
-        /// Off periods.
-        off: Period,
+        /// How many.
+        flows: u64,
+        /// The rate while it is on, and the periods.
+        stream: OnOff,
     },
     /// UDP packets at listed times.
     Trace(DatagramList),
@@ -131,7 +132,8 @@ impl Kind {
     /// How many UDP streams it has.
     pub(crate) fn streams(&self) -> u64 {
         match self {
-            Self::Cbr(stream) | Self::OnOff { stream, .. } => stream.flows,
+            Self::Cbr(stream) => stream.flows,
+            Self::OnOff { flows, .. } => *flows,
             Self::Trace(list) => {
                 let streams = list.datagrams().iter().map(|datagram| datagram.stream);
                 streams.collect::<BTreeSet<u64>>().len() as u64
@@ -240,7 +242,6 @@ impl Reader<'_, '_> {
         let count = |key| table.needed(key, table.count(key));
         let time = |key| table.needed(key, table.time(key));
         let bytes = |key| table.needed(key, table.bytes(key));
-        let period = |key| table.needed(key, table.period(key));
         Ok(match name {
             "transfers" => {
                 let tcp = self.tcp()?;
@@ -266,12 +267,13 @@ impl Reader<'_, '_> {
                 Kind::Periodic { flows, every_ns, spread_ns, size_bytes, tcp: self.tcp()? }
             }
             "web" => Kind::Web {
-                sessions: count("sessions")?,
-                think: period("think")?,
-                objects: self.objects()?,
-                gap: period("gap")?,
+                users: count("users")? as u32,
+                think: table.needed("think", table.law("think"))?,
+                objects: table.needed("objects", table.law("objects"))?,
+                gap: table.needed("gap", table.law("gap"))?,
                 sizes: table.needed("sizes", table.law("sizes"))?,
-                pick: self.pick(from, to)?,
+                request_bytes: bytes("request")?,
+                connections: count("connections")? as u32,
                 tcp: self.tcp()?,
             },
             "requests" => Kind::Requests {
@@ -286,7 +288,11 @@ impl Reader<'_, '_> {
             },
             "cbr" => Kind::Cbr(self.stream()?),
             "on-off" => {
-                Kind::OnOff { stream: self.stream()?, on: period("on")?, off: period("off")? }
+                let Stream { flows, rate_bps, packet_bytes } = self.stream()?;
+                let peak = Cbr { rate_bps, packet_bytes };
+                let on = table.needed("on", table.law("on"))?;
+                let off = table.needed("off", table.law("off"))?;
+                Kind::OnOff { flows, stream: OnOff { peak, on, off } }
             }
             "trace" => Kind::Trace(self.list(DatagramList::from_csv)?),
             _ => Kind::OpenLoop {
@@ -349,16 +355,6 @@ impl Reader<'_, '_> {
             return Err(self.table.wrong("pick", &what));
         }
         Ok(pick)
-    }
-
-    fn objects(&self) -> Result<(u64, u64), ScenarioError> {
-        let table = self.table;
-        let least = table.needed("objects-min", table.count("objects-min"))?;
-        let most = table.needed("objects-max", table.count("objects-max"))?;
-        if most < least {
-            return Err(table.wrong("objects-max", "is less than objects-min"));
-        }
-        Ok((least, most))
     }
 
     fn stream(&self) -> Result<Stream, ScenarioError> {

@@ -148,34 +148,35 @@ pub(crate) static PERIODIC: Section = Section {
 
 pub(crate) static WEB: Section = Section {
     title: "[[traffic]] of kind \"web\"",
-    about: "Sessions that ask for pages; each object of a page is a transfer on a connection of its own. \
-            Times are those of requests: a page does not wait for the one before.",
+    about: "Users who open a page, think, and open the next. Each object of a page is asked for on a \
+            connection of its own. A page is complete with its last object; only then does its user think. \
+            `from` is where pages are, `to` where users are; every page draws its server.",
     keys: &[
         &[needed("kind", Takes::Word(&["web"]), KIND)],
         COMMON,
         STOP,
-        PICK,
         &[
+            key("users", count(1_000_000), "10", "How many; they stay from the start to the end."),
             key(
-                "sessions",
-                count(1_000_000),
-                "10",
-                "Sessions at a time, from the start to the end.",
+                "think",
+                Takes::TimeLaw,
+                "exponential:mean=9.5s",
+                "From a complete page to the next.",
             ),
-            key("think", Takes::Period, "exponential:mean=9.5s", "From one page to the next."),
-            key(
-                "objects-min",
-                count(10_000),
-                "2",
-                "Fewest objects of a page; uniform up to the most.",
-            ),
-            key("objects-max", count(10_000), "7", "Most objects of a page."),
-            key("gap", Takes::Period, "exponential:mean=50ms", "From one object to the next."),
+            key("objects", Takes::CountLaw, "uniform:min=2,max=7", "Objects of a page."),
+            key("gap", Takes::TimeLaw, "exponential:mean=50ms", "From one object to the next."),
             key(
                 "sizes",
                 Takes::Law,
                 "bounded-pareto:shape=1.2,min=2kb,max=10mb",
                 "Law of the bytes of an object.",
+            ),
+            key("request", SMALL, "300b", "Bytes that an object is asked for with."),
+            key(
+                "connections",
+                count(1_000),
+                "6",
+                "Connections of a user at a time; further objects wait.",
             ),
         ],
         WITH_TCP,
@@ -222,8 +223,8 @@ pub(crate) static ON_OFF: Section = Section {
         STOP,
         &[
             needed("rate", RATE, "Rate of each while it is on."),
-            key("on", Takes::Period, "exponential:mean=1s", "Length of an on period."),
-            key("off", Takes::Period, "exponential:mean=1s", "Length of an off period."),
+            key("on", Takes::TimeLaw, "exponential:mean=1s", "Length of an on period."),
+            key("off", Takes::TimeLaw, "exponential:mean=1s", "Length of an off period."),
         ],
         STREAM,
     ],
