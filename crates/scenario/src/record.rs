@@ -11,7 +11,7 @@ use sim::{ENDLESS, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorde
 use crate::idle::IdleTimes;
 use crate::rows::Row;
 use crate::scenario::Scenario;
-use crate::sources::Answered;
+use crate::sources::Request;
 use crate::tally::{Spread, Tally, TrafficTally};
 use crate::traffic::{Kind, Traffic};
 
@@ -40,6 +40,8 @@ pub(crate) struct Recording<'a> {
     drops: BTreeMap<DropKey, (u64, u64)>,
     /// Samples of the flow table after the warm-up, by direction.
     pub(crate) entries: BTreeMap<LinkId, Spread>,
+    /// Requests that are due: traffic, place, time.
+    unanswered: BTreeMap<(usize, u64), Nanos>,
     names: Vec<Text>,
     pub(crate) transfers: u64,
     pub(crate) completed: u64,
@@ -68,6 +70,7 @@ impl<'a> Recording<'a> {
             tally: Tally { traffic, ..Tally::default() },
             drops: BTreeMap::new(),
             entries: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
             transfers: 0,
             completed: 0,
@@ -164,13 +167,33 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// An answered request.
-    pub(crate) fn answered(&mut self, answered: &Answered) {
-        let Answered { traffic: number, index, due, end } = *answered;
+    /// A request is due, or answered.
+    pub(crate) fn request(&mut self, request: &Request) {
+        let place = (request.traffic, request.index);
+        if request.end.is_none() {
+            self.unanswered.insert(place, request.due);
+        } else if self.unanswered.remove(&place).is_some() {
+            self.put_request(request);
+        }
+    }
+
+    /// The run is over: what has no answer yet has none.
+    pub(crate) fn end_requests(&mut self) {
+        for ((traffic, index), due) in std::mem::take(&mut self.unanswered) {
+            self.put_request(&Request { traffic, index, due, end: None });
+        }
+    }
+
+    fn put_request(&mut self, request: &Request) {
+        let Request { traffic: number, index, due, end } = *request;
         let Kind::Requests { size_bytes, .. } = self.scenario.traffic[number].kind else { return };
-        let completion_ns = end.since(due).0;
+        let completion_ns = end.map(|end| end.since(due).0);
         if due.0 >= self.scenario.warm_up_ns {
-            self.tally.traffic[number].times_ns.add(completion_ns);
+            let tally = &mut self.tally.traffic[number];
+            match completion_ns {
+                Some(completion) => tally.times_ns.add(completion),
+                None => tally.unanswered += 1,
+            }
         }
         let (name, index) = (self.names[number].clone(), self.index(number, index));
         self.put(|key| {
@@ -182,10 +205,10 @@ impl<'a> Recording<'a> {
                 size_bytes: Some(size_bytes),
                 planned_ns: Some(due.0),
                 start_ns: due.0,
-                end_ns: Some(end.0),
-                completion_ns: Some(completion_ns),
-                received_bytes: size_bytes,
-                complete: true,
+                end_ns: end.map(|end| end.0),
+                completion_ns,
+                received_bytes: if end.is_some() { size_bytes } else { 0 },
+                complete: end.is_some(),
                 ..Flow::default()
             }))
         });

@@ -15,25 +15,26 @@ use crate::draw::{self, Flows, Packets};
 use crate::scenario::Scenario;
 use crate::traffic::{Kind, Traffic};
 
-/// An answered request: reported by its source, since the simulator reports connections.
+/// A request: reported by its source when it is due and again when it is answered, since the
+/// simulator reports connections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct Request {
     /// The traffic it belongs to.
     pub(crate) traffic: usize,
     /// Its place in the traffic.
     pub(crate) index: u64,
     /// When it was to be sent.
     pub(crate) due: Nanos,
-    /// When the response was complete.
-    pub(crate) end: Nanos,
+    /// When the response was complete; `None` while it is not.
+    pub(crate) end: Option<Nanos>,
 }
 
 /// What was added to a simulation.
 pub(crate) struct Added {
     /// The traffic of each source, by the place of the source.
     pub(crate) traffic: Vec<usize>,
-    /// Where answered requests come from.
-    pub(crate) answers: mpsc::Receiver<Answered>,
+    /// Where requests are told.
+    pub(crate) requests: mpsc::Receiver<Request>,
 }
 
 /// Adds all traffic of a scenario.
@@ -43,15 +44,15 @@ pub(crate) fn add(
     nodes: &[NodeId],
     seed: u64,
 ) -> Result<Added, String> {
-    let (answered, answers) = mpsc::channel();
-    let mut added = Added { traffic: Vec::new(), answers };
+    let (told, requests) = mpsc::channel();
+    let mut added = Added { traffic: Vec::new(), requests };
     for (number, traffic) in scenario.traffic.iter().enumerate() {
         let tcp = match traffic.kind.tcp() {
             Some(config) => Some(simulation.add_tcp(config.clone()).map_err(|e| e.to_string())?),
             None => None,
         };
         let ends = Ends::new(traffic, nodes);
-        for source in sources(number, traffic, tcp, &ends, seed, &answered) {
+        for source in sources(number, traffic, tcp, &ends, seed, &told) {
             let id: SourceId = simulation.add_source(source);
             debug_assert_eq!(id.index(), added.traffic.len());
             added.traffic.push(number);
@@ -66,7 +67,7 @@ fn sources(
     tcp: Option<TcpId>,
     ends: &Ends,
     seed: u64,
-    answered: &mpsc::Sender<Answered>,
+    told: &mpsc::Sender<Request>,
 ) -> Vec<Box<dyn Source>> {
     let ends_of = |flow: u64| (ends.from(flow as usize), ends.to(flow as usize));
     let flows = || draw::flows(traffic, seed).peekable();
@@ -95,7 +96,7 @@ fn sources(
                     due: VecDeque::new(),
                     next: None,
                     connection: None,
-                    answered: answered.clone(),
+                    told: told.clone(),
                 }) as _
             };
             (0..*flows).map(one).collect()
@@ -288,7 +289,7 @@ struct Client {
     /// The next one.
     next: Option<Nanos>,
     connection: Option<FlowName>,
-    answered: mpsc::Sender<Answered>,
+    told: mpsc::Sender<Request>,
 }
 
 impl Client {
@@ -297,6 +298,11 @@ impl Client {
         self.slot_ns = self.slot_ns.saturating_add(self.every_ns);
         self.next = (at < self.stop_ns).then_some(Nanos(at));
         self.next.into_iter().for_each(|next| context.wake_at(next));
+    }
+
+    fn tell(&self, index: u64, due: Nanos, end: Option<Nanos>) {
+        // Nobody listens any more when the run is over.
+        let _ = self.told.send(Request { traffic: self.number, index, due, end });
     }
 
     fn ask(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
@@ -328,6 +334,7 @@ impl Source for Client {
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
         let Some(due) = self.next else { return Ok(()) };
+        self.tell(self.index, due, None);
         self.due.push_back((self.index, due));
         self.index += self.step;
         self.plan(context);
@@ -341,9 +348,7 @@ impl Source for Client {
         context: &mut Context<'_>,
     ) -> Result<(), NetworkError> {
         if let Some((index, due)) = self.due.pop_front() {
-            let (traffic, end) = (self.number, context.now());
-            // Nobody listens any more when the run is over.
-            let _ = self.answered.send(Answered { traffic, index, due, end });
+            self.tell(index, due, Some(context.now()));
         }
         if self.due.is_empty() { Ok(()) } else { self.ask(context) }
     }

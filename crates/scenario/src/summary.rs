@@ -17,6 +17,8 @@ pub struct Summary {
     pub seeds: u64,
     /// The scheduler that ratios are taken to.
     pub reference: String,
+    /// Whether any of the traffic is TCP.
+    pub has_tcp: bool,
     /// One entry per scheduler, in the order they were named.
     pub schedulers: Vec<SchedulerSummary>,
 }
@@ -68,12 +70,14 @@ pub enum TrafficKind {
     Requests {
         /// Response time.
         times_ms: TimesSummary,
-        /// Answered requests that count.
+        /// Requests answered.
         answered: u64,
+        /// Requests without an answer by the end of their run.
+        unanswered: u64,
     },
     /// UDP streams.
     Stream {
-        /// Packets sent.
+        /// Packets sent, without those on their way at the end of their run.
         sent: u64,
         /// Loss in per cent.
         loss_percent: Option<Estimate>,
@@ -156,6 +160,7 @@ impl Summary {
         Self {
             seeds: rounds.len() as u64,
             reference: scenario.schedulers[reference].to_string(),
+            has_tcp: scenario.traffic.iter().any(|traffic| traffic.kind.tcp().is_some()),
             schedulers: (0..schedulers)
                 .map(|scheduler| {
                     let own = of_scheduler(scheduler);
@@ -219,6 +224,7 @@ fn traffic(
         Kind::Requests { .. } => TrafficKind::Requests {
             times_ms: times(&own),
             answered: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+            unanswered: own.iter().map(|run| run.unanswered).sum(),
         },
         Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => {
             let loss = |run: &TrafficTally| {

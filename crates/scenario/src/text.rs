@@ -46,8 +46,10 @@ pub fn report(summary: &Summary) -> String {
             parts.push(queue_table(summary, at));
         }
     }
-    parts.push("\nTCP, in a run".into());
-    parts.push(tcp_table(summary));
+    if summary.has_tcp {
+        parts.push("\nTCP, in a run".into());
+        parts.push(tcp_table(summary));
+    }
     parts.push(wrap(&legend(summary)));
     parts.extend(summary.schedulers.iter().filter_map(|s| verdict(s, summary)).map(|v| wrap(&v)));
     parts.join("\n") + "\n"
@@ -105,9 +107,11 @@ fn completion_table(summary: &Summary, number: usize) -> String {
         if let Some(slowdown) = class.slowdown {
             cell += &format!("\n{} x idle", decimals(slowdown.value));
         }
-        cell += &format!("\nn={}", class.complete);
+        if class.complete > 0 {
+            cell += &format!("\nn={}", class.complete);
+        }
         if class.incomplete > 0 {
-            cell += &format!(", {} incomplete", class.incomplete);
+            cell += &format!("\n{} incomplete", class.incomplete);
         }
         cell
     })
@@ -139,8 +143,12 @@ fn stream_table(summary: &Summary) -> String {
                 ]
             };
             match &traffic.kind {
-                TrafficKind::Requests { times_ms, answered } => {
-                    table.add_row(row(times_ms, "-".into(), *answered));
+                TrafficKind::Requests { times_ms, answered, unanswered } => {
+                    let lost = match unanswered {
+                        0 => "-".into(),
+                        n => format!("{n} unanswered"),
+                    };
+                    table.add_row(row(times_ms, lost, *answered));
                 }
                 TrafficKind::Stream { sent, loss_percent, delay_ms } => {
                     table.add_row(row(delay_ms, with_interval(*loss_percent), *sent));

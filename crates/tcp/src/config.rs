@@ -85,6 +85,9 @@ pub struct HyStartLaw {
     pub delay_min: Time,
     /// and no more than this.
     pub delay_max: Time,
+    /// The acknowledgment that ends a round belongs to it (ns-3, Linux before 5.5), not to the
+    /// next one.
+    pub late_rounds: bool,
 }
 
 impl HyStartLaw {
@@ -94,10 +97,16 @@ impl HyStartLaw {
         delay_divisor: 8,
         delay_min: 4 * MILLISECOND,
         delay_max: 16 * MILLISECOND,
+        late_rounds: false,
     };
     /// As in ns-3's TcpCubic.
-    pub const NS3: Self =
-        Self { train_divisor: 1, delay_divisor: 1, delay_min: 4 * MILLISECOND, delay_max: SECOND };
+    pub const NS3: Self = Self {
+        train_divisor: 1,
+        delay_divisor: 1,
+        delay_min: 4 * MILLISECOND,
+        delay_max: SECOND,
+        late_rounds: true,
+    };
 }
 
 /// Spreads segments over the round trip instead of sending bursts.
@@ -143,6 +152,9 @@ pub struct Config {
     pub cubic_friendly: bool,
     /// Cubic: give way to newer flows (RFC 9438, section 4.7).
     pub cubic_fast_convergence: bool,
+    /// Cubic: computes in whole segments as Linux and ns-3 do, so that small windows grow faster
+    /// than the curve.
+    pub cubic_in_segments: bool,
     /// How slow start ends.
     pub slow_start_exit: SlowStartExit,
     /// The window grows only where it was the limit (RFC 9438, section 5.8; Linux).
@@ -155,13 +167,18 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Proportional rate reduction (RFC 6937, RFC 9937) instead of halving at once.
     pub prr: bool,
-    /// The same with the differences of ns-3.37: the reduction is spread over all that was
-    /// outstanding, not just over what had not been SACKed; without SACK a duplicate
-    /// acknowledgment delivers nothing, so that nothing new is sent until a retransmission is
-    /// acknowledged; and below the threshold only such an acknowledgment lets catch up.
-    pub prr_as_ns3: bool,
     /// Retransmit the last segment once where nothing else can be sent (RFC 6675, NextSeg rule 4).
     pub rescue: bool,
+    /// Recovery with the deviations of ns-3.37:
+    /// * with nothing new to send, whatever is not SACKed is sent again, not just what lies below
+    ///   something that is (NextSeg rule 3);
+    /// * PRR spreads the reduction over all that was outstanding, not just over what had not been
+    ///   SACKed; below the threshold only the acknowledgment of a retransmission lets it catch up;
+    ///   without SACK a duplicate lets one segment go, until there are no more of them;
+    /// * without SACK, duplicates that a timeout has caused start recovery;
+    /// * after a timeout the window grows by all that is acknowledged, but by nothing of what was
+    ///   outstanding then on the acknowledgment that covers all of that.
+    pub ns3_recovery: bool,
     /// Only the first partial acknowledgment restarts the retransmission timer (RFC 6582,
     /// "impatient"; ns-3).
     pub impatient: bool,

@@ -10,7 +10,8 @@ use crate::hystart::{HyStart, Signal};
 pub(crate) struct Control {
     pub(crate) cwnd: u32,
     pub(crate) ssthresh: u32,
-    /// Reno: bytes acknowledged towards the next segment. Cubic: growth due, in segments.
+    /// Reno: bytes acknowledged towards the next segment. Cubic: growth due, in segments;
+    /// in whole segments, those acknowledged towards the next one.
     credit: f64,
     memory: Memory,
     stage: Stage,
@@ -92,19 +93,29 @@ impl Control {
     fn cubic(&mut self, config: &Config, acked: u32, signal: &Signal) {
         let mss = f64::from(config.mss);
         let rtt = if signal.min_rtt == u64::MAX { 0 } else { signal.min_rtt };
-        let w = f64::from(self.cwnd) / mss + self.credit;
         if let Stage::SlowStart(_) = self.stage {
+            let w = f64::from(self.cwnd) / mss;
             self.stage = Stage::Epoch(Epoch::new(&self.memory, w, signal.now));
         }
         let Stage::Epoch(epoch) = &mut self.stage else { return };
         let (acked, friendly) = (f64::from(acked) / mss, config.cubic_friendly);
-        self.credit += epoch.growth(&self.memory, w, acked, signal.now, rtt, friendly);
-        if self.credit >= 1.0 {
-            let segments = self.credit as u32;
-            self.credit -= f64::from(segments);
-            self.cwnd =
-                self.cwnd.saturating_add(segments.saturating_mul(config.mss)).min(MAX_WINDOW);
-        }
+        let segments = if config.cubic_in_segments {
+            let whole = f64::from(self.cwnd / config.mss);
+            let count = epoch.count(&self.memory, whole, acked, signal.now, rtt, friendly);
+            // One segment for each acknowledgment at most, whatever was saved up on the plateau.
+            self.credit += acked;
+            let segments = if self.credit >= count { 1.0 } else { 0.0 };
+            self.credit -= segments * count;
+            segments
+        } else {
+            let w = f64::from(self.cwnd) / mss + self.credit;
+            self.credit += epoch.growth(&self.memory, w, acked, signal.now, rtt, friendly);
+            let segments = self.credit.trunc();
+            self.credit -= segments;
+            segments
+        };
+        let growth = (segments as u32).saturating_mul(config.mss);
+        self.cwnd = self.cwnd.saturating_add(growth).min(MAX_WINDOW);
     }
 
     fn grow_segment(&mut self, config: &Config) {

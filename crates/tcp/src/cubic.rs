@@ -89,6 +89,35 @@ impl Epoch {
         growth
     }
 
+    /// As Linux and ns-3 have it: the acknowledged segments that are worth one to a window of `w`
+    /// whole segments. The distance from the plateau is rounded down.
+    pub(crate) fn count(
+        &mut self,
+        memory: &Memory,
+        w: f64,
+        acked: f64,
+        now: Time,
+        rtt: Time,
+        friendly: bool,
+    ) -> f64 {
+        let t = (now.saturating_sub(self.start) + rtt) as f64 * 1e-9;
+        let distance = (self.curve(t) - self.origin).trunc();
+        let target = self.origin.trunc() + distance;
+        let mut count = if target > w { (w / (target - w)).trunc() } else { 100.0 * w };
+        if memory.w_max == 0.0 {
+            count = count.min(1.0 / LEAST_GROWTH_BEFORE_LOSS);
+        }
+        if friendly {
+            self.w_est += ALPHA * acked / w;
+            let ahead = self.w_est.trunc() - w;
+            if ahead > 0.0 {
+                count = count.min((w / ahead).trunc());
+            }
+        }
+        // At most half a window in a round trip.
+        count.max(2.0)
+    }
+
     /// The window `t` seconds into the epoch.
     fn curve(&self, t: f64) -> f64 {
         let d = t - self.k;
@@ -170,6 +199,18 @@ mod tests {
         let rounds_below: f64 = (3.0f64 / ALPHA).ceil();
         let expected = 7.0 + ALPHA * rounds_below + (100.0 - rounds_below);
         assert!((w - expected).abs() < 0.6, "{w}, not {expected}");
+    }
+
+    #[test]
+    fn in_segments_the_distance_is_rounded_towards_the_plateau() {
+        // K = cbrt(18 / 0.4) = 3.557 s. After 0.1 s the curve is 16.5 below its plateau of 60: as
+        // if it were 16, one above the window of 43, where it is really one half.
+        let (memory, mut epoch) = reduced(60.0);
+        let now = SECOND + SECOND / 10;
+        assert_eq!(epoch.count(&memory, 43.0, 1.0, now, 0, false), 43.0);
+        assert_eq!(epoch.count(&memory, 44.0, 1.0, now, 0, false), 4400.0);
+        // Far above the plateau it is half a window in a round trip.
+        assert_eq!(epoch.count(&memory, 60.0, 1.0, 60 * SECOND, 0, false), 2.0);
     }
 
     #[test]

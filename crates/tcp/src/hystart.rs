@@ -72,22 +72,36 @@ impl HyStart {
     }
 
     fn classic(&mut self, law: HyStartLaw, cwnd: u32, mss: u32, s: &Signal) -> bool {
-        if s.una > self.round_end {
-            self.round_start = s.now;
-            self.last_ack = s.now;
-            self.round_end = s.nxt;
-            self.current = Time::MAX;
-            self.samples = 0;
+        let ends_round = s.una > self.round_end;
+        if ends_round && !law.late_rounds {
+            self.start_round(s);
         }
-        let Some(rtt) = s.rtt else { return false };
-        if self.found || cwnd / LOW_WINDOW < mss {
-            return false;
+        let low = cwnd / LOW_WINDOW < mss;
+        if let Some(rtt) = s.rtt
+            && !low
+            && !self.found
+        {
+            self.judge(law, rtt, s);
         }
+        if ends_round && law.late_rounds {
+            self.start_round(s);
+        }
+        self.found
+    }
+
+    fn start_round(&mut self, s: &Signal) {
+        self.round_start = s.now;
+        self.last_ack = s.now;
+        self.round_end = s.nxt;
+        self.current = Time::MAX;
+        self.samples = 0;
+    }
+
+    fn judge(&mut self, law: HyStartLaw, rtt: Time, s: &Signal) {
         if s.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = s.now;
-            if s.now - self.round_start > s.min_rtt / Time::from(law.train_divisor.max(1)) {
-                self.found = true;
-            }
+            self.found |=
+                s.now - self.round_start > s.min_rtt / Time::from(law.train_divisor.max(1));
         }
         if self.samples < SAMPLES {
             self.current = self.current.min(rtt);
@@ -97,7 +111,6 @@ impl HyStart {
             let rise = rise.min(law.delay_max).max(law.delay_min);
             self.found |= self.current > s.min_rtt.saturating_add(rise);
         }
-        self.found
     }
 
     /// RFC 9406, section 4.2.

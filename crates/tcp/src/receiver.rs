@@ -216,3 +216,64 @@ impl Reassembly {
         chosen.iter().map(|&(start, end)| ((start - nxt) as u32, (end - nxt) as u32)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver that has seen the SYN, and what it reports after each of these segments.
+    fn reports(segments: &[(u64, u32)]) -> Vec<Vec<(u32, u32)>> {
+        let config = Config::default();
+        let mut receiver = Receiver::new(&config);
+        receiver.on_syn(&Segment::default());
+        let mut stats = Stats::default();
+        let report = |&(seq, len): &(u64, u32)| {
+            let segment = Segment { seq, len, flags: Flags::ACK, ..Segment::default() };
+            receiver.on_data(&config, &segment, 0, &mut stats);
+            receiver.sack_blocks().as_slice().to_vec()
+        };
+        segments.iter().map(report).collect()
+    }
+
+    #[test]
+    fn the_newest_block_comes_first_and_the_last_ones_are_repeated() {
+        let reports = reports(&[
+            (101, 100),
+            (301, 100),
+            (501, 100),
+            (701, 100),
+            // Joins the first two.
+            (201, 100),
+            // Old.
+            (501, 100),
+            // Fills the first gap.
+            (1, 100),
+        ]);
+        assert_eq!(reports[0], [(100, 200)]);
+        assert_eq!(reports[1], [(300, 400), (100, 200)]);
+        assert_eq!(reports[2], [(500, 600), (300, 400), (100, 200)]);
+        assert_eq!(reports[3], [(700, 800), (500, 600), (300, 400)]);
+        assert_eq!(reports[4], [(100, 400), (700, 800), (500, 600)]);
+        assert_eq!(reports[5], [(500, 600), (100, 400), (700, 800)]);
+        // Now 401 is acknowledged, and the rest is 100 beyond that.
+        assert_eq!(reports[6], [(100, 200), (300, 400)]);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_refused() {
+        let config = Config { receive_window: 1448, ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.on_syn(&Segment::default());
+        let mut stats = Stats::default();
+        let mut receive = |seq, len, flags| {
+            let segment = Segment { seq, len, flags, ..Segment::default() };
+            receiver.on_data(&config, &segment, 0, &mut stats);
+            (receiver.received(), receiver.finished())
+        };
+        assert_eq!(receive(1449, 1, Flags::ACK), (0, false));
+        assert_eq!(receive(u64::MAX, u32::MAX, Flags::FIN), (0, false));
+        // FIN is no data: it fits where the window ends.
+        assert_eq!(receive(1, 1448, Flags::FIN), (1448, true));
+        assert_eq!(stats.refused, 2);
+    }
+}

@@ -47,7 +47,7 @@ impl Prr {
         }
         // Catch up: at most what was delivered, plus a segment if that seems safe.
         let mut limit = u64::from(delivered);
-        if safe || !config.prr_as_ns3 {
+        if safe || !config.ns3_recovery {
             limit = limit.max(all.saturating_sub(out));
         }
         if safe {
@@ -209,7 +209,8 @@ impl Sender {
         if self.probe == Probe::Again && repaired && self.phase == Phase::Open {
             // The last segment was lost, which the probe has hidden from recovery.
             stats.fast_retransmits += 1;
-            self.control.reduce(config, t.acked, t.acked);
+            let window = self.control.cwnd.into();
+            self.control.reduce(config, window, window);
             self.control.cwnd = self.control.ssthresh;
         }
         self.probe = Probe::None;
@@ -226,7 +227,7 @@ impl Sender {
             _ if self.phase == Phase::Cwr => true,
             Recovery::Reno => true,
             // The duplicates may be of what was sent twice (RFC 6582, section 3.2, step 1).
-            _ if !self.sack => una > self.recovery_point,
+            _ if !self.sack && !config.ns3_recovery => una > self.recovery_point,
             _ => una >= self.recovery_point,
         };
         let lost = u32::from(self.dup_acks) >= config.dup_threshold || self.board.has_losses();
@@ -293,8 +294,19 @@ impl Sender {
         if t.acked == 0 {
             return;
         }
-        self.grow(config, t.acked, t.rtt, t.now);
-        if self.board.una() >= self.recovery_point {
+        let repaired = self.board.una() >= self.recovery_point;
+        let acked = if config.ns3_recovery {
+            if repaired { self.board.una() - self.recovery_point } else { t.acked }
+        } else if self.sack {
+            self.delivered(config, t).into()
+        } else {
+            // The rest may well have arrived before the timeout (RFC 3465, 2.3).
+            t.acked.min(config.mss.into())
+        };
+        if acked > 0 {
+            self.grow(config, acked, t.rtt, t.now);
+        }
+        if repaired {
             self.phase = Phase::Open;
             self.dup_acks = 0;
             self.enter_recovery_if_lost(config, t, stats);
@@ -309,8 +321,10 @@ impl Sender {
         self.cwr_due = true;
         if config.prr && self.board.flight() > 0 {
             self.phase = Phase::Cwr;
+            self.start_reduction(config, t);
+        } else {
+            self.control.cwnd = self.control.ssthresh;
         }
-        self.start_reduction(config, t);
     }
 
     fn start_reduction(&mut self, config: &Config, t: &Trouble) {
@@ -320,10 +334,10 @@ impl Sender {
         }
         let delivered = self.delivered(config, t);
         // RFC 9937: without what was SACKed before this acknowledgment.
-        let flight = if config.prr_as_ns3 {
+        let flight = if config.ns3_recovery {
             self.board.flight() as u32
         } else {
-            let outstanding = self.board.flight() - u64::from(self.board.sacked());
+            let outstanding = self.board.flight().saturating_sub(self.board.sacked().into());
             (outstanding as u32).saturating_add(delivered)
         };
         self.prr = Prr { delivered: 0, out: 0, flight };
@@ -332,10 +346,14 @@ impl Sender {
 
     fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
         let delivered = self.delivered(config, t);
-        if !config.prr || delivered == 0 {
+        if !config.prr || (delivered == 0 && !config.ns3_recovery) {
             return;
         }
-        let pipe = self.board.pipe();
+        let mut pipe = self.board.pipe();
+        if config.ns3_recovery && !self.sack && self.prr.out > 0 {
+            // It is looked at before the duplicate counts, or the next segment is marked lost.
+            pipe += u64::from(config.mss);
+        }
         let room = Room { pipe, ssthresh: self.control.ssthresh };
         let more = self.prr.allowance(config, delivered, room, safe);
         self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
@@ -343,7 +361,7 @@ impl Sender {
 
     /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
     fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
-        if !self.sack && config.prr_as_ns3 {
+        if !self.sack && config.ns3_recovery {
             return t.acked.min(u32::MAX.into()) as u32;
         }
         (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32

@@ -214,10 +214,12 @@ impl Scoreboard {
         self.hole(self.lost_edge, cut)
     }
 
-    /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3).
-    pub(crate) fn next_doubtful(&self, cut: Cut) -> Option<(u64, u64)> {
-        let highest = self.ranges.as_ref()?.as_slice().last()?.1;
-        self.hole(highest, cut)
+    /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3), or
+    /// the next range of any kind if `beyond`.
+    pub(crate) fn next_doubtful(&self, cut: Cut, beyond: bool) -> Option<(u64, u64)> {
+        let highest = self.ranges.as_ref().and_then(|r| r.as_slice().last());
+        let edge = if beyond { self.nxt } else { highest?.1 };
+        self.hole(edge, cut)
     }
 
     /// The last range that is not SACKed (NextSeg rule 4).
@@ -345,7 +347,8 @@ mod tests {
         assert_eq!(holes, [0, 1, 3, 4, 6, 7]);
         // All that was lost was sent again: 12 segments less the 5 that have arrived.
         assert_eq!(board.pipe(), 700);
-        assert_eq!(board.next_doubtful(CUT), None);
+        assert_eq!(board.next_doubtful(CUT, false), None);
+        assert_eq!(board.next_doubtful(CUT, true), Some((1100, 1200)));
         assert_eq!(board.last_hole(CUT), Some((1100, 1200)));
         board.advance(500);
         assert_eq!((board.pipe(), board.sacked()), (300, 400));

@@ -208,7 +208,7 @@ impl Sender {
     #[cold]
     fn doubtful(&mut self, config: &Config) -> Option<(u64, u64, Why)> {
         let cut = self.cut(config);
-        if let Some((seq, end)) = self.board.next_doubtful(cut) {
+        if let Some((seq, end)) = self.board.next_doubtful(cut, config.ns3_recovery) {
             return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
         }
         if !(config.rescue && self.may_rescue) {

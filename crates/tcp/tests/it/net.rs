@@ -35,6 +35,7 @@ pub(crate) struct Sent {
     /// Of the sender, right after.
     pub(crate) cwnd: u32,
     pub(crate) pipe: u64,
+    pub(crate) probes: u32,
 }
 
 impl Sent {
@@ -199,7 +200,8 @@ impl Net {
         let (number, data_number) = self.counts[from];
         let end = &self.ends[from];
         let (cwnd, pipe) = (end.congestion_window(), end.in_flight());
-        let sent = Sent { at: self.now, from, segment, number, data_number, cwnd, pipe };
+        let probes = end.stats().tail_probes;
+        let sent = Sent { at: self.now, from, segment, number, data_number, cwnd, pipe, probes };
         self.counts[from] = (number + 1, data_number + usize::from(sent.has_data()));
         self.log.push(sent);
         let fate = (self.fate)(&sent);

@@ -181,8 +181,7 @@ fn after_a_timeout_old_duplicates_do_not_start_recovery() {
     // 14 is lost, and all acknowledgments for 150 ms after that: the timer resends 14, and then
     // what had arrived. Each of those makes a duplicate.
     let mut net = Net::losing(plain(Recovery::NewReno), 10 * MS, &[14]);
-    let fate = std::mem::replace(&mut net.fate, Box::new(|_| Fate::Arrive));
-    let mut fate = fate;
+    let mut fate = std::mem::replace(&mut net.fate, Box::new(|_| Fate::Arrive));
     net.fate = Box::new(move |sent| {
         let mute = sent.from == SERVER && (85 * MS..200 * MS).contains(&sent.at);
         if mute { Fate::Lost } else { fate(sent) }
@@ -282,4 +281,47 @@ fn each_timeout_reduces_the_threshold_only_where_ns_3_does() {
         net.ends[CLIENT].slow_start_threshold()
     };
     assert_eq!((run(false), run(true)), (8000, 2000));
+}
+
+#[test]
+fn what_arrived_before_a_timeout_does_not_open_the_window_after_it() {
+    // Of 16 only the first is lost, and with it all acknowledgments: the timer repeats 14, and
+    // the answer acknowledges all 16. That is worth one segment, not sixteen; with ns-3's rule,
+    // which counts what lies beyond the 16, nothing.
+    for (ns3_recovery, expected) in [(false, &[30, 31][..]), (true, &[30])] {
+        let growth = tcp::Growth::PerByte { limit: 100 };
+        let config = Config { growth, ns3_recovery, ..plain(Recovery::NewReno) };
+        let mut net = Net::losing(config, 10 * MS, &[14]);
+        let mut fate = std::mem::replace(&mut net.fate, Box::new(|_| Fate::Arrive));
+        net.fate = Box::new(move |sent| {
+            let mute = sent.from == SERVER && (85 * MS..200 * MS).contains(&sent.at);
+            if mute { Fate::Lost } else { fate(sent) }
+        });
+        net.open();
+        net.write(CLIENT, 60_000);
+        net.run_until(301 * MS);
+        assert_eq!(round(&net, 280), [14]);
+        assert_eq!(round(&net, 300), expected);
+        net.run(1000);
+        assert_eq!(net.ends[CLIENT].stats().retransmissions, 1);
+    }
+}
+
+#[test]
+fn ns_3_repeats_what_is_not_sacked_where_nothing_is_new() {
+    // The whole transfer is out when 14 is found to be lost: 29, the last, is not SACKed yet when
+    // there is room for more.
+    let run = |ns3_recovery| {
+        let config = Config { ns3_recovery, prr: true, ..plain(Recovery::Sack) };
+        let mut net = Net::losing(config, 10 * MS, &[14, 29]);
+        net.open();
+        net.write(CLIENT, 30_000);
+        net.run(1000);
+        let stats = net.ends[CLIENT].stats();
+        (net.again(CLIENT), stats.timeouts)
+    };
+    let (again, timeouts) = run(true);
+    assert_eq!((again.last(), timeouts), (Some(&(100, 29)), 0));
+    let (again, timeouts) = run(false);
+    assert_eq!((again, timeouts), (vec![(100, 14), (320, 29)], 1));
 }

@@ -1,0 +1,147 @@
+//! What the ends of flows do with what arrives, and with time.
+
+use sched::Nanos;
+use tcp::{Config, Segment, State};
+
+use super::{Event, Notice, World};
+use crate::flow::{CLIENT, Flow, Kind, SERVER, Tcp, TcpId};
+use crate::recorder::Probe;
+
+impl World {
+    /// A datagram has arrived with so many bytes, or is lost.
+    pub(super) fn datagram_over(&mut self, slot: u32, seq: u64, sent: u64, arrived: Option<u32>) {
+        let flow = &mut self.flows[slot as usize];
+        let Kind::Datagrams(stream) = &mut flow.kind else { return };
+        match arrived {
+            Some(bytes) => {
+                stream.received += 1;
+                stream.received_bytes += u64::from(bytes);
+            }
+            None => stream.lost += 1,
+        }
+        if stream.probed {
+            self.notices.push(Notice::Probe(Probe {
+                source: flow.source,
+                index: flow.index,
+                seq,
+                sent: Nanos(sent),
+                arrived: arrived.map(|_| self.now),
+            }));
+        }
+        if stream.closed {
+            self.finish_if_over(slot);
+        }
+    }
+
+    pub(super) fn segment(&mut self, slot: u32, end: usize, segment: &Segment, ce: bool) {
+        let now = self.now.0;
+        let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
+        let before = tcp.ends[end].received();
+        tcp.ends[end].on_segment(config, segment, ce, now);
+        let progress = tcp.ends[end].received() != before;
+        if tcp.connected.is_none() && end == CLIENT && tcp.ends[CLIENT].state() != State::SynSent {
+            tcp.connected = Some(self.now);
+        }
+        if progress {
+            self.progress(slot);
+        }
+        self.transmit(slot, end);
+        self.finish_if_over(slot);
+    }
+
+    pub(super) fn timer(&mut self, slot: u32, end: usize) {
+        let now = self.now.0;
+        let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
+        if tcp.timer_at[end] != now {
+            return; // an earlier event took its place
+        }
+        tcp.timer_at[end] = u64::MAX;
+        if tcp.ends[end].next_timer().is_some_and(|due| due <= now) {
+            tcp.ends[end].on_timer(config, now);
+        }
+        self.transmit(slot, end);
+        self.finish_if_over(slot);
+    }
+
+    /// Sends what an end has to send, and schedules its next timer.
+    pub(super) fn transmit(&mut self, slot: u32, end: usize) {
+        let now = self.now.0;
+        loop {
+            let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
+            let Some(segment) = tcp.ends[end].poll_transmit(config, now) else { break };
+            let header_bytes = config.header_bytes;
+            let flow = &self.flows[slot as usize];
+            let hop = flow.ways[end].0;
+            let packet =
+                self.transits.add_segment(&segment, header_bytes, flow.name(slot), end, hop);
+            self.forward(packet);
+        }
+        let Some((tcp, _)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
+        // One event an end: timers mostly move back, and an event that comes too early is
+        // scheduled again, instead of being cancelled with every acknowledgment.
+        if let Some(due) = tcp.ends[end].next_timer().filter(|due| *due < tcp.timer_at[end]) {
+            let due = due.max(now);
+            tcp.timer_at[end] = due;
+            self.events.push(due, Event::Timer(2 * slot + end as u32));
+        }
+    }
+
+    pub(super) fn start_exchange(&mut self, slot: u32, request_bytes: u64, response_bytes: u64) {
+        let Kind::Tcp(tcp) = &mut self.flows[slot as usize].kind else { return };
+        tcp.busy = true;
+        tcp.answered = false;
+        tcp.response_bytes = response_bytes;
+        tcp.request_goal += request_bytes;
+        tcp.response_goal += response_bytes;
+        tcp.ends[CLIENT].write(request_bytes);
+        if !tcp.keep_open && response_bytes == 0 {
+            tcp.ends[CLIENT].close();
+        }
+    }
+
+    /// Bytes were received: the server may have to answer, or the exchange may be over.
+    pub(super) fn progress(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let Kind::Tcp(tcp) = &mut flow.kind else { return };
+        if !tcp.busy || tcp.ends[SERVER].received() < tcp.request_goal {
+            return;
+        }
+        if !tcp.answered {
+            tcp.answered = true;
+            tcp.ends[SERVER].write(tcp.response_bytes);
+            if !tcp.keep_open {
+                tcp.ends[SERVER].close();
+            }
+            if tcp.response_bytes > 0 {
+                self.transmit(slot, SERVER);
+                return;
+            }
+        }
+        if tcp.ends[CLIENT].received() < tcp.response_goal {
+            return;
+        }
+        tcp.busy = false;
+        flow.completed.get_or_insert(self.now);
+        let (source, index) = (flow.source, flow.index);
+        let stays_open = tcp.keep_open;
+        if !stays_open {
+            tcp.ends[CLIENT].close();
+        }
+        self.notices.push(Notice::Exchanged { source, flow: flow.name(slot), index });
+        if !stays_open {
+            self.transmit(slot, CLIENT);
+        }
+    }
+}
+
+/// A connection and its configuration.
+#[inline]
+pub(super) fn tcp_of<'a>(
+    flows: &'a mut [Flow],
+    configs: &'a [Config],
+    slot: u32,
+) -> Option<(&'a mut Tcp, &'a Config)> {
+    let Kind::Tcp(tcp) = &mut flows.get_mut(slot as usize)?.kind else { return None };
+    let TcpId(id) = tcp.tcp;
+    Some((tcp, &configs[usize::from(id)]))
+}
