@@ -1,6 +1,6 @@
 //! Congestion control: the window, its growth and its reductions.
 
-use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom};
+use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom, SlowStartExit};
 use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
 
@@ -68,7 +68,12 @@ impl Control {
             let growth = acked.min(segments.saturating_mul(config.mss)) / hystart.divisor();
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
         }
-        if hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
+        // Their HyStart is part of their Cubic; HyStart++ is for any.
+        let exit = match (config.congestion, config.slow_start_exit) {
+            (Congestion::Reno, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
+            (_, exit) => exit,
+        };
+        if hystart.on_ack(exit, self.cwnd, config.mss, signal) {
             self.ssthresh = self.cwnd;
         }
     }
@@ -164,5 +169,36 @@ impl Control {
         if restart && config.restart_after_idle {
             self.cwnd = self.cwnd.min(config.initial_window.saturating_mul(config.mss));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MILLISECOND;
+
+    /// Whether slow start ends before a loss, while the delay rises from 20 to 80 ms.
+    fn leaves_slow_start(config: &Config) -> bool {
+        let mut control = Control::new(config);
+        let mss = u64::from(config.mss);
+        (0..500).any(|ack| {
+            let rtt = (20 + ack / 8) * MILLISECOND;
+            let signal = Signal {
+                now: ack * MILLISECOND,
+                una: ack * mss,
+                nxt: (2 * ack + 10) * mss,
+                rtt: Some(rtt.min(80 * MILLISECOND)),
+                min_rtt: 20 * MILLISECOND,
+            };
+            control.on_ack(config, mss, true, &signal);
+            !control.in_slow_start()
+        })
+    }
+
+    #[test]
+    fn hystart_of_linux_is_a_part_of_cubic_and_reno_has_none() {
+        let cubic = Config::linux();
+        assert!(leaves_slow_start(&cubic));
+        assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
     }
 }

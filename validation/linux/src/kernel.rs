@@ -178,6 +178,8 @@ fn outcome(case: &Case, reports: &Reports, bottleneck: &Report) -> Outcome {
         loss: to_client.dropped().packets as f64 / to_client.received.packets.max(1) as f64,
         retransmissions: senders().filter_map(|info| info.retransmissions).map(f64::from).sum(),
         timeouts: senders().filter_map(|info| info.timeouts).map(f64::from).sum(),
+        acks: bottleneck.left_to_right.received.packets as f64
+            / to_client.sent.packets.max(1) as f64,
         completion_ms,
     }
 }

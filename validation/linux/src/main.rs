@@ -17,7 +17,8 @@ shortlane-linux measure FILE [OPTION...]     writes FILE; needs root or user nam
   --late-limit F    a block whose pacer gave up more of its time is void (0.01)
   --latest MS       so is one in which anything was later than this (20)
   --case TEXT       only cases whose name contains it
-shortlane-linux compare FILE [--into REPORT] prints Markdown, and puts it into REPORT";
+shortlane-linux compare FILE [--into REPORT] prints Markdown, and puts it into REPORT
+shortlane-linux compare FILE --switch NAME   the same with one change of our model; names:";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,9 +27,10 @@ fn main() -> ExitCode {
         ["measure", file, ref options @ ..] => {
             Measure::new(options).and_then(|options| options.run(Path::new(file)))
         }
-        ["compare", file] => compare(file, None),
-        ["compare", file, "--into", report] => compare(file, Some(report)),
-        _ => Err(USAGE.to_owned()),
+        ["compare", file] => compare(file, None, None),
+        ["compare", file, "--into", report] => compare(file, Some(report), None),
+        ["compare", file, "--switch", name] => compare(file, None, Some(name)),
+        _ => Err(usage()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,14 +41,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare(file: &str, into: Option<&str>) -> Result<(), String> {
+fn usage() -> String {
+    let names: Vec<&str> = simulated::SWITCHES.iter().map(|(name, _)| *name).collect();
+    format!("{USAGE}\n  {}", names.join(", "))
+}
+
+fn compare(file: &str, into: Option<&str>, switch: Option<&str>) -> Result<(), String> {
+    let switch = switch.map(|name| {
+        let found = simulated::SWITCHES.iter().find(|(switch, _)| *switch == name);
+        found.ok_or_else(|| format!("--switch {name} is not accepted\n{}", usage()))
+    });
+    let switch = switch.transpose()?;
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let cases = Case::all();
     let measured =
         Measured::read(&read(file)?, &cases).map_err(|error| format!("{file}: {error}"))?;
     let mut compared = Vec::new();
     for case in cases {
-        let rounds = report::rounds(&case, &measured, &simulated::tcp_config(case.tcp))?;
+        let mut config = simulated::tcp_config(case.tcp);
+        if let Some((_, change)) = switch {
+            change(&mut config);
+        }
+        let rounds = report::rounds(&case, &measured, &config)?;
         if !rounds.is_empty() {
             compared.push((case, rounds));
         }
@@ -91,8 +107,8 @@ impl Measure {
         let latest = Nanos::from_millis(20);
         let mut measure = Self { rounds: 8, jobs: 4, late_limit: 0.01, latest, cases: Case::all() };
         for option in options.chunks(2) {
-            let [name, value] = *option else { return Err(USAGE.to_owned()) };
-            let bad = || format!("{name} {value} is not accepted\n{USAGE}");
+            let [name, value] = *option else { return Err(usage()) };
+            let bad = || format!("{name} {value} is not accepted\n{}", usage());
             match name {
                 "--rounds" => measure.rounds = value.parse().map_err(|_| bad())?,
                 "--jobs" => measure.jobs = value.parse().map_err(|_| bad())?,

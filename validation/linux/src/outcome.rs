@@ -15,6 +15,9 @@ pub struct Outcome {
     pub retransmissions: f64,
     /// Their retransmission timeouts.
     pub timeouts: f64,
+    /// Packets that came from the client in the whole round, for each one sent towards it: how
+    /// often it acknowledges.
+    pub acks: f64,
     /// Completion time of each transfer in ms; `None` if incomplete.
     pub completion_ms: Vec<Option<f64>>,
 }
@@ -38,6 +41,7 @@ impl Outcome {
             ("loss", self.loss),
             ("retransmissions", self.retransmissions),
             ("timeouts", self.timeouts),
+            ("acks", self.acks),
         ] {
             values.push((name.to_owned(), Some(value)));
         }
@@ -76,6 +80,7 @@ impl Outcome {
             &mut outcome.loss,
             &mut outcome.retransmissions,
             &mut outcome.timeouts,
+            &mut outcome.acks,
         ] {
             *field = next().unwrap_or_default();
         }
@@ -102,6 +107,7 @@ mod tests {
             loss: 0.01,
             retransmissions: 8.0,
             timeouts: 1.0,
+            acks: 0.5,
             completion_ms,
         };
         let values: HashMap<_, _> = outcome.values(&work).into_iter().collect();

@@ -58,20 +58,23 @@ pub fn markdown(cases: &[(Case, Vec<Round>)], comments: &[String]) -> String {
             rows.iter().for_each(|row| line(&mut text, case, rounds.len(), row));
         }
     }
-    text.push_str("\n### Beside them\n\nOf the flows without end, mean over rounds.\n\n");
-    text.push_str("| case | segments sent again: kernel | simulator | timeouts: kernel | simulator | incomplete transfers: kernel | simulator |\n|---|---:|---:|---:|---:|---:|---:|\n");
+    text.push_str("\n### Beside them\n\nPer round, kernel and simulator: segments sent again and timeouts of the flows without end; packets \
+from the client for each one to it; transfers that were incomplete in all rounds.\n\n");
+    text.push_str(BESIDE);
     for (case, rounds, _) in &all {
         let mean =
             |of: fn(&Round) -> f64| rounds.iter().map(of).sum::<f64>() / rounds.len().max(1) as f64;
         let (simulated, kernel) = incomplete(rounds);
         let _ = writeln!(
             text,
-            "| {} | {:.1} | {:.1} | {:.2} | {:.2} | {kernel} | {simulated} |",
+            "| {} | {:.1} | {:.1} | {:.2} | {:.2} | {:.2} | {:.2} | {kernel} | {simulated} |",
             case.name,
             mean(|round| round.kernel.retransmissions),
             mean(|round| round.simulated.retransmissions),
             mean(|round| round.kernel.timeouts),
             mean(|round| round.simulated.timeouts),
+            mean(|round| round.kernel.acks),
+            mean(|round| round.simulated.acks),
         );
     }
     text
@@ -86,6 +89,9 @@ const SECTIONS: [Section; 3] = [
 
 const HEADER: &str = "| case | rounds | | kernel | simulator | ratio | 95 % | |\n\
                       |---|---:|---|---:|---:|---:|---|---|";
+
+const BESIDE: &str = "| case | sent again | | timeouts | | acks | | incomplete | |\n\
+                      |---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
 
 fn line(text: &mut String, case: &Case, rounds: usize, row: &Row) {
     let digits = match row.quantity {

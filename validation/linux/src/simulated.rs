@@ -7,7 +7,7 @@ use sim::{
     ENDLESS, FlowReport, Impairments, LinkConfig, LinkId, Network, NodeId, Queue, Recorder, Sample,
     Simulation, SourceId,
 };
-use tcp::{Config, Congestion};
+use tcp::{Config, Congestion, Pacing, SlowStartExit};
 
 use crate::case::{Case, ETHERNET_BYTES, FRAME_BYTES, Work};
 use crate::outcome::Outcome;
@@ -31,6 +31,20 @@ pub fn tcp_config(tcp: Tcp) -> Config {
     let linux = Config::linux();
     Config { congestion, header_bytes: linux.header_bytes + ETHERNET_BYTES, ..linux }
 }
+
+/// What may be switched in our model, to find the cause of a difference: a name, and the change.
+pub const SWITCHES: [(&str, fn(&mut Config)); 10] = [
+    ("ack-every-segment", |config| config.ack_every = 1),
+    ("no-quick-acks", |config| config.quick_acks = 0),
+    ("window-64k", |config| config.receive_window = 65_535),
+    ("slow-start-to-loss", |config| config.slow_start_exit = SlowStartExit::Loss),
+    ("hystart++", |config| config.slow_start_exit = SlowStartExit::HyStartPlusPlus),
+    ("no-tail-loss-probe", |config| config.tail_loss_probe = false),
+    ("no-prr", |config| config.prr = false),
+    ("no-fast-convergence", |config| config.cubic_fast_convergence = false),
+    ("not-reno-friendly", |config| config.cubic_friendly = false),
+    ("pacing", |config| config.pacing = Some(Pacing::LINUX)),
+];
 
 /// Simulates a round with this TCP.
 ///
@@ -60,6 +74,7 @@ pub fn run(case: &Case, work: &Work, round: u64, config: &Config) -> Result<Outc
         loss: whole.dropped as f64 / whole.arrived.max(1) as f64,
         retransmissions: count(|stats| stats.retransmissions),
         timeouts: count(|stats| stats.timeouts),
+        acks: whole.acks as f64 / whole.sent.max(1) as f64,
         completion_ms,
     })
 }
@@ -80,6 +95,8 @@ struct Seen {
     samples: u64,
     arrived: u64,
     dropped: u64,
+    sent: u64,
+    acks: u64,
 }
 
 impl Seen {
@@ -141,11 +158,14 @@ fn simulate(
         samples: 0,
         arrived: 0,
         dropped: 0,
+        sent: 0,
+        acks: 0,
     };
     simulation.run_until(end, &mut seen).map_err(|error| error.to_string())?;
-    if let Some(port) = simulation.port(net.bottleneck) {
-        let totals = port.ledger().totals();
-        (seen.arrived, seen.dropped) = (totals.arrived_packets, totals.dropped_packets());
+    let totals = |link| simulation.port(link).map(|port| port.ledger().totals());
+    if let (Some(data), Some(acks)) = (totals(net.bottleneck), totals(net.back)) {
+        (seen.arrived, seen.dropped) = (data.arrived_packets, data.dropped_packets());
+        (seen.sent, seen.acks) = (data.sent_packets, acks.arrived_packets);
     }
     simulation.finish(&mut seen);
     Ok(seen)
@@ -158,6 +178,7 @@ struct Net {
     server: NodeId,
     far: NodeId,
     bottleneck: LinkId,
+    back: LinkId,
 }
 
 impl Net {
@@ -176,7 +197,7 @@ impl Net {
         let (rate, zero, detour) = (case.rate_bps, Nanos::ZERO, Nanos(case.detour().0 / 2));
         let (data, acks) = (case.propagation(FRAME_BYTES), case.propagation(ACK_BYTES));
         let bottleneck = link(servers, clients, rate, data, queue(), JITTER)?;
-        link(clients, servers, rate, acks, queue(), JITTER)?;
+        let back = link(clients, servers, rate, acks, queue(), JITTER)?;
         for (from, to, delay) in [
             (server, servers, zero),
             (servers, server, zero),
@@ -187,7 +208,7 @@ impl Net {
         ] {
             link(from, to, ACCESS_BPS, delay, access(), zero)?;
         }
-        Ok(Self { network, client, server, far, bottleneck })
+        Ok(Self { network, client, server, far, bottleneck, back })
     }
 }
 

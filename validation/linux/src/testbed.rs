@@ -99,6 +99,9 @@ fn configure(interfaces: &[(&str, &str)]) -> Result<(), Failed> {
     let mut links = Links::open()?;
     // What one block learns about the path must not help the next.
     set_parameter("ipv4.tcp_no_metrics_save", "1")?;
+    // Connections begin with this, and are then given their own. One that begins with bbr, where
+    // that is the machine's default, is paced from then on, whatever it is given.
+    set_parameter("ipv4.tcp_congestion_control", "reno")?;
     links.set_up("lo")?;
     for (name, address) in interfaces {
         quiet(name)?;
