@@ -75,6 +75,13 @@ fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 
 		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
 		-- -max_total_time=$(FUZZ_SECONDS)
 
+.PHONY: validate-linux
+validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 16 minutes
+	@scripts/setup.sh
+	$(CARGO) build --locked --release --package shortlane-linux
+	target/release/shortlane-linux measure validation/linux/kernel.csv
+	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
+
 .PHONY: validate-ns3
 validate-ns3: build target/ns3/dumbbell ## The simulator against ns-3: 25 minutes (NS3="--quick": 3)
 	validation/ns3/compare.py --ns3 target/ns3/dumbbell --shortlane target/release/shortlane \

@@ -1,6 +1,6 @@
 //! Congestion control: the window, its growth and its reductions.
 
-use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom};
+use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom, SlowStartExit};
 use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
 
@@ -68,7 +68,12 @@ impl Control {
             let growth = acked.min(segments.saturating_mul(config.mss)) / hystart.divisor();
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
         }
-        if hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
+        // Their HyStart is part of their Cubic; HyStart++ is for any.
+        let exit = match (config.congestion, config.slow_start_exit) {
+            (Congestion::Reno, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
+            (_, exit) => exit,
+        };
+        if hystart.on_ack(exit, self.cwnd, config.mss, signal) {
             self.ssthresh = self.cwnd;
         }
     }
@@ -171,7 +176,7 @@ impl Control {
 mod tests {
     use super::*;
     use crate::Time;
-    use crate::config::{ReduceFrom, SECOND, SlowStartExit};
+    use crate::config::{MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
 
     /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
     fn reduced() -> (Config, Control) {
@@ -192,7 +197,7 @@ mod tests {
 
     /// A round trip of 100 ms in which the whole window is acknowledged.
     fn round(config: &Config, control: &mut Control, now: Time) {
-        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10 };
+        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10, srtt: 0 };
         let segments = control.cwnd / config.mss;
         (0..segments).for_each(|_| control.on_ack(config, config.mss.into(), true, &signal));
     }
@@ -224,5 +229,31 @@ mod tests {
         // Flat from here: one for twenty, where the way to the old peak of 85 would be steep.
         round(&config, &mut control, SECOND);
         assert_eq!(control.cwnd, 51_000);
+    }
+
+    /// Whether slow start ends before a loss, while the delay rises from 20 to 80 ms.
+    fn leaves_slow_start(config: &Config) -> bool {
+        let mut control = Control::new(config);
+        let mss = u64::from(config.mss);
+        (0..500).any(|ack| {
+            let rtt = (20 + ack / 8) * MILLISECOND;
+            let signal = Signal {
+                now: ack * MILLISECOND,
+                una: ack * mss,
+                nxt: (2 * ack + 10) * mss,
+                rtt: Some(rtt.min(80 * MILLISECOND)),
+                min_rtt: 20 * MILLISECOND,
+                srtt: 20 * MILLISECOND,
+            };
+            control.on_ack(config, mss, true, &signal);
+            !control.in_slow_start()
+        })
+    }
+
+    #[test]
+    fn hystart_of_linux_is_a_part_of_cubic_and_reno_has_none() {
+        let cubic = Config::linux();
+        assert!(leaves_slow_start(&cubic));
+        assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
     }
 }
