@@ -69,9 +69,15 @@ fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 
 		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
 		-- -max_total_time=$(FUZZ_SECONDS)
 
+.PHONY: sim-dumbbell
+sim-dumbbell:
+	@scripts/setup.sh
+	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
+
 .PHONY: validate-ns3
-validate-ns3: build target/ns3/dumbbell ## The simulator against ns-3: 25 minutes (NS3="--quick": 3)
-	validation/ns3/compare.py --ns3 target/ns3/dumbbell --shortlane target/release/shortlane \
+validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10 minutes (NS3="--quick": 2)
+	validation/ns3/compare.py --ns3 target/ns3/dumbbell \
+		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
 target/ns3/dumbbell: validation/ns3/dumbbell.cc
@@ -80,9 +86,8 @@ target/ns3/dumbbell: validation/ns3/dumbbell.cc
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
 
 .PHONY: bench-sim
-bench-sim: build target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
+bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
 	@scripts/setup.sh peers
-	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
 	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
 		--work target/bench-sim --out docs/benchmarks/simulator.md
 

@@ -37,7 +37,7 @@ class Plan:
     seconds: float
 
 
-FULL = Plan(cases.full(), cases.quick(), replicates=10, seconds=100)
+FULL = Plan(cases.full(), cases.control(), replicates=10, seconds=100)
 QUICK = Plan(cases.quick(), [], replicates=6, seconds=60)
 
 

@@ -189,11 +189,8 @@ impl Recorder for Rows {
             let end = flow.completed.map_or(0, |at| at.0);
             let FlowReport { index, started, bytes, received, .. } = flow;
             let complete = u8::from(flow.completed.is_some());
-            let _ = writeln!(
-                self.text,
-                "{index},{},{end},{bytes},{received},{complete}",
-                started.0
-            );
+            let _ =
+                writeln!(self.text, "{index},{},{end},{bytes},{received},{complete}", started.0);
         }
     }
 }
