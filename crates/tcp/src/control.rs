@@ -145,12 +145,15 @@ impl Control {
                 (reduced / config.mss * config.mss).max(least)
             }
         };
-        self.restart();
+        self.restart(config);
     }
 
     /// Growth starts anew.
-    fn restart(&mut self) {
-        self.credit = 0.0;
+    fn restart(&mut self, config: &Config) {
+        // ns-3 never forgets what was saved up.
+        if !config.ns3_recovery {
+            self.credit = 0.0;
+        }
         self.stage = Stage::SlowStart(HyStart::new());
     }
 
@@ -158,7 +161,7 @@ impl Control {
     pub(crate) fn on_timeout(&mut self, config: &Config) {
         self.cwnd = config.mss;
         self.memory.reset();
-        self.restart();
+        self.restart(config);
     }
 
     /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
@@ -255,5 +258,17 @@ mod tests {
         let cubic = Config::linux();
         assert!(leaves_slow_start(&cubic));
         assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
+    }
+
+    #[test]
+    fn only_ns3_saves_credit_beyond_a_loss() {
+        for (config, saved) in [(Config::ns3(), true), (Config::linux(), false)] {
+            let mut control = Control::new(&config);
+            control.credit = 50.0;
+            control.reduce(&config, 0, 0);
+            assert_eq!(control.credit > 0.0, saved);
+            control.on_timeout(&config);
+            assert_eq!(control.credit > 0.0, saved);
+        }
     }
 }

@@ -224,4 +224,30 @@ mod tests {
         rtts.extend([40 * MILLISECOND; 8]);
         assert_eq!(run(SlowStartExit::HyStartPlusPlus, &rtts, 1000), (None, true));
     }
+
+    #[test]
+    fn smoothed_delays_rise_later_than_their_samples() {
+        let first_exit = |smoothed: bool| {
+            let exit = SlowStartExit::HyStart(HyStartLaw { smoothed, ..HyStartLaw::NS3 });
+            let mut hystart = HyStart::new();
+            let mut srtt = 10 * MILLISECOND;
+            (1..=200u64).find(|&ack| {
+                // Samples are three times the least from the second round on.
+                let rtt = if ack <= 20 { 10 } else { 30 } * MILLISECOND;
+                srtt = srtt - srtt / 8 + rtt / 8;
+                let (min_rtt, nxt) = (10 * MILLISECOND, ack + 20);
+                let signal = Signal {
+                    now: ack * 3 * MILLISECOND,
+                    una: ack,
+                    nxt,
+                    rtt: Some(rtt),
+                    min_rtt,
+                    srtt,
+                };
+                hystart.on_ack(exit, 20 * MSS, MSS, &signal)
+            })
+        };
+        let (samples, smoothed) = (first_exit(false).unwrap(), first_exit(true).unwrap());
+        assert!(samples < smoothed, "{samples}, {smoothed}");
+    }
 }
