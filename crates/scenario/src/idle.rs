@@ -31,7 +31,7 @@ enum Curve {
 const MOST_PAIRS: usize = 20_000;
 
 /// The largest transfer that is measured; what lies beyond goes on as it ends.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: u64 = 4 << 20;
 
 /// What decides a curve: the traffic's kind of flow, and rates and delays of the ways.
 type Signature = (usize, Vec<(u64, Nanos)>, Vec<(u64, Nanos)>);
