@@ -19,7 +19,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 
 .PHONY: help
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
@@ -47,6 +47,12 @@ mutants: ## Break the rules of the disciplines one by one: the suite must notice
 	@scripts/setup.sh
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
 
+.PHONY: validate-theory
+validate-theory: ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes
+	@scripts/setup.sh
+	$(CARGO) run --quiet --locked --release --package shortlane-theory > target/theory.md
+	mv target/theory.md validation/theory/RESULTS.md
+
 .PHONY: lint
 lint: ## Format, lints, licences and sources of dependencies, shell scripts
 	@scripts/setup.sh lint
@@ -68,6 +74,13 @@ fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 
 	cargo-fuzz run --sanitizer none disciplines \
 		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
 		-- -max_total_time=$(FUZZ_SECONDS)
+
+.PHONY: validate-linux
+validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 16 minutes
+	@scripts/setup.sh
+	$(CARGO) build --locked --release --package shortlane-linux
+	target/release/shortlane-linux measure validation/linux/kernel.csv
+	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
 
 .PHONY: sim-dumbbell
 sim-dumbbell:

@@ -9,7 +9,7 @@ use sched::Needs;
 fuzz_target!(|input: (u8, Vec<u8>)| {
     let (choice, mut frame) = input;
     let link = LinkType::ALL[usize::from(choice) % LinkType::ALL.len()];
-    let needs = Needs { hosts: true, ..Needs::NOTHING };
+    let needs = Needs { hosts: true, offset: true, ..Needs::NOTHING };
     let fingerprinter = Fingerprinter::from_seed(1);
     let parsed = fingerprinter.packet(link, &frame, frame.len() as u32, needs);
     assert_eq!(fingerprinter.flow(&parsed.key), parsed.packet.flow);

@@ -5,8 +5,8 @@ mod list;
 mod quantity;
 mod replay;
 mod signals;
-mod specs;
 mod sim;
+mod specs;
 mod usage;
 
 use std::io::{self, ErrorKind, Write};

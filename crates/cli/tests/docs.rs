@@ -1,5 +1,5 @@
-//! The documentation agrees with the program: discipline pages with the registry, the lab's page
-//! with its options, relative links with files.
+//! The documentation agrees with the program: discipline pages with the registry, pages of
+//! commands with their options, relative links with files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -94,21 +94,46 @@ fn parameter_tables_are_those_of_the_registry() {
 }
 
 #[test]
-fn every_option_of_the_lab_is_described() {
-    let page = read(&root().join("docs/lab.md"));
-    for arguments in [["lab", "--help"].as_slice(), ["lab", "sweep", "--help"].as_slice()] {
-        let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
-        let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
-        let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
-        let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
-        assert!(options.contains(&"--scheduler"), "{help}");
-        for option in options {
-            assert!(
-                page.contains(&format!("`{option}")),
-                "{arguments:?}: {option} is not described"
-            );
-        }
+fn every_option_is_described() {
+    described("lab.md", &["lab", "--help"]);
+    described("lab.md", &["lab", "sweep", "--help"]);
+    described("replay.md", &["replay", "--help"]);
+}
+
+/// Checks that a page names every option that the help does.
+fn described(page: &str, arguments: &[&str]) {
+    let page = read(&root().join("docs").join(page));
+    let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
+    let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
+    let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
+    let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+    assert!(options.contains(&"--scheduler"), "{help}");
+    for option in options {
+        assert!(page.contains(&format!("`{option}")), "{arguments:?}: {option} is not described");
     }
+}
+
+#[test]
+fn every_option_of_the_simulator_and_every_ready_scenario_is_described() {
+    let page = read(&root().join("docs/sim.md"));
+    let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(["sim", "--help"]).output();
+    let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
+    let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
+    let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+    assert!(options.contains(&"--events"), "{help}");
+    let names = scenario::library::ALL.iter().map(|ready| ready.name);
+    for word in options.into_iter().chain(names) {
+        assert!(page.contains(&format!("`{word}")), "{word} is not described");
+    }
+    let mut files: Vec<String> = fs::read_dir(root().join("scenarios"))
+        .expect("there are scenarios")
+        .map(|entry| entry.expect("a directory can be listed").path())
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    let mut built_in: Vec<&str> = scenario::library::ALL.iter().map(|ready| ready.name).collect();
+    built_in.sort_unstable();
+    assert_eq!(files, built_in, "every file of scenarios/ is built in");
 }
 
 /// The targets of `[text](target)` that are neither on the web nor on the same page.

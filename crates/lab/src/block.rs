@@ -207,6 +207,9 @@ fn configure_host(address: &str) -> Result<(), BlockError> {
     quiet(HOST_INTERFACE)?;
     // What one block learns about the path must not help the next.
     set_parameter("ipv4.tcp_no_metrics_save", "1")?;
+    // What connections begin with, before they are given their own. One that begins with bbr, where
+    // that is the machine's default, stays paced, and its cubic or reno is another.
+    set_parameter("ipv4.tcp_congestion_control", "reno")?;
     links.set_up("lo")?;
     links.offloads_off(HOST_INTERFACE)?;
     links.set_up(HOST_INTERFACE)?;

@@ -1,6 +1,7 @@
 //! What became of every packet of a bottleneck: the table behind `--events`.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::file::WriteError;
 use crate::table::{Cell, Column, Kind, Row, Text, Value, table};
@@ -34,7 +35,12 @@ impl PacketOutcome {
 impl Cell for PacketOutcome {
     const KIND: Kind = Kind::Text;
     fn value(&self) -> Value {
-        Value::Text(self.name().into())
+        // There are millions of them: the names are shared.
+        static NAMES: LazyLock<[Text; 3]> = LazyLock::new(|| {
+            use PacketOutcome::{Departed, Dropped, Queued};
+            [Departed, Dropped, Queued].map(|outcome| outcome.name().into())
+        });
+        Value::Text(Text::clone(&NAMES[*self as usize]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A table to a file, row by row.
 
-use std::io;
+use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,9 +86,15 @@ impl<R: Row> TableWriter<R> {
         match &mut self.sink {
             Sink::Parquet(parquet) => parquet.push(row),
             Sink::Csv(csv) => {
-                let mut record = csv::StringRecord::new();
-                row.cells(&mut |value| record.push_field(&text(&value)));
-                csv.write_record(&record).map_err(|e| csv.get_ref().error(csv_error(e)))
+                let mut written = Ok(());
+                row.cells(&mut |value| {
+                    if written.is_ok() {
+                        written = write_cell(csv, &value);
+                    }
+                });
+                written
+                    .and_then(|()| csv.write_record(None::<&[u8]>))
+                    .map_err(|e| csv.get_ref().error(csv_error(e)))
             }
         }
     }
@@ -132,13 +138,20 @@ impl<R: Row> TableWriter<R> {
     }
 }
 
-fn text(value: &Value) -> String {
+fn write_cell(csv: &mut csv::Writer<NewFile>, value: &Value) -> csv::Result<()> {
     match value {
-        Value::Null => String::new(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Integer(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-        Value::Text(value) => value.to_string(),
+        Value::Null => csv.write_field(""),
+        Value::Boolean(value) => csv.write_field(if *value { "true" } else { "false" }),
+        Value::Integer(value) => {
+            // The longest number has 20 characters.
+            let mut digits = [0; 20];
+            let mut rest = &mut digits[..];
+            write!(rest, "{value}")?;
+            let unused = rest.len();
+            csv.write_field(&digits[..20 - unused])
+        }
+        Value::Float(value) => csv.write_field(value.to_string()),
+        Value::Text(value) => csv.write_field(&**value),
     }
 }
 

@@ -220,3 +220,86 @@ fn partial_name(path: &Path) -> PathBuf {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_extension(format!("partial.{extension}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::AtomicBool;
+
+    use sched::Amount;
+
+    use super::*;
+    use crate::capture::Capture;
+    use crate::{Config, Tables, run};
+
+    /// Five packets of one flow at once, then packets of a flow each, every one taking 100 us of
+    /// the link: for long faster than it sends them, then slower.
+    fn capture() -> Vec<u8> {
+        let mut file = [0xa1b2_3c4du32, 2 | 4 << 16, 0, 0, 65535, 1].map(u32::to_le_bytes).concat();
+        let mut time = 0;
+        for number in 0..400u32 {
+            let flow = if number < 5 { 0 } else { number as u16 };
+            time += match number {
+                0..5 => 0,
+                5..300 => 90_000,
+                _ => 110_000,
+            };
+            file.extend([0, time, 60, 100].map(u32::to_le_bytes).concat());
+            file.extend([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 86, 0, 0, 0, 0, 64]);
+            file.extend([17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            file.extend(flow.to_be_bytes());
+            file.extend([0; 24]);
+        }
+        file
+    }
+
+    /// The file of events.
+    fn events(window: usize, schedulers: &[&str]) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("e.csv");
+        let writer = EventWriter::for_path(&path).unwrap().unwrap();
+        let mut tables = Tables::new().with_events(writer, &path);
+        tables.events().unwrap().set_window(window);
+        let config = Config {
+            schedulers: schedulers.iter().map(|spec| spec.parse().unwrap()).collect(),
+            rate_bps: 8_000_000,
+            limit: Amount::Packets(300),
+            seed: 1,
+            idle: Nanos::from_secs(60),
+        };
+        let file = capture();
+        let capture = Capture::open(&file[..]).unwrap();
+        run(&config, capture, &mut tables, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        let info = measure::RunInfo {
+            run: String::new(),
+            schema: 1,
+            command: Vec::new(),
+            version: String::new(),
+            started: None,
+            machine: None,
+            ended_early: None,
+            seed: 1,
+            scenario: serde_json::Value::Null,
+        };
+        tables.finish(&info, false).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "the spool has no name");
+        fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn rows_are_the_same_whether_they_waited_in_memory_or_on_disk() {
+        let schedulers = ["fifo", "efd:threshold=1packets", "las", "run2c:threshold=2packets"];
+        let in_memory = events(1 << 20, &schedulers);
+        assert_eq!(in_memory.lines().count(), 1 + 4 * 400);
+        for window in [2, 3, 16, 100] {
+            assert_eq!(events(window, &schedulers), in_memory, "{window}");
+        }
+        // The packets of the first flow waited for longer than any of these windows.
+        let waited = |line: &str| -> Option<u64> {
+            let cells: Vec<&str> = line.split(',').collect();
+            Some(cells[8].parse::<u64>().ok()? - cells[2].parse::<u64>().ok()?)
+        };
+        let longest = in_memory.lines().skip(1).filter_map(waited).max().unwrap();
+        assert!(longest > 200 * 100_000, "{longest}");
+    }
+}

@@ -174,3 +174,46 @@ fn decode(bytes: &[u8]) -> Fate {
     };
     Fate { lane: Lane(bytes[0]), outcome }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(index: u64) -> Arrival {
+        Arrival {
+            index, time: Nanos(index * 7), size: 100, flow: format!("flow é {index}").into()
+        }
+    }
+
+    fn fate(lane: u8, outcome: Outcome) -> Fate {
+        Fate { lane: Lane(lane), outcome }
+    }
+
+    #[test]
+    fn rows_come_in_order_once_they_are_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::beside(&directory.path().join("e.csv"), 2).unwrap();
+        let departed = fate(0, Outcome::Departed(Nanos(u64::MAX)));
+        let dropped = fate(1, Outcome::Dropped(DropReason::Congested));
+        let queued = fate(1, Outcome::Queued);
+        for (place, fates) in
+            [[departed, dropped], [queued, queued], [dropped, departed]].into_iter().enumerate()
+        {
+            spool.append(place as u64, &arrival(place as u64 + 40), fates.into_iter());
+        }
+        spool.flush().unwrap();
+        assert_eq!(spool.next_row(false).unwrap(), Some((arrival(40), vec![departed, dropped])));
+        assert_eq!(spool.next_row(false).unwrap(), None);
+        spool.fill_in(1, 1, dropped).unwrap();
+        assert_eq!(spool.next_row(false).unwrap(), None);
+        spool.append(3, &arrival(43), [queued, departed].into_iter());
+        spool.flush().unwrap();
+        spool.fill_in(1, 0, departed).unwrap();
+        assert_eq!(spool.next_row(false).unwrap(), Some((arrival(41), vec![departed, dropped])));
+        assert_eq!(spool.next_row(false).unwrap(), Some((arrival(42), vec![dropped, departed])));
+        assert_eq!(spool.next_row(false).unwrap(), None);
+        assert!(!spool.is_empty());
+        assert_eq!(spool.next_row(true).unwrap(), Some((arrival(43), vec![queued, departed])));
+        assert!(spool.is_empty());
+    }
+}

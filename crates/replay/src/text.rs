@@ -1,16 +1,12 @@
 //! A [`Report`] for a terminal: tables that fit 100 columns.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use measure::SizeClass;
+use measure::text::{scheduler, table, wrap};
 use sched::params::text::Rate;
 
 use crate::config::Config;
 use crate::facts::CaptureFacts;
 use crate::report::{DelayReport, Report, SchedulerReport};
-
-/// Columns of a terminal that everything fits.
-const WIDTH: usize = 100;
 
 /// What every reader of the figures has to know.
 pub const OPEN_LOOP: &str = "Open loop: every packet arrives when it was captured, whatever \
@@ -80,38 +76,8 @@ fn mbit(bps: f64) -> String {
     format!("{} Mbit/s", value(bps / 1e6))
 }
 
-/// Breaks a text into lines that fit a terminal; those after the first are indented.
-fn wrap(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    let mut width = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            lines.push("    ".to_owned());
-            width = 4;
-        } else if width > 0 {
-            lines.last_mut().expect("never empty").push(' ');
-            width += 1;
-        }
-        lines.last_mut().expect("never empty").push_str(word);
-        width += length;
-    }
-    lines.join("\n")
-}
-
 fn heading(text: &str) -> String {
     format!("\n{text}")
-}
-
-fn table(header: &[String]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH as u16);
-    table.set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 /// The size classes that the capture has flows of, with their number.
@@ -120,19 +86,20 @@ fn classes(report: &Report) -> Vec<(SizeClass, u64)> {
     first.map_or_else(Vec::new, |s| s.classes.iter().map(|c| (c.size_class, c.flows)).collect())
 }
 
-fn class_titles(report: &Report) -> impl Iterator<Item = String> {
+fn class_titles(report: &Report) -> Vec<String> {
     let title = |(class, flows): (SizeClass, u64)| {
         format!("{}\n{flows} flow{}", class.name(), if flows == 1 { "" } else { "s" })
     };
-    classes(report).into_iter().map(title)
+    classes(report).into_iter().map(title).collect()
 }
 
 fn delay_table(report: &Report) -> String {
-    let mut header = ["scheduler", "", "all", "first 20"].map(str::to_owned).to_vec();
-    header.extend(class_titles(report));
+    let titles = class_titles(report);
+    let mut header = vec!["scheduler", "", "all", "first 20"];
+    header.extend(titles.iter().map(String::as_str));
     let mut table = table(&header);
     for s in &report.schedulers {
-        let mut row = vec![name(s), "mean\np50\np95\np99\nmax".to_owned()];
+        let mut row = vec![scheduler(&s.scheduler), "mean\np50\np95\np99\nmax".to_owned()];
         row.extend([&s.delay, &s.first_20_packets].map(delay));
         row.extend(s.classes.iter().map(|class| delay(&class.delay)));
         table.add_row(row);
@@ -164,11 +131,11 @@ fn packet_table(report: &Report) -> String {
         "queue, packets\nmean (peak)",
         "flow table\nmean (peak)",
     ];
-    let mut table = table(&titles.map(str::to_owned));
+    let mut table = table(&titles);
     for s in &report.schedulers {
         let has_table = s.flow_table_peak > 0;
         table.add_row([
-            name(s),
+            scheduler(&s.scheduler),
             s.sent_packets.to_string(),
             shares(s),
             lanes_dropped(s),
@@ -221,11 +188,12 @@ fn drop_table(report: &Report) -> String {
     if report.schedulers.iter().all(|s| s.dropped_packets == 0) {
         return "none".into();
     }
-    let mut header = vec!["scheduler".to_owned(), "all".to_owned()];
-    header.extend(class_titles(report));
+    let titles = class_titles(report);
+    let mut header = vec!["scheduler", "all"];
+    header.extend(titles.iter().map(String::as_str));
     let mut table = table(&header);
     for s in &report.schedulers {
-        let mut row = vec![name(s), part(s.dropped_packets, s.arrived_packets)];
+        let mut row = vec![scheduler(&s.scheduler), part(s.dropped_packets, s.arrived_packets)];
         row.extend(s.classes.iter().map(|c| part(c.dropped_packets, c.packets)));
         table.add_row(row);
     }
@@ -236,15 +204,10 @@ fn part(dropped: u64, of: u64) -> String {
     format!("{dropped} ({:.2} %)", dropped as f64 * 100.0 / of.max(1) as f64)
 }
 
-/// A parameter a line.
-fn name(s: &SchedulerReport) -> String {
-    s.scheduler.replace(':', ":\n").replace(',', ",\n")
-}
-
 /// Three figures, or all of a whole number.
 fn value(value: f64) -> String {
     match value {
-        v if v == 0.0 => "0".into(),
+        0.0 => "0".into(),
         v if v < 0.001 => "<0.001".into(),
         v if v < 1.0 => format!("{v:.3}"),
         v if v < 10.0 => format!("{v:.2}"),

@@ -119,24 +119,19 @@ impl Job<'_> {
         let mut recording = Recording::new(self.scenario, self.idle, key, self.wanted, out);
         recording.tested = tested;
         let mut simulation = Simulation::new(built.network, self.seed);
-        simulation.bound(self.scenario.most_flows);
+        simulation.bound(self.scenario.bound);
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }
-        let added = sources::add(&mut simulation, self.scenario, &built.nodes, self.seed);
-        let answers = match added {
-            Ok(added) => {
-                recording.traffic_of = added.traffic;
-                added.answers
-            }
+        match sources::add(&mut simulation, self.scenario, &built.nodes, self.seed) {
+            Ok(purposes) => recording.purposes = purposes,
             Err(error) => return Ended::Failed(error),
-        };
+        }
         let mut before: Vec<Totals> = Vec::new();
         let (warm_up_ns, duration_ns) = (self.scenario.warm_up_ns, self.scenario.duration_ns);
         for until in slices(warm_up_ns, duration_ns) {
             let since = simulation.now().0;
             let result = simulation.run_until(Nanos(until), &mut recording);
-            answers.try_iter().for_each(|answer| recording.answered(&answer));
             if let Err(error) = result {
                 recording.end(since, Some(&error.to_string()));
                 return Ended::Failed(format!("{}, seed {}: {error}", self.spec, self.seed));

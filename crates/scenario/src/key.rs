@@ -8,13 +8,13 @@ use sched::params::text;
 
 /// A table of a scenario, and the keys it takes.
 #[derive(Debug)]
-pub struct Section {
+pub(crate) struct Section {
     /// Its heading in the reference, such as `[topology]`.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it is for.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     /// The keys, in the order of the reference; several sections share some lists.
-    pub keys: &'static [&'static [KeyDef]],
+    pub(crate) keys: &'static [&'static [KeyDef]],
 }
 
 impl Section {
@@ -28,27 +28,27 @@ impl Section {
     }
 
     /// Every key.
-    pub fn defs(&self) -> impl Iterator<Item = &'static KeyDef> + use<> {
+    pub(crate) fn defs(&self) -> impl Iterator<Item = &'static KeyDef> + use<> {
         self.keys.iter().copied().flatten()
     }
 }
 
 /// The definition of a key.
 #[derive(Debug)]
-pub struct KeyDef {
+pub(crate) struct KeyDef {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it takes.
-    pub takes: Takes,
+    pub(crate) takes: Takes,
     /// What holds where it is not given.
-    pub default: Default,
+    pub(crate) default: Default,
     /// What it means, in a line or two.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 /// What holds where a key is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Default {
+pub(crate) enum Default {
     /// It must be given.
     Needed,
     /// This value, as it would be written.
@@ -59,7 +59,7 @@ pub enum Default {
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Takes {
+pub(crate) enum Takes {
     /// Any text.
     Text,
     /// One of a few words.
@@ -114,8 +114,10 @@ pub enum Takes {
     },
     /// A law of sizes.
     Law,
-    /// A law of periods.
-    Period,
+    /// A law of times.
+    TimeLaw,
+    /// A law of numbers.
+    CountLaw,
     /// A scheduler with its parameters, or one of these words.
     Scheduler(&'static [&'static str]),
     /// A list of schedulers.
@@ -132,6 +134,21 @@ pub enum Takes {
     Table(&'static Section),
     /// A list of tables.
     Tables(&'static Section),
+}
+
+impl Takes {
+    /// The same for a column of a table.
+    pub(crate) fn in_reference(&self) -> String {
+        match self {
+            Self::Table(_) => "a table".into(),
+            Self::Tables(_) => "a list of tables".into(),
+            Self::Schedulers => "a list of schedulers".into(),
+            Self::Law => "a [size law](#size-laws)".into(),
+            Self::TimeLaw => "a [law of times](#laws-of-times-and-numbers)".into(),
+            Self::CountLaw => "a [law of numbers](#laws-of-times-and-numbers)".into(),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// What is accepted, in words: the end of every error message.
@@ -160,9 +177,8 @@ impl fmt::Display for Takes {
                 write!(f, "\"{min}packets\" to \"{max}packets\", or as many b, kb, mb")
             }
             Self::Law => f.write_str("a size law, such as \"exponential:mean=100kb\""),
-            Self::Period => f.write_str(
-                "\"fixed:5s\", \"exponential:mean=5s\" or \"pareto:shape=1.5,mean=5s\", 1us to 1 day",
-            ),
+            Self::TimeLaw => f.write_str("a law of times, such as \"exponential:mean=5s\""),
+            Self::CountLaw => f.write_str("a law of numbers, such as \"uniform:min=2,max=7\""),
             Self::Scheduler(words) => {
                 if !words.is_empty() {
                     write!(f, "{}, or ", quoted(words))?;
@@ -172,9 +188,9 @@ impl fmt::Display for Takes {
             Self::Schedulers => {
                 f.write_str("a list of schedulers, such as [\"fifo\", \"efd:threshold=20packets\"]")
             }
-            Self::Seeds => {
-                f.write_str("one seed such as 7, a range such as \"1..10\", or a list such as [1, 2]")
-            }
+            Self::Seeds => f.write_str(
+                "one seed such as 7, a range such as \"1..10\", or a list such as [1, 2]",
+            ),
             Self::Places => f.write_str("a node or a group of nodes, or a list of these"),
             Self::Path => f.write_str("a list of at least two nodes, each joined to the next"),
             Self::File => f.write_str("the path of a file, from the directory of the scenario"),

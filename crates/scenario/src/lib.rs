@@ -1,4 +1,11 @@
-//! An experiment as one TOML file.
+//! An experiment as one TOML file: read, checked, simulated, summarised.
+//!
+//! * [`Scenario::parse`] reads a file; an error names line, key, what was found and what is accepted.
+//!   Every key is defined once, and [`reference_markdown`] is made from the definitions.
+//! * [`run`] runs every scheduler with every seed in parallel and hands out rows of the results schema
+//!   in an order that depends on the scenario alone.
+//! * [`Summary`] compares the schedulers, [`text`] shows it.
+//! * [`library`] has ready scenarios.
 #![forbid(unsafe_code)]
 
 pub mod draw;
@@ -7,9 +14,9 @@ mod idle;
 mod job;
 mod key;
 pub mod library;
-mod period;
 mod reader;
 mod record;
+mod reference;
 mod rows;
 mod scenario;
 mod sections;
@@ -24,11 +31,14 @@ mod traffic;
 mod work;
 
 pub use error::ScenarioError;
-pub use period::Period;
 pub use record::Wanted;
+pub use reference::reference_markdown;
 pub use rows::Row;
 pub use scenario::{Overrides, Record, Scenario};
-pub use summary::*;
+pub use summary::{
+    ClassSummary, LinkSummary, PagesSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind,
+    TrafficSummary,
+};
 pub use topology::{Link, Queue, Topology};
 pub use traffic::{Arrivals, Kind, Pick, Stream, Traffic};
 pub use work::{Finished, Observer, Progress, run};

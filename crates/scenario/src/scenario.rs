@@ -25,8 +25,8 @@ pub struct Scenario {
     pub warm_up_ns: u64,
     /// One run of each scheduler per seed.
     pub seeds: Vec<u64>,
-    /// Most flows open at one time.
-    pub most_flows: usize,
+    /// Most open flows, and most packets on their way.
+    pub bound: usize,
     /// The schedulers under test.
     pub schedulers: Vec<Spec>,
     /// Nodes and links.
@@ -94,7 +94,7 @@ impl Scenario {
             duration_ns,
             warm_up_ns,
             seeds: overrides.seeds.clone().unwrap_or(seeds),
-            most_flows: head.needed("most-flows", head.count("most-flows"))? as usize,
+            bound: head.needed("bound", head.count("bound"))? as usize,
             schedulers,
             traffic: traffic::read(&root, &context)?,
             topology,

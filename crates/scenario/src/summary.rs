@@ -17,6 +17,8 @@ pub struct Summary {
     pub seeds: u64,
     /// The scheduler that ratios are taken to.
     pub reference: String,
+    /// Whether any of the traffic is TCP.
+    pub has_tcp: bool,
     /// One entry per scheduler, in the order they were named.
     pub schedulers: Vec<SchedulerSummary>,
 }
@@ -56,6 +58,9 @@ pub enum TrafficKind {
     Transfers {
         /// By size.
         classes: Vec<ClassSummary>,
+        /// Pages that these are the objects of, where they are.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pages: Option<PagesSummary>,
     },
     /// Flows without end.
     Persistent {
@@ -68,18 +73,31 @@ pub enum TrafficKind {
     Requests {
         /// Response time.
         times_ms: TimesSummary,
-        /// Answered requests that count.
+        /// Requests answered.
         answered: u64,
+        /// Requests without an answer by the end of their run.
+        unanswered: u64,
     },
     /// UDP streams.
     Stream {
-        /// Packets sent.
+        /// Packets sent, without those on their way at the end of their run.
         sent: u64,
         /// Loss in per cent.
         loss_percent: Option<Estimate>,
         /// One-way delay.
         delay_ms: TimesSummary,
     },
+}
+
+/// Web pages, from the begin to the last byte of the last object.
+#[derive(Clone, Debug, Serialize)]
+pub struct PagesSummary {
+    /// How long they took.
+    pub times_ms: TimesSummary,
+    /// Complete pages.
+    pub complete: u64,
+    /// Pages not complete by the end of their run.
+    pub incomplete: u64,
 }
 
 /// Transfers of one size class.
@@ -156,6 +174,7 @@ impl Summary {
         Self {
             seeds: rounds.len() as u64,
             reference: scenario.schedulers[reference].to_string(),
+            has_tcp: scenario.traffic.iter().any(|traffic| traffic.kind.tcp().is_some()),
             schedulers: (0..schedulers)
                 .map(|scheduler| {
                     let own = of_scheduler(scheduler);
@@ -219,6 +238,7 @@ fn traffic(
         Kind::Requests { .. } => TrafficKind::Requests {
             times_ms: times(&own),
             answered: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+            unanswered: own.iter().map(|run| run.unanswered).sum(),
         },
         Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => {
             let loss = |run: &TrafficTally| {
@@ -231,18 +251,26 @@ fn traffic(
                 delay_ms: times(&own),
             }
         }
-        _ => TrafficKind::Transfers { classes: classes(&own, &theirs) },
+        kind => {
+            let pages = PagesSummary {
+                times_ms: times(&own),
+                complete: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+                incomplete: own.iter().map(|run| run.unanswered).sum(),
+            };
+            TrafficKind::Transfers {
+                classes: classes(&own),
+                pages: matches!(kind, Kind::Web { .. }).then_some(pages),
+            }
+        }
     };
     TrafficSummary { name: traffic.name.clone(), kind }
 }
 
-fn classes(own: &[TrafficTally], theirs: &[TrafficTally]) -> Vec<ClassSummary> {
-    let sums: Vec<[(f64, f64); 4]> =
-        own.iter().zip(theirs).map(|(own, their)| own.times.sums(&their.times)).collect();
+fn classes(own: &[TrafficTally]) -> Vec<ClassSummary> {
     let one = |(at, &packets): (usize, &SizeClass)| {
         let runs = || own.iter().map(|run| &run.classes[at]);
         let pairs: Vec<(f64, f64)> =
-            sums.iter().map(|by_class| by_class[at]).filter(|sum| sum.1 > 0.0).collect();
+            own.iter().map(|run| run.against[at]).filter(|sum| sum.1 > 0.0).collect();
         ClassSummary {
             packets,
             completion_ms: mean(runs().map(|c| c.completion_ns.value().map(|ns| ns / 1e6))),

@@ -13,8 +13,9 @@ pub fn report(summary: &Summary) -> String {
     let mut parts = Vec::new();
     let (mut streams, mut long) = (false, false);
     for (number, traffic) in first.traffic.iter().enumerate() {
-        match traffic.kind {
-            TrafficKind::Transfers { .. } => {
+        match &traffic.kind {
+            TrafficKind::Transfers { pages, .. } => {
+                streams |= pages.is_some();
                 parts.push(format!(
                     "\n{}: mean completion time in ms [95 % interval over seeds]",
                     traffic.name
@@ -31,7 +32,7 @@ pub fn report(summary: &Summary) -> String {
         }
     }
     if streams {
-        parts.push("\nStreams and requests: delay or response time in ms".into());
+        parts.push("\nStreams, requests, pages: delay or response time in ms".into());
         parts.push(stream_table(summary));
     }
     if long {
@@ -46,8 +47,10 @@ pub fn report(summary: &Summary) -> String {
             parts.push(queue_table(summary, at));
         }
     }
-    parts.push("\nTCP, in a run".into());
-    parts.push(tcp_table(summary));
+    if summary.has_tcp {
+        parts.push("\nTCP, in a run".into());
+        parts.push(tcp_table(summary));
+    }
     parts.push(wrap(&legend(summary)));
     parts.extend(summary.schedulers.iter().filter_map(|s| verdict(s, summary)).map(|v| wrap(&v)));
     parts.join("\n") + "\n"
@@ -66,7 +69,7 @@ fn legend(summary: &Summary) -> String {
 
 fn classes(s: &SchedulerSummary, number: usize) -> &[ClassSummary] {
     match &s.traffic[number].kind {
-        TrafficKind::Transfers { classes } => classes,
+        TrafficKind::Transfers { classes, .. } => classes,
         _ => &[],
     }
 }
@@ -105,9 +108,11 @@ fn completion_table(summary: &Summary, number: usize) -> String {
         if let Some(slowdown) = class.slowdown {
             cell += &format!("\n{} x idle", decimals(slowdown.value));
         }
-        cell += &format!("\nn={}", class.complete);
+        if class.complete > 0 {
+            cell += &format!("\nn={}", class.complete);
+        }
         if class.incomplete > 0 {
-            cell += &format!(", {} incomplete", class.incomplete);
+            cell += &format!("\n{} incomplete", class.incomplete);
         }
         cell
     })
@@ -139,8 +144,20 @@ fn stream_table(summary: &Summary) -> String {
                 ]
             };
             match &traffic.kind {
-                TrafficKind::Requests { times_ms, answered } => {
-                    table.add_row(row(times_ms, "-".into(), *answered));
+                TrafficKind::Transfers { pages: Some(pages), .. } => {
+                    let lost = match pages.incomplete {
+                        0 => "-".into(),
+                        n => format!("{n} incomplete"),
+                    };
+                    let [name, traffic, rest @ ..] = row(&pages.times_ms, lost, pages.complete);
+                    table.add_row([name, format!("{traffic} pages")].into_iter().chain(rest));
+                }
+                TrafficKind::Requests { times_ms, answered, unanswered } => {
+                    let lost = match unanswered {
+                        0 => "-".into(),
+                        n => format!("{n} unanswered"),
+                    };
+                    table.add_row(row(times_ms, lost, *answered));
                 }
                 TrafficKind::Stream { sent, loss_percent, delay_ms } => {
                     table.add_row(row(delay_ms, with_interval(*loss_percent), *sent));

@@ -158,8 +158,10 @@ impl Simulation {
         for report in self.world.report_open_flows() {
             to.flow(&report);
         }
+        let now = self.world.now();
         for (index, link) in self.world.links.iter_mut().enumerate() {
             if let Some(link) = link.port_link() {
+                debug_assert!(link.port.ledger().littles_law(now).holds());
                 link.port.last_records().for_each(|r| to.packet(LinkId(index as u32), &r));
             }
         }

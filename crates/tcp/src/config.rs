@@ -68,7 +68,8 @@ pub enum RtoFloor {
 pub enum SlowStartExit {
     /// It does not.
     Loss,
-    /// HyStart as in Linux and ns-3: trains of acknowledgments, and rising delay.
+    /// HyStart as in Linux and ns-3: trains of acknowledgments, and rising delay. It is part of
+    /// their Cubic, and Reno has none.
     HyStart(HyStartLaw),
     /// HyStart++ (RFC 9406).
     HyStartPlusPlus,

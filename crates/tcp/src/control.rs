@@ -1,6 +1,6 @@
 //! Congestion control: the window, its growth and its reductions.
 
-use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom};
+use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom, SlowStartExit};
 use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
 
@@ -68,7 +68,12 @@ impl Control {
             let growth = acked.min(segments.saturating_mul(config.mss)) / hystart.divisor();
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
         }
-        if hystart.on_ack(config.slow_start_exit, self.cwnd, config.mss, signal) {
+        // Their HyStart is part of their Cubic; HyStart++ is for any.
+        let exit = match (config.congestion, config.slow_start_exit) {
+            (Congestion::Reno, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
+            (_, exit) => exit,
+        };
+        if hystart.on_ack(exit, self.cwnd, config.mss, signal) {
             self.ssthresh = self.cwnd;
         }
     }
@@ -173,6 +178,87 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Time;
+    use crate::config::{MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
+
+    /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
+    fn reduced() -> (Config, Control) {
+        let config = Config {
+            mss: 1000,
+            initial_window: 100,
+            initial_ssthresh: MAX_WINDOW,
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::Loss,
+            cubic_friendly: false,
+            ..Config::default()
+        };
+        let mut control = Control::new(&config);
+        control.reduce(&config, 0, 0);
+        control.cwnd = control.ssthresh;
+        (config, control)
+    }
+
+    /// A round trip of 100 ms in which the whole window is acknowledged.
+    fn round(config: &Config, control: &mut Control, now: Time) {
+        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10, srtt: 0 };
+        let segments = control.cwnd / config.mss;
+        (0..segments).for_each(|_| control.on_ack(config, config.mss.into(), true, &signal));
+    }
+
+    /// Cubic's window so many seconds after the reduction, in bytes; the real one follows a
+    /// round trip behind.
+    fn curve(seconds: f64) -> u32 {
+        let k = (30.0f64 / 0.4).powf(1.0 / 3.0);
+        ((100.0 + 0.4 * (seconds - k).powi(3)) * 1000.0) as u32
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let (config, mut control) = reduced();
+        (0..10).for_each(|r| round(&config, &mut control, SECOND + r * SECOND / 10));
+        assert!(control.cwnd.abs_diff(curve(1.0)) <= 3000, "{}", control.cwnd);
+        control.on_idle(&config, 60 * SECOND, false);
+        round(&config, &mut control, 62 * SECOND);
+        assert!(control.cwnd.abs_diff(curve(1.1)) <= 3000, "{}", control.cwnd);
+    }
+
+    #[test]
+    fn after_a_timeout_the_old_peak_is_forgotten() {
+        let (config, mut control) = reduced();
+        control.reduce(&config, 0, 0);
+        control.on_timeout(&config);
+        assert_eq!((control.cwnd, control.ssthresh), (1000, 49_000));
+        control.cwnd = control.ssthresh;
+        // Flat from here: one for twenty, where the way to the old peak of 85 would be steep.
+        round(&config, &mut control, SECOND);
+        assert_eq!(control.cwnd, 51_000);
+    }
+
+    /// Whether slow start ends before a loss, while the delay rises from 20 to 80 ms.
+    fn leaves_slow_start(config: &Config) -> bool {
+        let mut control = Control::new(config);
+        let mss = u64::from(config.mss);
+        (0..500).any(|ack| {
+            let rtt = (20 + ack / 8) * MILLISECOND;
+            let signal = Signal {
+                now: ack * MILLISECOND,
+                una: ack * mss,
+                nxt: (2 * ack + 10) * mss,
+                rtt: Some(rtt.min(80 * MILLISECOND)),
+                min_rtt: 20 * MILLISECOND,
+                srtt: 20 * MILLISECOND,
+            };
+            control.on_ack(config, mss, true, &signal);
+            !control.in_slow_start()
+        })
+    }
+
+    #[test]
+    fn hystart_of_linux_is_a_part_of_cubic_and_reno_has_none() {
+        let cubic = Config::linux();
+        assert!(leaves_slow_start(&cubic));
+        assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
+    }
 
     #[test]
     fn only_ns3_saves_credit_beyond_a_loss() {

@@ -102,11 +102,18 @@ impl Requests {
     /// that they can fall in step neither with a constant-rate stream nor with a queue's cycle.
     #[must_use]
     pub fn times_ns(self, duration_ns: u64, seed: u64) -> Vec<u64> {
-        let mut random = Random::new(seed);
+        self.drawn_ns(duration_ns, Random::new(seed)).collect()
+    }
+
+    /// The same, drawn as they are taken.
+    pub fn drawn_ns(
+        self,
+        duration_ns: u64,
+        mut random: Random,
+    ) -> impl Iterator<Item = u64> + Send {
         let whole_intervals = duration_ns.checked_div(self.interval_ns).unwrap_or(0);
         (0..whole_intervals)
-            .map(|slot| slot * self.interval_ns + random.below(self.interval_ns))
-            .collect()
+            .map(move |slot| slot * self.interval_ns + random.below(self.interval_ns))
     }
 }
 

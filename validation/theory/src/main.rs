@@ -17,7 +17,11 @@ fn main() -> ExitCode {
         }
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    match study::run(&extent, threads) {
+    let progress = |done, all| {
+        let end = if done == all { "\n" } else { "" };
+        eprint!("\r{done} of {all} replicates{end}");
+    };
+    match study::run(&extent, threads, &progress) {
         Ok(rows) => {
             print!("{}", markdown(&rows, &extent));
             if Verdict::of(&rows).holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

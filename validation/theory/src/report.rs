@@ -46,6 +46,7 @@ pub fn markdown(rows: &[Row], extent: &Extent) -> String {
     let _ = writeln!(
         text,
         "# The simulator against queueing theory\n\n\
+         Written by `make validate-theory`. The closed forms stand in `src/oracle.rs`.\n\n\
          {} of {} comparisons have the theory within the interval that makes all of them hold \
          together with 95 % (Bonferroni: {:.3} % each), {} within their own 95 % interval. \
          Half the widest 95 % interval is {:.1} % of its mean.\n\n\

@@ -131,11 +131,16 @@ pub fn simultaneous(rows: usize) -> f64 {
     1.0 - 0.05 / rows.max(1) as f64
 }
 
-/// Runs all cases on `threads` threads.
+/// Runs all cases on `threads` threads, and says after each replicate how many of how many are
+/// done.
 ///
 /// # Errors
 /// If a simulation fails: what is wrong with it.
-pub fn run(extent: &Extent, threads: usize) -> Result<Vec<Row>, String> {
+pub fn run(
+    extent: &Extent,
+    threads: usize,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Row>, String> {
     let tasks: Vec<(usize, u64)> = (0..CASES.len())
         .flat_map(|case| (0..extent.replicates).map(move |replicate| (case, replicate)))
         .collect();
@@ -147,6 +152,7 @@ pub fn run(extent: &Extent, threads: usize) -> Result<Vec<Row>, String> {
                     let outcome = replicate(&CASES[*case], *seed, extent);
                     let mut all = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
                     all.push((*case, *seed, outcome));
+                    progress(all.len(), tasks.len());
                 }
             });
         }

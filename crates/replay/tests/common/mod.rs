@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use measure::{EventWriter, Machine, RunInfo, SCHEMA_VERSION};
+use measure::{EventWriter, RunInfo, SCHEMA_VERSION};
 use replay::capture::{Capture, CaptureError};
 use replay::{Config, Report, Tables};
 use sched::{Amount, Nanos};
@@ -197,8 +197,9 @@ pub(crate) fn info() -> RunInfo {
         schema: SCHEMA_VERSION,
         command: Vec::new(),
         version: String::new(),
-        started: String::new(),
-        machine: Machine::here(),
+        started: None,
+        machine: None,
+        ended_early: None,
         seed: 1,
         scenario: serde_json::Value::Null,
     }

@@ -35,7 +35,7 @@ pub(crate) const TRAFFIC: [(&str, &Section); 9] = [
 ];
 
 /// Every section, in the order of the reference.
-pub static ALL: &[&Section] = &[
+pub(crate) static ALL: &[&Section] = &[
     &SCENARIO,
     &SCHEDULERS,
     &DUMBBELL,
@@ -101,11 +101,11 @@ pub(crate) static SCENARIO: Section = Section {
              workload, the same under every scheduler. At most 10000.",
         ),
         key(
-            "most-flows",
+            "bound",
             Takes::Count { min: 1, max: 10_000_000 },
             "1000000",
-            "A run with more flows open at one time than this ends there, and says so: the bound on \
-             memory in an overload.",
+            "A run with more flows open, or more packets on their way, than this ends there, and says \
+             so: the bound on memory where more is offered than can leave.",
         ),
     ]],
 };

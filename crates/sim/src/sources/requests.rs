@@ -1,5 +1,8 @@
 //! Requests and answers on a connection that stays open.
 
+use std::collections::VecDeque;
+use std::iter::Peekable;
+
 use sched::Nanos;
 use workload::Requests;
 
@@ -19,59 +22,59 @@ pub struct RequestStream {
     client: NodeId,
     server: NodeId,
     tcp: TcpId,
-    /// When requests are due, in order.
-    due: Vec<Nanos>,
-    /// The first request that is not due yet, and the first that is neither under way nor over.
-    next: usize,
-    waiting: usize,
-    under_way: Option<UnderWay>,
+    /// Requests to come.
+    due: Peekable<Box<dyn Iterator<Item = Nanos> + Send>>,
+    /// How many have been due.
+    count: u64,
+    /// Requests that wait for the one under way.
+    waiting: VecDeque<Request>,
+    under_way: Option<(Request, Nanos)>,
     connection: Option<FlowName>,
 }
 
 #[derive(Clone, Copy)]
-struct UnderWay {
-    number: usize,
-    sent: Nanos,
+struct Request {
+    index: u64,
+    due: Nanos,
 }
 
 impl RequestStream {
-    /// Requests that are due at these times, as [`Requests::times_ns`] draws them; put in order.
-    #[must_use]
+    /// Requests that are due at these times, which are in order; [`Requests::drawn_ns`] draws
+    /// such times.
     pub fn new(
         requests: Requests,
         client: NodeId,
         server: NodeId,
         tcp: TcpId,
-        mut due: Vec<Nanos>,
+        due: impl Iterator<Item = Nanos> + Send + 'static,
     ) -> Self {
-        due.sort_unstable();
+        let due: Box<dyn Iterator<Item = Nanos> + Send> = Box::new(due);
         Self {
             requests,
             client,
             server,
             tcp,
-            due,
-            next: 0,
-            waiting: 0,
+            due: due.peekable(),
+            count: 0,
+            waiting: VecDeque::new(),
             under_way: None,
             connection: None,
         }
     }
 
-    /// Sends the next request if it is due and none is under way; closes after the last.
+    /// Sends the next request if none is under way; closes after the last.
     fn ask(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
         if self.under_way.is_some() {
             return Ok(());
         }
-        if self.waiting == self.due.len() {
-            if let Some(connection) = self.connection.take() {
+        let Some(request) = self.waiting.pop_front() else {
+            if self.due.peek().is_none()
+                && let Some(connection) = self.connection.take()
+            {
                 context.close(connection);
             }
             return Ok(());
-        }
-        if self.waiting == self.next {
-            return Ok(());
-        }
+        };
         let request_bytes = u64::from(self.requests.request_bytes).max(1);
         let response_bytes = u64::from(self.requests.response_bytes);
         match self.connection {
@@ -84,25 +87,24 @@ impl RequestStream {
                     request_bytes,
                     response_bytes,
                     keep_open: true,
-                    index: self.waiting as u64,
+                    index: request.index,
                 })?);
             }
         }
-        self.under_way = Some(UnderWay { number: self.waiting, sent: context.now() });
-        self.waiting += 1;
+        self.under_way = Some((request, context.now()));
         Ok(())
     }
 
     /// The request under way is over, one way or another.
     fn over(&mut self, completed: Option<Nanos>, context: &mut Context<'_>) {
-        if let Some(UnderWay { number, sent }) = self.under_way.take() {
-            self.report(number, Some(sent), completed, context);
+        if let Some((request, sent)) = self.under_way.take() {
+            self.report(request, Some(sent), completed, context);
         }
     }
 
     fn report(
         &self,
-        number: usize,
+        request: Request,
         sent: Option<Nanos>,
         completed: Option<Nanos>,
         context: &mut Context<'_>,
@@ -110,31 +112,34 @@ impl RequestStream {
         context.report(&Exchange {
             source: context.source(),
             kind: ExchangeKind::Request,
-            index: number as u64,
+            index: request.index,
             label: self.connection.and_then(|flow| context.label_of_answers(flow)),
             bytes: u64::from(self.requests.response_bytes),
-            due: self.due[number],
+            due: request.due,
             sent,
             completed,
         });
+    }
+
+    fn wait(&mut self, context: &mut Context<'_>) {
+        if let Some(next) = self.due.peek() {
+            context.wake_at(*next);
+        }
     }
 }
 
 impl Source for RequestStream {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        if let Some(first) = self.due.first() {
-            context.wake_at(*first);
-        }
+        self.wait(context);
         Ok(())
     }
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        while self.due.get(self.next).is_some_and(|due| *due <= context.now()) {
-            self.next += 1;
+        while let Some(due) = self.due.next_if(|due| *due <= context.now()) {
+            self.waiting.push_back(Request { index: self.count, due });
+            self.count += 1;
         }
-        if let Some(next) = self.due.get(self.next) {
-            context.wake_at(*next);
-        }
+        self.wait(context);
         self.ask(context)
     }
 
@@ -159,8 +164,8 @@ impl Source for RequestStream {
 
     fn finish(&mut self, context: &mut Context<'_>) {
         self.over(None, context);
-        for number in self.waiting..self.next {
-            self.report(number, None, None, context);
+        for request in &self.waiting {
+            self.report(*request, None, None, context);
         }
     }
 }

@@ -48,3 +48,17 @@ pub(crate) fn line(rate_bps: u64, queue: Queue) -> Line {
     add(&mut network, (r1, a), 100_000_000, ms, access());
     Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
 }
+
+/// Two nodes; as good as nothing comes back from the receiver.
+pub(crate) fn broken_line() -> Line {
+    let mut network = Network::new();
+    let [a, b] = ["a", "b"].map(|name| network.node(name).expect("a new node"));
+    let ms = Nanos::from_millis(1);
+    let bottleneck = add(&mut network, (a, b), 10_000_000, ms, discipline("fifo"));
+    let impairments = Impairments { loss: 0.999_999, ..Impairments::default() };
+    let (name, queue) = ("broken".to_string(), plain(Amount::UNLIMITED));
+    let (from, to, rate_bps, delay) = (b, a, 10_000_000, ms);
+    let config = LinkConfig { name, from, to, rate_bps, delay, queue, impairments };
+    network.link(config).expect("a good link");
+    Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
+}

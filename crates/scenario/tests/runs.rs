@@ -1,0 +1,229 @@
+//! Small scenarios whose results are known, and every ready scenario for a moment.
+
+use std::sync::atomic::AtomicBool;
+
+use measure::{Block, Flow, LinkUse, Probe};
+use scenario::{
+    Observer, Overrides, Progress, Row, Scenario, Summary, TrafficKind, Wanted, library,
+};
+
+/// Keeps rows.
+#[derive(Default)]
+struct Rows {
+    blocks: Vec<Block>,
+    links: Vec<LinkUse>,
+    flows: Vec<Flow>,
+    probes: Vec<Probe>,
+    samples: usize,
+}
+
+impl Observer for Rows {
+    fn row(&mut self, row: Row) {
+        match row {
+            Row::Block(row) => self.blocks.push(*row),
+            Row::Link(row) => self.links.push(*row),
+            Row::Flow(row) => self.flows.push(*row),
+            Row::Probe(row) => self.probes.push(row),
+            Row::Sample(_) => self.samples += 1,
+            Row::Drop(_) | Row::Event(_) => {}
+        }
+    }
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "t.toml", None, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(scenario: &Scenario) -> (Rows, Summary) {
+    let mut rows = Rows::default();
+    let wanted = Wanted { tables: true, events: false };
+    let stop = AtomicBool::new(false);
+    let finished = scenario::run(scenario, 2, wanted, &stop, &mut rows).unwrap();
+    assert_eq!(finished.ended_early, None);
+    let summary = Summary::of(scenario, &finished);
+    (rows, summary)
+}
+
+/// One link of 1 Mbit/s and 10 ms from `a` to `b`, and `more`.
+fn link(duration: &str, more: &str) -> Scenario {
+    parse(&format!(
+        "[scenario]\ntitle = \"t\"\nduration = \"{duration}\"\nseeds = 1\n[schedulers]\n\
+         run = [\"fifo\"]\n[topology]\nkind = \"free\"\nlinks = [{{ name = \"l\", a = \"a\", b = \"b\", \
+         rate = \"1mbit\", delay = \"10ms\", limit = \"100packets\", scheduler = \"tested\" }}]\n\
+         [[traffic]]\nfrom = \"a\"\nto = \"b\"\n{more}"
+    ))
+}
+
+#[test]
+fn a_packet_takes_transmission_and_propagation() {
+    let (rows, _) = run(&link("1s", "kind = \"cbr\"\nrate = \"100kbit\"\npacket = \"1000b\"\n"));
+    // 80 ms apart, 8 ms to send: none waits.
+    assert_eq!(rows.probes.len(), 13);
+    for (seq, probe) in (0..).zip(&rows.probes) {
+        assert_eq!((probe.seq, probe.sent_ns), (seq, seq * 80_000_000));
+        assert_eq!(probe.delay_ns, Some(18_000_000));
+        assert_eq!(&*probe.stream, "cbr");
+    }
+    let forward = &rows.links[0];
+    assert_eq!((&*forward.link, forward.sent_packets, forward.dropped_packets), ("l", 13, 0));
+    assert!((forward.utilisation.unwrap() - 0.104).abs() < 1e-9);
+    assert_eq!(rows.samples, 2 * 11, "both directions, from 0 to 1 s");
+}
+
+#[test]
+fn a_burst_waits_for_itself_and_what_does_not_fit_is_dropped() {
+    let burst = "kind = \"open-loop\"\narrivals = 0.001\nstop = \"1ms\"\npacket = \"125b\"\n\
+                 sizes = \"fixed:size=12500b\"\nstratified = false\n";
+    // Too rare to come at all.
+    assert_eq!(run(&link("1s", burst)).0.flows.len(), 0);
+    let certain = burst.replace("arrivals = 0.001", "arrivals = 20000").replace("1ms", "100us");
+    let (rows, _) = run(&link("20s", &certain));
+    assert!(!rows.flows.is_empty(), "about two are expected");
+    let first = &rows.flows.iter().min_by_key(|flow| flow.start_ns).unwrap();
+    // 100 packets of 1 ms, of which one is on the wire and 99 fit.
+    assert_eq!(first.packets, Some(100));
+    assert_eq!((first.dropped_packets, first.complete), (Some(0), true));
+    assert_eq!(first.completion_ns, Some(110_000_000));
+    assert_eq!((first.idle_ns, first.slowdown), (Some(110_000_000), Some(1.0)));
+}
+
+#[test]
+fn a_flow_without_end_fills_the_link() {
+    let (rows, summary) = run(&link("60s", "kind = \"persistent\"\n"));
+    assert!(rows.links[0].utilisation.unwrap() > 0.95, "{:?}", rows.links[0]);
+    let TrafficKind::Persistent { mbit, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("it is a persistent flow");
+    };
+    // 1448 of 1500 bytes are payload.
+    let mbit = mbit.unwrap().value;
+    assert!((0.90..=0.966).contains(&mbit), "{mbit}");
+    assert_eq!((rows.flows.len(), rows.flows[0].complete), (1, false));
+    assert_eq!(rows.flows[0].size_bytes, None);
+}
+
+#[test]
+fn requests_are_answered_and_late_by_those_before() {
+    let requests = "kind = \"requests\"\nevery = \"100ms\"\nsize = \"1000b\"\nrequest = \"100b\"\n";
+    let (rows, summary) = run(&link("10s", requests));
+    let TrafficKind::Requests { answered, unanswered, times_ms } =
+        &summary.schedulers[0].traffic[0].kind
+    else {
+        panic!("they are requests");
+    };
+    assert_eq!(answered + unanswered, 100);
+    assert!(*unanswered <= 1);
+    // A round trip of 20 ms, 152 bytes there and 1052 back: 29.6 ms, longer only if two are due
+    // within that time. The first waits for the handshake as well.
+    let times: Vec<u64> = rows.flows.iter().filter_map(|flow| flow.completion_ns).collect();
+    let alone = times.iter().filter(|ns| (29_600_000..29_800_000).contains(*ns)).count();
+    assert!(alone > 60, "{times:?}");
+    assert!(times.iter().all(|ns| *ns >= 29_600_000), "{times:?}");
+    assert!(times_ms.mean.unwrap().value < 40.0);
+    // Slower than the link: they pile up, and the last have no answer.
+    let slow = requests.replace("\"1000b\"", "\"20000b\"");
+    let (_, summary) = run(&link("10s", &slow));
+    let TrafficKind::Requests { answered, unanswered, .. } = summary.schedulers[0].traffic[0].kind
+    else {
+        panic!("they are requests");
+    };
+    assert_eq!(answered + unanswered, 100);
+    assert!(unanswered > 20, "{unanswered}");
+}
+
+#[test]
+fn a_user_of_the_web_waits_for_pages_and_thinks() {
+    let web = "kind = \"web\"\nusers = 1\nthink = \"fixed:time=1s\"\nobjects = \"fixed:count=3\"\n\
+               gap = \"fixed:time=1ms\"\nsizes = \"fixed:size=1448b\"\n";
+    let (rows, summary) = run(&link("100s", web));
+    let TrafficKind::Transfers { classes, pages: Some(pages) } =
+        &summary.schedulers[0].traffic[0].kind
+    else {
+        panic!("pages of objects are transfers");
+    };
+    // A handshake and a request are two round trips of 20 ms, three objects 36 ms more at most.
+    let mean = pages.times_ms.mean.unwrap().value;
+    assert!((52.0..90.0).contains(&mean), "{mean}");
+    let expected = 100_000.0 / (1000.0 + mean);
+    assert!((pages.complete as f64 - expected).abs() <= 2.0, "{} of {expected}", pages.complete);
+    assert_eq!((classes.len(), classes[0].complete / 3), (1, pages.complete));
+    let slowdown = classes[0].slowdown.unwrap().value;
+    assert!((0.99..1.5).contains(&slowdown), "{slowdown}");
+    assert!(rows.flows.iter().all(|flow| flow.size_bytes == Some(1448)));
+}
+
+#[test]
+fn a_stream_that_pauses_sends_half_of_the_time() {
+    let on_off = "kind = \"on-off\"\nrate = \"400kbit\"\npacket = \"500b\"\n\
+                  on = \"exponential:mean=500ms\"\noff = \"exponential:mean=500ms\"\n";
+    let (rows, summary) = run(&link("500s", on_off));
+    // 100 packets a second in half of the time, and half a packet more in each of 500 periods.
+    let sent = rows.probes.len() as f64;
+    assert!((sent / 25_250.0 - 1.0).abs() < 0.15, "{sent}");
+    let TrafficKind::Stream { loss_percent, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("it is a stream");
+    };
+    assert_eq!(loss_percent.unwrap().value, 0.0);
+}
+
+#[test]
+fn transfers_have_the_load_that_was_asked_for() {
+    let transfers = "kind = \"transfers\"\nload = 0.5\nsizes = \"exponential:mean=20kb\"\n";
+    let (rows, summary) = run(&link("500s", transfers));
+    let load = rows.blocks[0].offered_load.unwrap();
+    // 1448 of 1500 bytes of the half of the link.
+    assert!((load / (0.5 * 1448.0 / 1500.0) - 1.0).abs() < 0.02, "{load}");
+    let TrafficKind::Transfers { classes, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("they are transfers");
+    };
+    for class in classes {
+        assert!(class.slowdown.unwrap().value >= 0.99, "{class:?}");
+    }
+    let flows = rows.flows.len() as u64;
+    assert_eq!(flows, rows.blocks[0].transfers);
+    let counted: u64 = classes.iter().map(|class| class.complete + class.incomplete).sum();
+    assert_eq!(flows, counted);
+}
+
+#[test]
+fn the_warm_up_counts_in_tables_and_not_in_means() {
+    let text = "kind = \"transfers\"\nload = 0.5\nsizes = \"fixed:size=1460b\"\n";
+    let mut scenario = link("100s", text);
+    scenario.warm_up_ns = 50_000_000_000;
+    let (rows, summary) = run(&scenario);
+    let TrafficKind::Transfers { classes, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("they are transfers");
+    };
+    let late = rows.flows.iter().filter(|flow| flow.start_ns >= 50_000_000_000).count() as u64;
+    assert_eq!(classes[0].complete + classes[0].incomplete, late);
+    assert!(rows.flows.len() as u64 > late + 500);
+    let (arrived, flows) = (rows.links[0].arrived_packets, rows.flows.len() as u64);
+    assert!(arrived > 3 * flows, "all of the run is in the table: {arrived} of {flows} flows");
+}
+
+/// Each with its first and last scheduler for two seconds: something gets through each.
+#[test]
+fn every_ready_scenario_runs() {
+    for ready in library::ALL {
+        let mut scenario =
+            Scenario::parse(ready.text, ready.name, None, &Overrides::default()).unwrap();
+        scenario.duration_ns = 2_000_000_000;
+        scenario.warm_up_ns = 0;
+        for traffic in &mut scenario.traffic {
+            traffic.start_ns = 0;
+            traffic.stop_ns = scenario.duration_ns;
+        }
+        scenario.seeds.truncate(1);
+        let last = scenario.schedulers.pop().unwrap();
+        scenario.schedulers.truncate(1);
+        scenario.schedulers.push(last);
+        let (rows, summary) = run(&scenario);
+        assert_eq!((rows.blocks.len(), summary.seeds), (2, 1), "{}", ready.name);
+        assert!(rows.links[0].sent_packets > 0, "{}", ready.name);
+        let report = scenario::text::report(&summary);
+        for line in report.lines() {
+            assert!(line.chars().count() <= 100, "{}: {line}", ready.name);
+        }
+    }
+}
