@@ -58,11 +58,11 @@ fn compare(file: &str, into: Option<&str>, switch: Option<&str>) -> Result<(), S
         Measured::read(&read(file)?, &cases).map_err(|error| format!("{file}: {error}"))?;
     let mut compared = Vec::new();
     for case in cases {
-        let mut config = simulated::tcp_config(case.tcp);
+        let mut model = simulated::Model::new(case.tcp);
         if let Some((_, change)) = switch {
-            change(&mut config);
+            change(&mut model);
         }
-        let rounds = report::rounds(&case, &measured, &config)?;
+        let rounds = report::rounds(&case, &measured, &model)?;
         if !rounds.is_empty() {
             compared.push((case, rounds));
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::case::{Case, Kind};
 use crate::compare::{Quantity, Round, Row, Verdict, incomplete, rows};
 use crate::record::Measured;
-use crate::simulated;
+use crate::simulated::{self, Model};
 
 /// Between these lines of a file stands what was measured.
 pub const BEGIN: &str = "<!-- measured: begin -->\n";
@@ -16,14 +16,10 @@ pub const END: &str = "<!-- measured: end -->\n";
 ///
 /// # Errors
 /// If a round cannot be simulated.
-pub fn rounds(
-    case: &Case,
-    measured: &Measured,
-    config: &tcp::Config,
-) -> Result<Vec<Round>, String> {
+pub fn rounds(case: &Case, measured: &Measured, model: &Model) -> Result<Vec<Round>, String> {
     let of_case = measured.rounds.iter().filter(|((name, _), _)| *name == case.name);
     let round = |((_, number), kernel): ((&String, &u64), &crate::Outcome)| {
-        let simulated = simulated::run(case, &case.work(*number), *number, config)?;
+        let simulated = simulated::run(case, &case.work(*number), *number, model)?;
         Ok(Round { number: *number, kernel: kernel.clone(), simulated })
     };
     of_case.map(|((name, number), kernel)| round(((name, number), kernel))).collect()

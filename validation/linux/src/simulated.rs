@@ -18,44 +18,61 @@ const REQUEST_BYTES: u64 = 16;
 const ACK_BYTES: u32 = 52 + ETHERNET_BYTES;
 /// Nowhere a bottleneck.
 const ACCESS_BPS: u64 = 10_000_000_000;
-/// What a real host's and the engine's wake-ups add at most to either way. It makes one round of
-/// a single flow differ from the next.
-const JITTER: Nanos = Nanos(100_000);
 /// As the engine does.
 const SAMPLE_EVERY: Nanos = Nanos::from_millis(10);
 
-/// Our model of this kernel's TCP.
-#[must_use]
-pub fn tcp_config(tcp: Tcp) -> Config {
-    let congestion = if tcp == Tcp::Reno { Congestion::Reno } else { Congestion::Cubic };
-    let linux = Config::linux();
-    Config { congestion, header_bytes: linux.header_bytes + ETHERNET_BYTES, ..linux }
+/// Our model of this kernel.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its TCP.
+    pub tcp: Config,
+    /// What a real host's and the engine's wake-ups add at most to either way. It makes one round
+    /// of a single flow differ from the next.
+    pub jitter: Nanos,
 }
 
+impl Model {
+    /// As it is compared.
+    #[must_use]
+    pub fn new(tcp: Tcp) -> Self {
+        let congestion = if tcp == Tcp::Reno { Congestion::Reno } else { Congestion::Cubic };
+        let linux = Config::linux();
+        let header_bytes = linux.header_bytes + ETHERNET_BYTES;
+        Self { tcp: Config { congestion, header_bytes, ..linux }, jitter: Nanos(100_000) }
+    }
+}
+
+/// Changes a model.
+pub type Change = fn(&mut Model);
+
 /// What may be switched in our model, to find the cause of a difference: a name, and the change.
-pub const SWITCHES: [(&str, fn(&mut Config)); 10] = [
-    ("ack-every-segment", |config| config.ack_every = 1),
-    ("no-quick-acks", |config| config.quick_acks = 0),
-    ("window-64k", |config| config.receive_window = 65_535),
-    ("slow-start-to-loss", |config| config.slow_start_exit = SlowStartExit::Loss),
-    ("hystart++", |config| config.slow_start_exit = SlowStartExit::HyStartPlusPlus),
-    ("no-tail-loss-probe", |config| config.tail_loss_probe = false),
-    ("no-prr", |config| config.prr = false),
-    ("no-fast-convergence", |config| config.cubic_fast_convergence = false),
-    ("not-reno-friendly", |config| config.cubic_friendly = false),
-    ("pacing", |config| config.pacing = Some(Pacing::LINUX)),
+pub const SWITCHES: [(&str, Change); 14] = [
+    ("ack-every-segment", |model| model.tcp.ack_every = 1),
+    ("quick-acks-16", |model| model.tcp.quick_acks = 16),
+    ("quick-acks-100", |model| model.tcp.quick_acks = 100),
+    ("quick-acks-300", |model| model.tcp.quick_acks = 300),
+    ("quick-acks-1000", |model| model.tcp.quick_acks = 1000),
+    ("window-64k", |model| model.tcp.receive_window = 65_535),
+    ("slow-start-to-loss", |model| model.tcp.slow_start_exit = SlowStartExit::Loss),
+    ("no-tail-loss-probe", |model| model.tcp.tail_loss_probe = false),
+    ("no-prr", |model| model.tcp.prr = false),
+    ("no-fast-convergence", |model| model.tcp.cubic_fast_convergence = false),
+    ("not-reno-friendly", |model| model.tcp.cubic_friendly = false),
+    ("pacing", |model| model.tcp.pacing = Some(Pacing::LINUX)),
+    ("jitter-1ms", |model| model.jitter = Nanos::from_millis(1)),
+    ("jitter-3ms", |model| model.jitter = Nanos::from_millis(3)),
 ];
 
-/// Simulates a round with this TCP.
+/// Simulates a round with this model.
 ///
 /// # Errors
 /// If it cannot be simulated; the text says why.
-pub fn run(case: &Case, work: &Work, round: u64, config: &Config) -> Result<Outcome, String> {
+pub fn run(case: &Case, work: &Work, round: u64, model: &Model) -> Result<Outcome, String> {
     // What has been received is reported at the end of a run, and a run is a function of its seed:
     // one more that ends with the warm-up has what was received by then.
-    let before = simulate(case, work, round, config, case.warm_up)?;
-    let until = simulate(case, work, round, config, case.measured)?;
-    let whole = simulate(case, work, round, config, case.end)?;
+    let before = simulate(case, work, round, model, case.warm_up)?;
+    let until = simulate(case, work, round, model, case.measured)?;
+    let whole = simulate(case, work, round, model, case.end)?;
     let long = until.long.iter().zip(&before.long);
     let mut completion_ms = vec![None; work.transfers.transfers().len()];
     for report in &whole.transfers {
@@ -125,12 +142,12 @@ fn simulate(
     case: &Case,
     work: &Work,
     round: u64,
-    config: &Config,
+    model: &Model,
     end: Nanos,
 ) -> Result<Seen, String> {
-    let mut net = Net::new(case).map_err(|error| error.to_string())?;
+    let mut net = Net::new(case, model.jitter).map_err(|error| error.to_string())?;
     let mut simulation = Simulation::new(std::mem::take(&mut net.network), round);
-    let tcp = simulation.add_tcp(config.clone()).map_err(|error| error.to_string())?;
+    let tcp = simulation.add_tcp(model.tcp.clone()).map_err(|error| error.to_string())?;
     simulation.sample_every(SAMPLE_EVERY);
     let mut add = |plans: Vec<FlowPlan>| {
         let opener = Opener::Receiver { request_bytes: REQUEST_BYTES };
@@ -182,7 +199,7 @@ struct Net {
 }
 
 impl Net {
-    fn new(case: &Case) -> Result<Self, sim::NetworkError> {
+    fn new(case: &Case, jitter: Nanos) -> Result<Self, sim::NetworkError> {
         let mut network = Network::new();
         let mut node = |name| network.node(name);
         let (client, clients) = (node("client")?, node("clients")?);
@@ -196,8 +213,8 @@ impl Net {
         let queue = || Queue::Discipline { spec: case.spec(), log: false };
         let (rate, zero, detour) = (case.rate_bps, Nanos::ZERO, Nanos(case.detour().0 / 2));
         let (data, acks) = (case.propagation(FRAME_BYTES), case.propagation(ACK_BYTES));
-        let bottleneck = link(servers, clients, rate, data, queue(), JITTER)?;
-        let back = link(clients, servers, rate, acks, queue(), JITTER)?;
+        let bottleneck = link(servers, clients, rate, data, queue(), jitter)?;
+        let back = link(clients, servers, rate, acks, queue(), jitter)?;
         for (from, to, delay) in [
             (server, servers, zero),
             (servers, server, zero),
@@ -221,7 +238,7 @@ mod tests {
     fn one_flow_fills_the_link_and_the_share_of_the_farther_one_is_smaller() {
         let cases = Case::all();
         let case = cases.iter().find(|case| case.limit == 50).expect("a buffer above one BDP");
-        let outcome = run(case, &case.work(1), 1, &tcp_config(case.tcp)).expect("it runs");
+        let outcome = run(case, &case.work(1), 1, &Model::new(case.tcp)).expect("it runs");
         // 1448 of 1514 bytes are data.
         assert!((9.4e6..9.57e6).contains(&outcome.goodput_bps[0]), "{outcome:?}");
         assert!(outcome.loss > 0.0 && outcome.retransmissions > 0.0, "{outcome:?}");
@@ -229,7 +246,7 @@ mod tests {
             .iter()
             .find(|case| case.tcp == Tcp::Reno && matches!(case.kind, Kind::Shares { .. }))
             .expect("two flows of Reno");
-        let outcome = run(case, &case.work(1), 1, &tcp_config(case.tcp)).expect("it runs");
+        let outcome = run(case, &case.work(1), 1, &Model::new(case.tcp)).expect("it runs");
         assert!(outcome.goodput_bps[1] < 0.8 * outcome.goodput_bps[0], "{outcome:?}");
     }
 }
