@@ -31,14 +31,24 @@ const START: Nanos = Nanos::from_millis(500);
 /// Longer than a role takes to say that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Measures a round. It is void if a shaper of the bottleneck gave up more than `late_limit` of
-/// its sending time, or anything was later than `latest`.
+/// How a round is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// It is void if a shaper gave up more of its sending time than this part,
+    pub late_limit: f64,
+    /// or anything was later than this.
+    pub latest: Nanos,
+    /// Network parameters of the hosts, such as `ipv4.tcp_rmem`: names and values.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Measures a round.
 ///
 /// # Errors
 /// If it is void, or the namespaces cannot be had.
-pub fn run(case: &Case, work: &Work, late_limit: f64, latest: Nanos) -> Result<Outcome, Failure> {
+pub fn run(case: &Case, work: &Work, options: &Options) -> Result<Outcome, Failure> {
     let fatal = |error: &dyn std::fmt::Display| Failure::Fatal(error.to_string());
-    let hosts = Hosts::new().map_err(|e| fatal(&e))?;
+    let hosts = Hosts::new(&options.parameters).map_err(|e| fatal(&e))?;
     let bottleneck = hosts.bottleneck(case).map_err(|e| fatal(&e))?;
     let detour = hosts.detour(case).map_err(|e| fatal(&e))?;
     let epoch = Nanos(monotonic_ns()) + START + case.rtt + case.detour();
@@ -56,7 +66,7 @@ pub fn run(case: &Case, work: &Work, late_limit: f64, latest: Nanos) -> Result<O
     });
     let checked = |report: Result<Report, EngineError>| {
         let report = report.map_err(|e| fatal(&e))?;
-        match on_time(&report, late_limit, latest) {
+        match on_time(&report, options) {
             Ok(()) => Ok(report),
             Err(reason) => Err(Failure::Void(reason)),
         }
@@ -65,7 +75,7 @@ pub fn run(case: &Case, work: &Work, late_limit: f64, latest: Nanos) -> Result<O
     detour.map(checked).transpose()?;
     let reports = reports.map_err(|e| Failure::Void(e.to_string()))?;
     let late = reports.iter().map(|(client, _)| client.worst_late_ns).max().unwrap_or(0);
-    if late > latest.0 {
+    if late > options.latest.0 {
         return Err(Failure::Void(format!("the client was {} ms late", late / 1_000_000)));
     }
     Ok(outcome(case, &reports, &bottleneck))
@@ -76,17 +86,17 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Whether the engine kept up.
-fn on_time(report: &Report, late_limit: f64, latest: Nanos) -> Result<(), String> {
+fn on_time(report: &Report, options: &Options) -> Result<(), String> {
     if let Some(fault) = &report.fault {
         return Err(fault.clone());
     }
     for direction in [&report.left_to_right, &report.right_to_left] {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
-        if lost > late_limit {
+        if lost > options.late_limit {
             return Err(format!("the pacer gave up {:.1} % of its time", 100.0 * lost));
         }
-        if punctuality.max_late_ns > latest.0 {
+        if punctuality.max_late_ns > options.latest.0 {
             return Err(format!("the pacer woke {} ms late", punctuality.max_late_ns / 1_000_000));
         }
         if direction.lost_in_kernel > 0 {

@@ -13,9 +13,10 @@ use sched::Nanos;
 const USAGE: &str = "\
 shortlane-linux measure FILE [OPTION...]     writes FILE; needs root or user namespaces
   --rounds N        of every case (8)
-  --jobs N          blocks side by side (4)
+  --jobs N          blocks side by side (6)
   --late-limit F    a block whose pacer gave up more of its time is void (0.01)
-  --latest MS       so is one in which anything was later than this (20)
+  --latest MS       so is one in which anything was later than this (30)
+  --set NAME=VALUE  a network parameter of the hosts, such as ipv4.tcp_tso_win_divisor=100
   --case TEXT       only cases whose name contains it
 shortlane-linux compare FILE [--into REPORT] prints Markdown, and puts it into REPORT
 shortlane-linux compare FILE --switch NAME   the same with one change of our model; names:";
@@ -77,8 +78,7 @@ fn compare(file: &str, into: Option<&str>, switch: Option<&str>) -> Result<(), S
 struct Measure {
     rounds: u64,
     jobs: usize,
-    late_limit: f64,
-    latest: Nanos,
+    options: kernel::Options,
     cases: Vec<Case>,
 }
 
@@ -104,17 +104,23 @@ struct Shared {
 
 impl Measure {
     fn new(options: &[&str]) -> Result<Self, String> {
-        let latest = Nanos::from_millis(20);
-        let mut measure = Self { rounds: 8, jobs: 4, late_limit: 0.01, latest, cases: Case::all() };
+        let (latest, parameters) = (Nanos::from_millis(30), Vec::new());
+        let strict = kernel::Options { late_limit: 0.01, latest, parameters };
+        let mut measure = Self { rounds: 8, jobs: 6, options: strict, cases: Case::all() };
         for option in options.chunks(2) {
             let [name, value] = *option else { return Err(usage()) };
             let bad = || format!("{name} {value} is not accepted\n{}", usage());
             match name {
                 "--rounds" => measure.rounds = value.parse().map_err(|_| bad())?,
                 "--jobs" => measure.jobs = value.parse().map_err(|_| bad())?,
-                "--late-limit" => measure.late_limit = value.parse().map_err(|_| bad())?,
+                "--late-limit" => measure.options.late_limit = value.parse().map_err(|_| bad())?,
                 "--latest" => {
-                    measure.latest = Nanos::from_millis(value.parse().map_err(|_| bad())?);
+                    let ms = value.parse().map_err(|_| bad())?;
+                    measure.options.latest = Nanos::from_millis(ms);
+                }
+                "--set" => {
+                    let (name, value) = value.split_once('=').ok_or_else(bad)?;
+                    measure.options.parameters.push((name.into(), value.into()));
                 }
                 "--case" => measure.cases.retain(|case| case.name.contains(value)),
                 _ => return Err(bad()),
@@ -150,7 +156,7 @@ impl Measure {
         let lock = || shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Some(block) = lock().blocks.pop_front() else { return false };
         let case = &self.cases[block.case];
-        let result = kernel::run(case, &case.work(block.round), self.late_limit, self.latest);
+        let result = kernel::run(case, &case.work(block.round), &self.options);
         let mut shared = lock();
         match result {
             Ok(outcome) => {
@@ -176,7 +182,7 @@ impl Measure {
     fn machine(&self) -> Vec<String> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        vec![
+        let mut lines = vec![
             format!(
                 "Linux {}, {processors} processors, {} blocks side by side",
                 read("/proc/sys/kernel/osrelease"),
@@ -184,9 +190,12 @@ impl Measure {
             ),
             format!(
                 "void: pacer gave up more than {} of its time, or anything was later than {} ms",
-                self.late_limit,
-                self.latest.0 / 1_000_000
+                self.options.late_limit,
+                self.options.latest.0 / 1_000_000
             ),
-        ]
+        ];
+        let parameters = self.options.parameters.iter();
+        lines.extend(parameters.map(|(name, value)| format!("hosts have {name}={value}")));
+        lines
     }
 }

@@ -35,7 +35,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    pub(crate) fn new() -> Result<Self, Failed> {
+    /// With these network parameters set in every host: name, value.
+    pub(crate) fn new(parameters: &[(String, String)]) -> Result<Self, Failed> {
         let hosts = Self {
             client: Namespace::new()?,
             bottleneck: Namespace::new()?,
@@ -48,15 +49,15 @@ impl Hosts {
         let ends = [("left", &hosts.near, "eth1"), ("right", &hosts.far, "eth0")];
         hosts.detour.run(|| join(ends))??;
         hosts.client.run(|| -> Result<(), Failed> {
-            configure(&[("eth0", CLIENT)])?;
+            configure(&[("eth0", CLIENT)], parameters)?;
             Ok(Links::open()?.add_route(FAR_NET.parse()?, PREFIX, NEAR.parse()?)?)
         })??;
         hosts.near.run(|| -> Result<(), Failed> {
             set_parameter("ipv4.ip_forward", "1")?;
-            configure(&[("eth0", NEAR), ("eth1", NEAR_TO_FAR)])
+            configure(&[("eth0", NEAR), ("eth1", NEAR_TO_FAR)], parameters)
         })??;
         hosts.far.run(|| -> Result<(), Failed> {
-            configure(&[("eth0", FAR)])?;
+            configure(&[("eth0", FAR)], parameters)?;
             Ok(Links::open()?.add_default_route(NEAR_TO_FAR.parse()?)?)
         })??;
         Ok(hosts)
@@ -95,13 +96,16 @@ fn join(ends: [(&str, &Namespace, &str); 2]) -> Result<(), Failed> {
 }
 
 /// Gives the current namespace's interfaces their addresses.
-fn configure(interfaces: &[(&str, &str)]) -> Result<(), Failed> {
+fn configure(interfaces: &[(&str, &str)], parameters: &[(String, String)]) -> Result<(), Failed> {
     let mut links = Links::open()?;
     // What one block learns about the path must not help the next.
     set_parameter("ipv4.tcp_no_metrics_save", "1")?;
     // Connections begin with this, and are then given their own. One that begins with bbr, where
     // that is the machine's default, is paced from then on, whatever it is given.
     set_parameter("ipv4.tcp_congestion_control", "reno")?;
+    for (name, value) in parameters {
+        set_parameter(name, value).map_err(|error| format!("{name}={value}: {error}"))?;
+    }
     links.set_up("lo")?;
     for (name, address) in interfaces {
         quiet(name)?;
