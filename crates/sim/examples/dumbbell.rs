@@ -215,6 +215,9 @@ fn main() -> Result<(), Failure> {
     let (network, bottleneck, pairs) = dumbbell(&settings)?;
     let mut simulation = Simulation::new(network, 1);
     let tcp = simulation.add_tcp(settings.tcp)?;
+    for [client, server] in &pairs {
+        simulation.expect(*client, *server)?;
+    }
     simulation.add_source(Box::new(InTurn { list, pairs, tcp, next: 0 }));
 
     let mut rows = Rows { wanted: !settings.out.is_empty(), text: String::new(), complete: 0 };
