@@ -100,7 +100,8 @@ impl Config {
             rto_floor: RtoFloor::Variation,
             max_rto: 120 * SECOND,
             ack_delay: 40 * MILLISECOND,
-            quick_acks: 16,
+            // 16 to begin with, and more for as long as the receive window grows: hundreds.
+            quick_acks: 300,
             ..Self::default()
         }
     }

@@ -135,7 +135,10 @@ fn plain(quantity: Quantity, rounds: &[Round]) -> Row {
     Row { quantity, kernel, simulated, ratio: ratio_of_sums(&pairs), transfers: None }
 }
 
-/// Of the transfers of a class that are complete on both sides; none if there are none.
+/// Fewer transfers than this say nothing.
+const LEAST_TRANSFERS: usize = 20;
+
+/// Of the transfers of a class that are complete on both sides; none if they are too few.
 fn completion(class: SizeClass, case: &Case, rounds: &[Round]) -> Option<Row> {
     let mut sums = Vec::new();
     let mut count = 0;
@@ -154,7 +157,7 @@ fn completion(class: SizeClass, case: &Case, rounds: &[Round]) -> Option<Row> {
         sums.push(sum);
     }
     let mean = |of: fn(&(f64, f64)) -> f64| sums.iter().map(of).sum::<f64>() / count as f64;
-    (count > 0).then(|| Row {
+    (count >= LEAST_TRANSFERS).then(|| Row {
         quantity: Quantity::Completion(class),
         kernel: mean(|sum| sum.1),
         simulated: mean(|sum| sum.0),
@@ -242,7 +245,13 @@ mod tests {
             .collect();
         let transfers: usize = completions.iter().filter_map(|row| row.transfers).sum();
         let all: usize = (0..3).map(|n| case.work(n).transfers.transfers().len()).sum();
-        assert_eq!(transfers, all - 3);
+        let shown = |class: SizeClass| !matches!(class, SizeClass::Over1000);
+        let list = |n| case.work(n).transfers;
+        let class = |bytes| SizeClass::of_bytes(bytes, u64::from(PAYLOAD_BYTES));
+        let too_few = (0..3).flat_map(|n| list(n).transfers()[1..].to_vec());
+        let too_few = too_few.filter(|t| !shown(class(t.size_bytes))).count();
+        assert!(too_few < LEAST_TRANSFERS);
+        assert_eq!(transfers, all - 3 - too_few);
         assert!(completions.iter().all(|row| (1.2..1.25).contains(&row.ratio.unwrap().value)));
         assert_eq!(incomplete(&rounds), (0, 3));
     }
