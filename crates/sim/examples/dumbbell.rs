@@ -79,7 +79,15 @@ fn tcp_config(name: &str, window: u32) -> Result<tcp::Config, Failure> {
         "newreno" => (tcp::Config::ns3_new_reno(), Recovery::NewReno),
         "newreno-sack" => (tcp::Config::ns3_new_reno(), Recovery::Sack),
         "cubic" => (tcp::Config::ns3(), Recovery::Sack),
-        _ => return Err(format!("tcp={name}: newreno, newreno-sack or cubic").into()),
+        "cubic-no-hystart" => {
+            let config =
+                tcp::Config { slow_start_exit: tcp::SlowStartExit::Loss, ..tcp::Config::ns3() };
+            (config, Recovery::Sack)
+        }
+        _ => {
+            let accepted = "newreno, newreno-sack, cubic or cubic-no-hystart";
+            return Err(format!("tcp={name}: {accepted}").into());
+        }
     };
     Ok(tcp::Config {
         mss: 1448,
