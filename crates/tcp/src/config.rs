@@ -181,6 +181,7 @@ pub struct Config {
     ///   SACKed; below the threshold only the acknowledgment of a retransmission lets it catch up;
     ///   without SACK a duplicate lets one segment go, until there are no more of them;
     /// * without SACK, duplicates that a timeout has caused start recovery;
+    /// * the acknowledgment that ends recovery makes the window grow, by all that it covers;
     /// * after a timeout the window grows by all that is acknowledged, but by nothing of what was
     ///   outstanding then on the acknowledgment that covers all of that.
     pub ns3_recovery: bool,

@@ -139,7 +139,11 @@ impl Control {
             Congestion::Reno => (from / 2).max(least),
             Congestion::Cubic => {
                 let w = f64::from(self.cwnd) / f64::from(config.mss);
+                let w = if config.cubic_in_segments { w.trunc() } else { w };
                 self.memory.reduce(w as f32, config.cubic_fast_convergence);
+                if config.cubic_in_segments {
+                    self.memory.in_segments();
+                }
                 // In whole segments, as Linux and ns-3 count.
                 let reduced = (f64::from(from) * BETA) as u32;
                 (reduced / config.mss * config.mss).max(least)
@@ -258,6 +262,20 @@ mod tests {
         let cubic = Config::linux();
         assert!(leaves_slow_start(&cubic));
         assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
+    }
+
+    #[test]
+    fn a_loss_at_the_plateau_in_whole_segments_does_not_give_way_again() {
+        // 18 of 20 segments: the plateau is 18 x 1.7 / 2 = 15.3, remembered as 15.
+        for (in_segments, plateau) in [(true, 15.0), (false, 15.0 * 1.7 / 2.0)] {
+            let config = Config { cubic_in_segments: in_segments, ..Config::linux() };
+            let mut control = Control::new(&config);
+            for segments in [20, 18, 15] {
+                control.cwnd = segments * config.mss;
+                control.reduce(&config, 0, 0);
+            }
+            assert!((control.memory.plateau() - plateau).abs() < 1e-5, "{in_segments}");
+        }
     }
 
     #[test]

@@ -34,6 +34,17 @@ impl Memory {
         self.prior = w;
     }
 
+    /// The plateau in whole segments, as Linux and ns-3 remember it. It matters for small
+    /// windows: a loss at the plateau then does not count as one below it, and gives way no more.
+    pub(crate) fn in_segments(&mut self) {
+        self.w_max = self.w_max.trunc();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn plateau(&self) -> f32 {
+        self.w_max
+    }
+
     /// A timeout: the next epoch starts flat from wherever slow start leads (RFC 9438, 4.8).
     pub(crate) fn reset(&mut self) {
         self.w_max = 0.0;

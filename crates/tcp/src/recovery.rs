@@ -270,6 +270,9 @@ impl Sender {
             if !self.sack {
                 self.board.forget_losses();
             }
+            if config.ns3_recovery {
+                self.grow(config, t.acked, t.rtt, t.now);
+            }
             self.enter_recovery_if_lost(config, t, stats);
             return;
         }
