@@ -82,9 +82,15 @@ validate-linux: ## The simulator against this kernel's TCP: writes validation/li
 	target/release/shortlane-linux measure validation/linux/kernel.csv
 	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
 
+.PHONY: sim-dumbbell
+sim-dumbbell:
+	@scripts/setup.sh
+	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
+
 .PHONY: validate-ns3
-validate-ns3: build target/ns3/dumbbell ## The simulator against ns-3: 25 minutes (NS3="--quick": 3)
-	validation/ns3/compare.py --ns3 target/ns3/dumbbell --shortlane target/release/shortlane \
+validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10 minutes (NS3="--quick": 2)
+	validation/ns3/compare.py --ns3 target/ns3/dumbbell \
+		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
 target/ns3/dumbbell: validation/ns3/dumbbell.cc
@@ -93,9 +99,8 @@ target/ns3/dumbbell: validation/ns3/dumbbell.cc
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
 
 .PHONY: bench-sim
-bench-sim: build target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
+bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
 	@scripts/setup.sh peers
-	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
 	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
 		--work target/bench-sim --out docs/benchmarks/simulator.md
 

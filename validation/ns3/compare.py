@@ -37,7 +37,7 @@ class Plan:
     seconds: float
 
 
-FULL = Plan(cases.full(), cases.quick(), replicates=10, seconds=100)
+FULL = Plan(cases.full(), cases.control(), replicates=10, seconds=100)
 QUICK = Plan(cases.quick(), [], replicates=6, seconds=60)
 
 
@@ -119,10 +119,12 @@ def compare(plan: Plan, ns3: Ns3, shortlane: Shortlane, work: Path, jobs: int) -
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--ns3", type=Path, required=True, help="the program of dumbbell.cc")
-    options.add_argument("--shortlane", type=Path, required=True, help="the shortlane command")
+    options.add_argument(
+        "--shortlane", type=Path, required=True, help="the example dumbbell of crates/sim"
+    )
     options.add_argument("--work", type=Path, required=True, help="directory for runs")
     options.add_argument("--out", type=Path, help="directory for RESULTS.md and results.csv")
-    options.add_argument("--quick", action="store_true", help="a few cases, three minutes")
+    options.add_argument("--quick", action="store_true", help="a few cases, two minutes")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     chosen = options.parse_args()
 

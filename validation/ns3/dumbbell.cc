@@ -63,6 +63,7 @@ struct Options
     uint32_t buffer = 300;
     std::string tcp = "NewReno";
     bool sack = true;
+    bool hystart = true;
     bool timestamps = true;
     std::string recovery = "prr";
     uint32_t mss = 1448;
@@ -93,6 +94,7 @@ ReadOptions(int argc, char* argv[])
     cmd.AddValue("tcp", "NewReno, LinuxReno or Cubic", o.tcp);
     cmd.AddValue("sack", "Selective acknowledgements", o.sack);
     cmd.AddValue("timestamps", "RFC 7323 timestamps", o.timestamps);
+    cmd.AddValue("hystart", "HyStart, if the TCP is Cubic", o.hystart);
     cmd.AddValue("recovery", "prr or classic (RFC 6582)", o.recovery);
     cmd.AddValue("mss", "Bytes of payload in a full segment", o.mss);
     cmd.AddValue("initial-window", "Initial congestion window in segments", o.initialWindow);
@@ -168,6 +170,7 @@ SetDefaults(const Options& o)
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(o.synTimeout));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(o.minRto));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(o.sack));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(o.hystart));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(o.timestamps));
 }
 

@@ -7,8 +7,11 @@ use std::io::{self, Read};
 use common::{Flavour, USUAL, block, config, enhanced, gzip, interface, pcap, section, udp};
 use replay::capture::{Capture, CaptureError, Damage, Record};
 
-/// All that a capture gives: index, time, captured and original length; and its damage.
-fn read(file: &[u8]) -> (Vec<(u64, Option<i128>, usize, u32)>, Option<String>) {
+/// Index, time, captured and original length.
+type Seen = (u64, Option<i128>, usize, u32);
+
+/// All that a capture gives, and its damage.
+fn read(file: &[u8]) -> (Vec<Seen>, Option<String>) {
     let mut capture = Capture::open(file).unwrap();
     let mut records = Vec::new();
     while let Some(Record { index, time_ns, bytes, wire_length, .. }) = capture.next_record() {

@@ -2,12 +2,9 @@
 //! stream of random numbers from the seed, so that every scheduler sees the same workload. Nothing
 //! is drawn before it is asked for: memory does not grow with simulated time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use sched::Nanos;
 use workload::{Cbr, Random, SizeLaw, Transfer, TransferList};
 
-use crate::period::Period;
 use crate::traffic::{Arrivals, Kind, Pick, Stream, Traffic};
 
 /// A flow of the workload.
@@ -25,9 +22,6 @@ pub struct Planned {
 
 /// Flows in the order of their starts.
 pub type Flows = Box<dyn Iterator<Item = Planned> + Send>;
-
-/// Packets of a UDP flow in the order of their times.
-pub type Packets = Box<dyn Iterator<Item = Transfer> + Send>;
 
 /// The finite flows of some traffic; none for streams and flows without end.
 #[must_use]
@@ -53,24 +47,6 @@ pub fn flows(traffic: &Traffic, seed: u64) -> Flows {
                 let transfer = |start_ns| ends.planned(Transfer { start_ns, size_bytes });
                 starts.into_iter().map(transfer).collect::<Vec<_>>()
             }))
-        }
-        Kind::Web { sessions, think, objects, gap, sizes, pick, .. } => {
-            let mut phases = random("phases");
-            Box::new(Web {
-                think: *think,
-                objects: *objects,
-                gap: *gap,
-                sizes: sizes.clone(),
-                ends: ends(*pick),
-                stop_ns,
-                next: (0..*sessions as usize)
-                    .map(|session| {
-                        let phase = phases.below(think.mean_ns() as u64);
-                        Reverse((traffic.start_ns + phase, session, 0))
-                    })
-                    .collect(),
-                random: (0..*sessions).map(|session| random(&session.to_string())).collect(),
-            })
         }
         _ => Box::new(std::iter::empty()),
     }
@@ -163,95 +139,23 @@ impl Ends {
     }
 }
 
-/// Sessions of pages of objects.
-struct Web {
-    think: Period,
-    objects: (u64, u64),
-    gap: Period,
-    sizes: SizeLaw,
-    ends: Ends,
-    stop_ns: u64,
-    /// When each session asks next, and how many objects of its page are left.
-    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    /// By session.
-    random: Vec<Random>,
-}
-
-impl Iterator for Web {
-    type Item = Planned;
-
-    fn next(&mut self) -> Option<Planned> {
-        let Reverse((start_ns, session, left)) = self.next.pop()?;
-        if start_ns >= self.stop_ns {
-            return None;
-        }
-        let random = &mut self.random[session];
-        let (least, most) = self.objects;
-        // The first object of a page says how many there are.
-        let left = if left == 0 { least + random.below(most - least + 1) } else { left } - 1;
-        let size_bytes = self.sizes.sample(random);
-        let wait = if left == 0 { self.think } else { self.gap };
-        let again = start_ns.saturating_add(wait.sample(random));
-        self.next.push(Reverse((again, session, left)));
-        Some(self.ends.planned(Transfer { start_ns, size_bytes }))
-    }
-}
-
-/// The packets of UDP flow number `flow` of some traffic, and none for other traffic.
-#[must_use]
-pub fn packets(traffic: &Traffic, flow: u64, seed: u64) -> Packets {
-    let random = Random::of(seed, &format!("{}/{flow}", traffic.name));
+/// The packets of constant-rate stream number `flow` of some traffic, by time and size. A stream
+/// alone starts at once; several are spread over an interval.
+pub(crate) fn steady(
+    stream: &Stream,
+    traffic: &Traffic,
+    flow: u64,
+    seed: u64,
+) -> impl Iterator<Item = (Nanos, u32)> + Send + use<> {
+    let cbr = Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes };
+    let phase = match stream.flows {
+        1 => 0,
+        _ => Random::of(seed, &format!("{}/{flow}", traffic.name)).below(cbr.interval_ns()),
+    };
+    let first_ns = traffic.start_ns.saturating_add(phase);
     let stop_ns = traffic.stop_ns;
-    let before_stop = move |packet: &Transfer| packet.start_ns < stop_ns;
-    match &traffic.kind {
-        Kind::Cbr(stream) => {
-            let first = traffic.start_ns + phase(stream, &mut random.clone());
-            let on = steady(*stream, first, u64::MAX);
-            Box::new(on.take_while(before_stop))
-        }
-        Kind::OnOff { stream, on, off } => {
-            Box::new(on_off(*stream, *on, *off, traffic.start_ns, random).take_while(before_stop))
-        }
-        Kind::Trace(list) => {
-            let start_ns = traffic.start_ns;
-            let shift = move |t: Transfer| Transfer { start_ns: start_ns + t.start_ns, ..t };
-            Box::new(list.transfers().to_vec().into_iter().map(shift).take_while(before_stop))
-        }
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-fn cbr(stream: &Stream) -> Cbr {
-    Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes }
-}
-
-/// A stream alone starts at once; several are spread over an interval.
-fn phase(stream: &Stream, random: &mut Random) -> u64 {
-    if stream.flows == 1 { 0 } else { random.below(cbr(stream).interval_ns()) }
-}
-
-fn steady(stream: Stream, first_ns: u64, end_ns: u64) -> impl Iterator<Item = Transfer> + Send {
-    let time = move |index| first_ns.saturating_add(cbr(&stream).time_ns(index));
-    let size_bytes = u64::from(stream.packet_bytes);
-    let packets = (0..).map(move |index| Transfer { start_ns: time(index), size_bytes });
-    packets.take_while(move |packet| packet.start_ns < end_ns)
-}
-
-fn on_off(
-    stream: Stream,
-    on: Period,
-    off: Period,
-    start_ns: u64,
-    mut random: Random,
-) -> impl Iterator<Item = Transfer> + Send {
-    let mut begin = start_ns;
-    let periods = std::iter::from_fn(move || {
-        let end = begin.saturating_add(on.sample(&mut random));
-        let period = (begin, end);
-        begin = end.saturating_add(off.sample(&mut random));
-        (period.0 < u64::MAX).then_some(period)
-    });
-    periods.flat_map(move |(begin, end)| steady(stream, begin, end))
+    let times = (0..).map(move |index| first_ns.saturating_add(cbr.time_ns(index)));
+    times.take_while(move |ns| *ns < stop_ns).map(move |ns| (Nanos(ns), cbr.packet_bytes))
 }
 
 #[cfg(test)]
@@ -325,41 +229,23 @@ mod tests {
         }
     }
 
-    #[test]
-    fn sessions_ask_for_pages_of_objects() {
-        let traffic = traffic(
-            "kind = \"web\"\nsessions = 20\nthink = \"fixed:10s\"\ngap = \"fixed:1ms\"\n\
-             objects-min = 2\nobjects-max = 4\n",
-        );
-        let drawn: Vec<Planned> = flows(&traffic, 1).collect();
-        assert!(drawn.is_sorted_by_key(|flow| flow.start_ns));
-        // 20 sessions, about 100 pages each, 3 objects on average.
-        let n = drawn.len() as f64;
-        assert!((n / 6000.0 - 1.0).abs() < 0.05, "{n}");
+    /// Times of a stream's packets.
+    fn times(traffic: &Traffic, flow: u64) -> Vec<u64> {
+        let Kind::Cbr(stream) = &traffic.kind else { panic!("it is a constant-rate stream") };
+        steady(stream, traffic, flow, 1).map(|(time, _)| time.0).collect()
     }
 
     #[test]
-    fn streams_have_their_rate_and_on_off_its_share_of_it() {
+    fn a_stream_has_its_rate() {
         let cbr =
             traffic("kind = \"cbr\"\nrate = \"120kbit\"\npacket = \"1500b\"\nstop = \"10s\"\n");
-        let times: Vec<u64> = packets(&cbr, 0, 1).map(|packet| packet.start_ns).collect();
-        assert_eq!(times, (0..100).map(|at| at * 100_000_000).collect::<Vec<u64>>());
-        let on_off = traffic(
-            "kind = \"on-off\"\nrate = \"1200kbit\"\npacket = \"1500b\"\n\
-             on = \"exponential:mean=100ms\"\noff = \"exponential:mean=300ms\"\n",
-        );
-        let times: Vec<u64> = packets(&on_off, 0, 1).map(|packet| packet.start_ns).collect();
-        assert!(times.is_sorted() && times.iter().all(|ns| *ns < 1_000_000_000_000));
-        // A period of x sends one packet at once and then one every 10 ms: 10.5 on average, in
-        // 2500 periods.
-        assert!((times.len() as f64 / 26_250.0 - 1.0).abs() < 0.1, "{}", times.len());
+        assert_eq!(times(&cbr, 0), (0..100).map(|at| at * 100_000_000).collect::<Vec<u64>>());
     }
 
     #[test]
     fn several_streams_are_out_of_phase() {
-        let traffic = traffic("kind = \"cbr\"\nflows = 3\nrate = \"120kbit\"\n");
-        let first = |flow| packets(&traffic, flow, 1).next().unwrap().start_ns;
-        let phases = [first(0), first(1), first(2)];
+        let cbr = traffic("kind = \"cbr\"\nflows = 3\nrate = \"120kbit\"\nstop = \"1s\"\n");
+        let phases = [0, 1, 2].map(|flow| times(&cbr, flow)[0]);
         assert!(phases.iter().all(|ns| *ns < 100_000_000));
         assert!(phases[0] != phases[1] && phases[1] != phases[2], "{phases:?}");
     }

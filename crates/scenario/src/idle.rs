@@ -31,7 +31,7 @@ enum Curve {
 const MOST_PAIRS: usize = 20_000;
 
 /// The largest transfer that is measured; what lies beyond goes on as it ends.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: u64 = 4 << 20;
 
 /// What decides a curve: the traffic's kind of flow, and rates and delays of the ways.
 type Signature = (usize, Vec<(u64, Nanos)>, Vec<(u64, Nanos)>);
@@ -105,7 +105,13 @@ fn curve_of(
     largest: u64,
 ) -> Curve {
     match kind.tcp() {
-        Some(tcp) => Curve::Measured(measure(network, ends, tcp, largest)),
+        Some(tcp) => {
+            let asked_with = match kind {
+                Kind::Web { request_bytes, .. } => Some(*request_bytes),
+                _ => None,
+            };
+            Curve::Measured(measure(network, ends, tcp, asked_with, largest))
+        }
         None => {
             let packet_bytes = crate::record::payload_of(kind) as f64;
             let per_byte = |rate: u64| 8e9 / rate as f64;
@@ -123,12 +129,13 @@ fn measure(
     network: &Network,
     ends: (NodeId, NodeId),
     tcp: &tcp::Config,
+    asked_with: Option<u64>,
     largest: u64,
 ) -> Vec<(u64, u64)> {
     let mut simulation = Simulation::new(network.clone(), 0);
     let Ok(tcp_id) = simulation.add_tcp(tcp.clone()) else { return Vec::new() };
     let sizes = sizes(u64::from(tcp.mss), largest);
-    simulation.add_source(Box::new(OneByOne { ends, tcp: tcp_id, sizes, next: 0 }));
+    simulation.add_source(Box::new(OneByOne { ends, asked_with, tcp: tcp_id, sizes, next: 0 }));
     let mut reports: Vec<FlowReport> = Vec::new();
     // A transfer that hangs leaves the curve shorter.
     const LONGEST: Nanos = Nanos::from_secs(1_000_000);
@@ -162,7 +169,10 @@ fn interpolate(points: &[(u64, u64)], bytes: u64) -> Option<u64> {
 }
 
 struct OneByOne {
+    /// Where the data come from and go to.
     ends: (NodeId, NodeId),
+    /// If the receiver opens the connection, the bytes that it asks with.
+    asked_with: Option<u64>,
     tcp: TcpId,
     sizes: Vec<u64>,
     next: usize,
@@ -174,22 +184,17 @@ impl Source for OneByOne {
     }
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let Some(&request_bytes) = self.sizes.get(self.next) else { return Ok(()) };
-        let index = self.next as u64;
+        let Some(&size) = self.sizes.get(self.next) else { return Ok(()) };
+        let (from, to) = self.ends;
+        let (client, server, request_bytes, response_bytes) = match self.asked_with {
+            None => (from, to, size, 0),
+            Some(request_bytes) => (to, from, request_bytes, size),
+        };
+        let (tcp, keep_open, index) = (self.tcp, false, self.next as u64);
         self.next += 1;
-        let ((client, server), tcp) = (self.ends, self.tcp);
-        let (response_bytes, keep_open) = (0, false);
-        context
-            .connect(&Connection {
-                client,
-                server,
-                tcp,
-                request_bytes,
-                response_bytes,
-                keep_open,
-                index,
-            })
-            .map(drop)
+        let connection =
+            Connection { client, server, tcp, request_bytes, response_bytes, keep_open, index };
+        context.connect(&connection).map(drop)
     }
 
     fn done(&mut self, _: &FlowReport, context: &mut Context<'_>) -> Result<(), NetworkError> {

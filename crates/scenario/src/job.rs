@@ -123,20 +123,15 @@ impl Job<'_> {
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }
-        let added = sources::add(&mut simulation, self.scenario, &built.nodes, self.seed);
-        let requests = match added {
-            Ok(added) => {
-                recording.traffic_of = added.traffic;
-                added.requests
-            }
+        match sources::add(&mut simulation, self.scenario, &built.nodes, self.seed) {
+            Ok(purposes) => recording.purposes = purposes,
             Err(error) => return Ended::Failed(error),
-        };
+        }
         let mut before: Vec<Totals> = Vec::new();
         let (warm_up_ns, duration_ns) = (self.scenario.warm_up_ns, self.scenario.duration_ns);
         for until in slices(warm_up_ns, duration_ns) {
             let since = simulation.now().0;
             let result = simulation.run_until(Nanos(until), &mut recording);
-            requests.try_iter().for_each(|request| recording.request(&request));
             if let Err(error) = result {
                 recording.end(since, Some(&error.to_string()));
                 return Ended::Failed(format!("{}, seed {}: {error}", self.spec, self.seed));
@@ -187,7 +182,6 @@ impl Job<'_> {
         }
         recording.tally.packet_hops = simulation.effort().packet_hops;
         simulation.finish(&mut recording);
-        recording.end_requests();
         for (id, totals) in drops {
             recording.put_drops(id, &totals);
         }

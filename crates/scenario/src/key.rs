@@ -114,8 +114,10 @@ pub(crate) enum Takes {
     },
     /// A law of sizes.
     Law,
-    /// A law of periods.
-    Period,
+    /// A law of times.
+    TimeLaw,
+    /// A law of numbers.
+    CountLaw,
     /// A scheduler with its parameters, or one of these words.
     Scheduler(&'static [&'static str]),
     /// A list of schedulers.
@@ -142,7 +144,8 @@ impl Takes {
             Self::Tables(_) => "a list of tables".into(),
             Self::Schedulers => "a list of schedulers".into(),
             Self::Law => "a [size law](#size-laws)".into(),
-            Self::Period => "a [period](#periods)".into(),
+            Self::TimeLaw => "a [law of times](#laws-of-times-and-numbers)".into(),
+            Self::CountLaw => "a [law of numbers](#laws-of-times-and-numbers)".into(),
             other => other.to_string(),
         }
     }
@@ -174,9 +177,8 @@ impl fmt::Display for Takes {
                 write!(f, "\"{min}packets\" to \"{max}packets\", or as many b, kb, mb")
             }
             Self::Law => f.write_str("a size law, such as \"exponential:mean=100kb\""),
-            Self::Period => f.write_str(
-                "\"fixed:5s\", \"exponential:mean=5s\" or \"pareto:shape=1.5,mean=5s\", 1us to 1 day",
-            ),
+            Self::TimeLaw => f.write_str("a law of times, such as \"exponential:mean=5s\""),
+            Self::CountLaw => f.write_str("a law of numbers, such as \"uniform:min=2,max=7\""),
             Self::Scheduler(words) => {
                 if !words.is_empty() {
                     write!(f, "{}, or ", quoted(words))?;
@@ -186,9 +188,9 @@ impl fmt::Display for Takes {
             Self::Schedulers => {
                 f.write_str("a list of schedulers, such as [\"fifo\", \"efd:threshold=20packets\"]")
             }
-            Self::Seeds => {
-                f.write_str("one seed such as 7, a range such as \"1..10\", or a list such as [1, 2]")
-            }
+            Self::Seeds => f.write_str(
+                "one seed such as 7, a range such as \"1..10\", or a list such as [1, 2]",
+            ),
             Self::Places => f.write_str("a node or a group of nodes, or a list of these"),
             Self::Path => f.write_str("a list of at least two nodes, each joined to the next"),
             Self::File => f.write_str("the path of a file, from the directory of the scenario"),

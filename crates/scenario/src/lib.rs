@@ -14,7 +14,6 @@ mod idle;
 mod job;
 mod key;
 pub mod library;
-mod period;
 mod reader;
 mod record;
 mod reference;
@@ -32,13 +31,13 @@ mod traffic;
 mod work;
 
 pub use error::ScenarioError;
-pub use period::Period;
 pub use record::Wanted;
 pub use reference::reference_markdown;
 pub use rows::Row;
 pub use scenario::{Overrides, Record, Scenario};
 pub use summary::{
-    ClassSummary, LinkSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind, TrafficSummary,
+    ClassSummary, LinkSummary, PagesSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind,
+    TrafficSummary,
 };
 pub use topology::{Link, Queue, Topology};
 pub use traffic::{Arrivals, Kind, Pick, Stream, Traffic};

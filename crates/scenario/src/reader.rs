@@ -2,15 +2,15 @@
 //! found and what is accepted. Keys that a section does not define are refused here, and only here.
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use sched::params::text;
 use sched::{Amount, Nanos, Spec};
 use toml::de::{DeTable, DeValue};
-use workload::SizeLaw;
+use workload::{Law, LawError};
 
 use crate::error::ScenarioError;
 use crate::key::{Default, KeyDef, Section, Takes, names};
-use crate::period::Period;
 
 /// The text of a scenario, for the lines of errors.
 pub(crate) struct Source<'a> {
@@ -280,17 +280,14 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(crate) fn period(&self, key: &str) -> Result<Option<Period>, ScenarioError> {
-        self.read(key, |_, written| Period::parse(written.text()?))
-    }
-
-    /// A size law; says itself what is wrong with one.
-    pub(crate) fn law(&self, key: &str) -> Result<Option<SizeLaw>, ScenarioError> {
+    /// A law of sizes, times or numbers; says itself what is wrong with one.
+    pub(crate) fn law<U>(&self, key: &str) -> Result<Option<Law<U>>, ScenarioError>
+    where
+        Law<U>: FromStr<Err = LawError>,
+    {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let law = text.parse().map(Some);
-        law.map_err(|error: workload::LawError| {
-            self.wrong(key, &format!("is not accepted: {error}"))
-        })
+        law.map_err(|error| self.wrong(key, &format!("is not accepted: {error}")))
     }
 
     /// A scheduler, or `Some(None)` for the one under test; says itself what is wrong with one.

@@ -6,12 +6,12 @@ use measure::{
     DropCount, Flow, FlowKind, Key, PacketEvent, PacketOutcome, Probe, Sample, SizeClass, Text,
 };
 use sched::{DropReason, Nanos};
-use sim::{ENDLESS, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
+use sim::{ENDLESS, Exchange, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
 
 use crate::idle::IdleTimes;
 use crate::rows::Row;
 use crate::scenario::Scenario;
-use crate::sources::Request;
+use crate::sources::Purpose;
 use crate::tally::{Spread, Tally, TrafficTally};
 use crate::traffic::{Kind, Traffic};
 
@@ -30,8 +30,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) idle: &'a IdleTimes,
     pub(crate) key: Key,
     pub(crate) wanted: Wanted,
-    /// The traffic of each source.
-    pub(crate) traffic_of: Vec<usize>,
+    /// What each source is for.
+    pub(crate) purposes: Vec<Purpose>,
     /// Names of the directions under test.
     pub(crate) tested: BTreeMap<LinkId, Text>,
     pub(crate) out: &'a mut dyn FnMut(Row),
@@ -40,8 +40,6 @@ pub(crate) struct Recording<'a> {
     drops: BTreeMap<DropKey, (u64, u64)>,
     /// Samples of the flow table after the warm-up, by direction.
     pub(crate) entries: BTreeMap<LinkId, Spread>,
-    /// Requests that are due: traffic, place, time.
-    unanswered: BTreeMap<(usize, u64), Nanos>,
     names: Vec<Text>,
     pub(crate) transfers: u64,
     pub(crate) completed: u64,
@@ -64,13 +62,12 @@ impl<'a> Recording<'a> {
             idle,
             key,
             wanted,
-            traffic_of: Vec::new(),
+            purposes: Vec::new(),
             tested: BTreeMap::new(),
             out,
             tally: Tally { traffic, ..Tally::default() },
             drops: BTreeMap::new(),
             entries: BTreeMap::new(),
-            unanswered: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
             transfers: 0,
             completed: 0,
@@ -165,53 +162,6 @@ impl<'a> Recording<'a> {
         if self.wanted.tables {
             rows.into_iter().for_each(|row| (self.out)(Row::Drop(row)));
         }
-    }
-
-    /// A request is due, or answered.
-    pub(crate) fn request(&mut self, request: &Request) {
-        let place = (request.traffic, request.index);
-        if request.end.is_none() {
-            self.unanswered.insert(place, request.due);
-        } else if self.unanswered.remove(&place).is_some() {
-            self.put_request(request);
-        }
-    }
-
-    /// The run is over: what has no answer yet has none.
-    pub(crate) fn end_requests(&mut self) {
-        for ((traffic, index), due) in std::mem::take(&mut self.unanswered) {
-            self.put_request(&Request { traffic, index, due, end: None });
-        }
-    }
-
-    fn put_request(&mut self, request: &Request) {
-        let Request { traffic: number, index, due, end } = *request;
-        let Kind::Requests { size_bytes, .. } = self.scenario.traffic[number].kind else { return };
-        let completion_ns = end.map(|end| end.since(due).0);
-        if due.0 >= self.scenario.warm_up_ns {
-            let tally = &mut self.tally.traffic[number];
-            match completion_ns {
-                Some(completion) => tally.times_ns.add(completion),
-                None => tally.unanswered += 1,
-            }
-        }
-        let (name, index) = (self.names[number].clone(), self.index(number, index));
-        self.put(|key| {
-            Row::Flow(Box::new(Flow {
-                key,
-                index,
-                kind: FlowKind::Request,
-                traffic: Some(name),
-                size_bytes: Some(size_bytes),
-                planned_ns: Some(due.0),
-                start_ns: due.0,
-                end_ns: end.map(|end| end.0),
-                completion_ns,
-                received_bytes: if end.is_some() { size_bytes } else { 0 },
-                complete: end.is_some(),
-                ..Flow::default()
-            }))
-        });
     }
 
     /// The place of a flow among all of its kind: traffics of one kind take turns.
@@ -322,7 +272,7 @@ fn tcp_name(tcp: &tcp::Config) -> &'static str {
 
 impl Recorder for Recording<'_> {
     fn flow(&mut self, report: &FlowReport) {
-        let number = self.traffic_of[report.source.index()];
+        let number = self.purposes[report.source.index()].traffic;
         let traffic: &Traffic = &self.scenario.traffic[number];
         let row = self.row_of(number, report);
         let stats = report.tcp.unwrap_or_default();
@@ -341,8 +291,45 @@ impl Recorder for Recording<'_> {
         }
     }
 
+    fn exchange(&mut self, exchange: &Exchange) {
+        let Purpose { traffic: number, place } = self.purposes[exchange.source.index()];
+        let Exchange { due, completed, bytes, .. } = *exchange;
+        let completion_ns = completed.map(|end| end.since(due).0);
+        if due.0 >= self.scenario.warm_up_ns {
+            let tally = &mut self.tally.traffic[number];
+            match completion_ns {
+                Some(completion) => tally.times_ns.add(completion),
+                None => tally.unanswered += 1,
+            }
+        }
+        // The objects of a page have rows of their own.
+        let Kind::Requests { flows, .. } = self.scenario.traffic[number].kind else { return };
+        let name = self.names[number].clone();
+        let index = self.index(number, exchange.index * flows + place);
+        let flow = exchange.label.map(|label| label.to_string().into());
+        let sent = exchange.sent.unwrap_or(due);
+        self.put(|key| {
+            Row::Flow(Box::new(Flow {
+                key,
+                index,
+                kind: FlowKind::Request,
+                traffic: Some(name),
+                flow,
+                size_bytes: Some(bytes),
+                planned_ns: Some(due.0),
+                start_ns: sent.0,
+                end_ns: completed.map(|end| end.0),
+                // A request that waited for earlier ones waited because of the link as well.
+                completion_ns,
+                received_bytes: if completed.is_some() { bytes } else { 0 },
+                complete: completed.is_some(),
+                ..Flow::default()
+            }))
+        });
+    }
+
     fn probe(&mut self, probe: &sim::Probe) {
-        let number = self.traffic_of[probe.source.index()];
+        let number = self.purposes[probe.source.index()].traffic;
         let delay_ns = probe.arrived.map(|at| at.since(probe.sent).0);
         if probe.sent.0 >= self.scenario.warm_up_ns {
             let tally = &mut self.tally.traffic[number];

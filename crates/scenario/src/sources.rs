@@ -1,123 +1,163 @@
 //! The traffic of a scenario as sources of a simulation.
 
-use std::collections::VecDeque;
-use std::iter::Peekable;
-use std::sync::mpsc;
-
 use sched::Nanos;
-use sim::{
-    Connection, Context, ENDLESS, FlowName, NetworkError, NodeId, Simulation, Source, SourceId,
-    TcpId,
+use sim::sources::{
+    Bursts, DatagramStream, FlowPlan, Pair, RequestStream, Trace, Transfers, Visitors, Web,
+    WebConfig,
 };
-use workload::Random;
+use sim::{NodeId, Simulation, Source, TcpId};
+use workload::{Datagram, DatagramList, Random, Requests};
 
-use crate::draw::{self, Flows, Packets};
+use crate::draw;
 use crate::scenario::Scenario;
 use crate::traffic::{Kind, Traffic};
 
-/// A request: reported by its source when it is due and again when it is answered, since the
-/// simulator reports connections.
+/// What a source is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
-    /// The traffic it belongs to.
+pub(crate) struct Purpose {
+    /// The traffic that it belongs to.
     pub(crate) traffic: usize,
-    /// Its place in the traffic.
-    pub(crate) index: u64,
-    /// When it was to be sent.
-    pub(crate) due: Nanos,
-    /// When the response was complete; `None` while it is not.
-    pub(crate) end: Option<Nanos>,
+    /// Its place among the sources of that traffic.
+    pub(crate) place: u64,
 }
 
-/// What was added to a simulation.
-pub(crate) struct Added {
-    /// The traffic of each source, by the place of the source.
-    pub(crate) traffic: Vec<usize>,
-    /// Where requests are told.
-    pub(crate) requests: mpsc::Receiver<Request>,
-}
+/// With more pairs of ends than this, ways are not settled ahead.
+const MOST_PAIRS: usize = 20_000;
 
-/// Adds all traffic of a scenario.
+/// Adds all traffic of a scenario. The purpose of each source stands at its place.
 pub(crate) fn add(
     simulation: &mut Simulation,
     scenario: &Scenario,
     nodes: &[NodeId],
     seed: u64,
-) -> Result<Added, String> {
-    let (told, requests) = mpsc::channel();
-    let mut added = Added { traffic: Vec::new(), requests };
+) -> Result<Vec<Purpose>, String> {
+    let mut purposes = Vec::new();
     for (number, traffic) in scenario.traffic.iter().enumerate() {
         let tcp = match traffic.kind.tcp() {
             Some(config) => Some(simulation.add_tcp(config.clone()).map_err(|e| e.to_string())?),
             None => None,
         };
-        let ends = Ends::new(traffic, nodes);
-        for source in sources(number, traffic, tcp, &ends, seed, &told) {
-            let id: SourceId = simulation.add_source(source);
-            debug_assert_eq!(id.index(), added.traffic.len());
-            added.traffic.push(number);
+        for (place, source) in (0..).zip(sources(traffic, tcp, &Ends::new(traffic, nodes), seed)) {
+            simulation.add_source(source);
+            purposes.push(Purpose { traffic: number, place });
         }
     }
-    Ok(added)
+    let pairs = |traffic: &Traffic| traffic.from.len().saturating_mul(traffic.to.len());
+    // Of all ways or of none.
+    if scenario.traffic.iter().map(pairs).fold(0, usize::saturating_add) <= MOST_PAIRS {
+        for traffic in &scenario.traffic {
+            let ends = Ends::new(traffic, nodes);
+            for from in &ends.from {
+                for to in &ends.to {
+                    simulation.expect(*from, *to).map_err(|error| error.to_string())?;
+                }
+            }
+        }
+    }
+    Ok(purposes)
 }
 
-fn sources(
-    number: usize,
-    traffic: &Traffic,
-    tcp: Option<TcpId>,
-    ends: &Ends,
-    seed: u64,
-    told: &mpsc::Sender<Request>,
-) -> Vec<Box<dyn Source>> {
-    let ends_of = |flow: u64| (ends.from(flow as usize), ends.to(flow as usize));
-    let flows = || draw::flows(traffic, seed).peekable();
+fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec<Box<dyn Source>> {
+    let plans = || {
+        let ends = ends.clone();
+        draw::flows(traffic, seed).map(move |flow| FlowPlan {
+            start: Nanos(flow.start_ns),
+            bytes: flow.size_bytes,
+            pair: ends.pair(flow.from, flow.to),
+        })
+    };
+    let span = (Nanos(traffic.start_ns), Nanos(traffic.stop_ns));
     match (&traffic.kind, tcp) {
         (Kind::Persistent { flows, stagger_ns, .. }, Some(tcp)) => {
-            let start = |flow| Nanos(traffic.start_ns.saturating_add(flow * stagger_ns));
-            let one = |flow| {
-                Box::new(Endless { ends: ends_of(flow), tcp, start: start(flow), flow }) as _
+            let places = ends.from.len().max(ends.to.len()).min(*flows as usize);
+            let pairs = (0..places).map(|place| ends.pair(place, place)).collect();
+            let (start, spacing) = (Nanos(traffic.start_ns), Nanos(*stagger_ns));
+            vec![Box::new(Transfers::persistent(*flows, start, spacing, pairs, tcp))]
+        }
+        (Kind::Requests { flows, requests, .. }, Some(tcp)) => {
+            let one = |flow: u64| {
+                let Pair { sender, receiver } = ends.pair(flow as usize, flow as usize);
+                let due = due(traffic, *requests, flow, seed);
+                Box::new(RequestStream::new(*requests, receiver, sender, tcp, due.into_iter())) as _
             };
             (0..*flows).map(one).collect()
         }
-        (Kind::Requests { flows, every_ns, request_bytes, size_bytes, .. }, Some(tcp)) => {
+        (Kind::Web { .. }, Some(tcp)) => {
+            let random = Random::of(seed, &traffic.name);
+            web(&traffic.kind, tcp, ends, span, random).into_iter().collect()
+        }
+        (Kind::OpenLoop { packet_bytes, .. }, _) => {
+            vec![Box::new(Bursts::new(plans(), *packet_bytes))]
+        }
+        (Kind::Trace(list), _) => {
+            vec![Box::new(Trace::new(shifted(list, traffic), ends.pair(0, 0)))]
+        }
+        (_, Some(tcp)) => vec![Box::new(Transfers::planned(plans(), tcp))],
+        (Kind::Cbr(stream), None) => {
+            let one = |flow: u64| {
+                let packets = draw::steady(stream, traffic, flow, seed);
+                let pair = ends.pair(flow as usize, flow as usize);
+                Box::new(DatagramStream::new(packets, pair, flow)) as _
+            };
+            (0..stream.flows).map(one).collect()
+        }
+        (Kind::OnOff { flows, stream }, None) => {
             let one = |flow: u64| {
                 let random = Random::of(seed, &format!("{}/{flow}", traffic.name));
-                Box::new(Client {
-                    number,
-                    ends: ends_of(flow),
-                    tcp,
-                    sizes: (*request_bytes, *size_bytes),
-                    every_ns: *every_ns,
-                    stop_ns: traffic.stop_ns,
-                    random,
-                    slot_ns: traffic.start_ns,
-                    index: flow,
-                    step: *flows,
-                    due: VecDeque::new(),
-                    next: None,
-                    connection: None,
-                    told: told.clone(),
-                }) as _
+                let pair = ends.pair(flow as usize, flow as usize);
+                let stream = stream.clone();
+                Box::new(DatagramStream::on_off(stream, pair, flow, span, random)) as _
             };
             (0..*flows).map(one).collect()
         }
-        (Kind::OpenLoop { packet_bytes, .. }, _) => vec![Box::new(Bursts {
-            flows: flows(),
-            ends: ends.clone(),
-            packet_bytes: *packet_bytes,
-            index: 0,
-        })],
-        (_, Some(tcp)) => {
-            vec![Box::new(Transfers { flows: flows(), ends: ends.clone(), tcp, index: 0 })]
-        }
-        (_, None) => {
-            let one = |flow| {
-                let packets = draw::packets(traffic, flow, seed).peekable();
-                Box::new(Datagrams { packets, ends: ends_of(flow), index: flow, flow: None }) as _
-            };
-            (0..traffic.kind.streams()).map(one).collect()
-        }
+        (_, None) => Vec::new(),
     }
+}
+
+fn web(
+    kind: &Kind,
+    tcp: TcpId,
+    ends: &Ends,
+    (from, until): (Nanos, Nanos),
+    random: Random,
+) -> Option<Box<dyn Source>> {
+    let Kind::Web { users, think, objects, gap, sizes, request_bytes, connections, .. } = kind
+    else {
+        return None;
+    };
+    let config = WebConfig {
+        visitors: Visitors::Users(*users),
+        clients: ends.to.clone(),
+        servers: ends.from.clone(),
+        tcp,
+        objects: objects.clone(),
+        object_bytes: sizes.clone(),
+        request_bytes: *request_bytes,
+        between_objects: gap.clone(),
+        think: think.clone(),
+        connections: *connections,
+        persistent: false,
+        from,
+        until,
+    };
+    Some(Box::new(Web::new(config, random)))
+}
+
+/// The datagrams of a list between the start and the stop of its traffic.
+fn shifted(list: &DatagramList, traffic: &Traffic) -> DatagramList {
+    let shift = |datagram: &Datagram| Datagram {
+        time_ns: datagram.time_ns.saturating_add(traffic.start_ns),
+        ..*datagram
+    };
+    let before_stop = |datagram: &Datagram| datagram.time_ns < traffic.stop_ns;
+    DatagramList::new(list.datagrams().iter().map(shift).filter(before_stop).collect())
+}
+
+/// When the requests of a connection are due.
+fn due(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<Nanos> {
+    let seed = Random::of(seed, &format!("{}/{flow}", traffic.name)).below(u64::MAX);
+    let times = requests.times_ns(traffic.stop_ns - traffic.start_ns, seed);
+    times.into_iter().map(|ns| Nanos(traffic.start_ns + ns)).collect()
 }
 
 /// The nodes of a traffic's ends.
@@ -133,223 +173,9 @@ impl Ends {
         Self { from: nodes_of(&traffic.from), to: nodes_of(&traffic.to) }
     }
 
-    /// In turn.
-    fn from(&self, place: usize) -> NodeId {
-        self.from[place % self.from.len()]
-    }
-
-    fn to(&self, place: usize) -> NodeId {
-        self.to[place % self.to.len()]
-    }
-}
-
-/// Opens a connection for each flow of a workload.
-struct Transfers {
-    flows: Peekable<Flows>,
-    ends: Ends,
-    tcp: TcpId,
-    index: u64,
-}
-
-impl Source for Transfers {
-    fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        self.flows.peek().into_iter().for_each(|next| context.wake_at(Nanos(next.start_ns)));
-        Ok(())
-    }
-
-    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let now = context.now().0;
-        while let Some(flow) = self.flows.next_if(|flow| flow.start_ns <= now) {
-            context.connect(&Connection {
-                client: self.ends.from(flow.from),
-                server: self.ends.to(flow.to),
-                tcp: self.tcp,
-                request_bytes: flow.size_bytes,
-                response_bytes: 0,
-                keep_open: false,
-                index: self.index,
-            })?;
-            self.index += 1;
-        }
-        self.start(context)
-    }
-}
-
-/// A transfer without end.
-struct Endless {
-    ends: (NodeId, NodeId),
-    tcp: TcpId,
-    start: Nanos,
-    flow: u64,
-}
-
-impl Source for Endless {
-    fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        context.wake_at(self.start);
-        Ok(())
-    }
-
-    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let (client, server) = self.ends;
-        context
-            .connect(&Connection {
-                client,
-                server,
-                tcp: self.tcp,
-                request_bytes: ENDLESS,
-                response_bytes: 0,
-                keep_open: false,
-                index: self.flow,
-            })
-            .map(drop)
-    }
-}
-
-/// Sends the packets of one UDP stream.
-struct Datagrams {
-    packets: Peekable<Packets>,
-    ends: (NodeId, NodeId),
-    index: u64,
-    flow: Option<FlowName>,
-}
-
-impl Source for Datagrams {
-    fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        self.packets.peek().into_iter().for_each(|next| context.wake_at(Nanos(next.start_ns)));
-        Ok(())
-    }
-
-    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let now = context.now().0;
-        let flow = match self.flow {
-            Some(flow) => flow,
-            None => context.open_datagrams(self.ends.0, self.ends.1, self.index, true)?,
-        };
-        self.flow = Some(flow);
-        while let Some(packet) = self.packets.next_if(|packet| packet.start_ns <= now) {
-            context.datagram(flow, packet.size_bytes as u32, None);
-        }
-        match self.packets.peek() {
-            Some(next) => context.wake_at(Nanos(next.start_ns)),
-            None => context.close(flow),
-        }
-        Ok(())
-    }
-}
-
-/// Sends all packets of a flow at once.
-struct Bursts {
-    flows: Peekable<Flows>,
-    ends: Ends,
-    packet_bytes: u32,
-    index: u64,
-}
-
-impl Source for Bursts {
-    fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        self.flows.peek().into_iter().for_each(|next| context.wake_at(Nanos(next.start_ns)));
-        Ok(())
-    }
-
-    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let now = context.now().0;
-        while let Some(flow) = self.flows.next_if(|flow| flow.start_ns <= now) {
-            let (from, to) = (self.ends.from(flow.from), self.ends.to(flow.to));
-            let burst = context.open_datagrams(from, to, self.index, false)?;
-            self.index += 1;
-            let mut left = flow.size_bytes;
-            while left > 0 {
-                let size = left.min(u64::from(self.packet_bytes));
-                context.datagram(burst, size as u32, Some(flow.size_bytes));
-                left -= size;
-            }
-            context.close(burst);
-        }
-        self.start(context)
-    }
-}
-
-/// Asks and is answered on one connection, one request at a time.
-struct Client {
-    number: usize,
-    /// Server and client: data come from the server.
-    ends: (NodeId, NodeId),
-    tcp: TcpId,
-    sizes: (u64, u64),
-    every_ns: u64,
-    stop_ns: u64,
-    random: Random,
-    /// Start of the next interval.
-    slot_ns: u64,
-    /// Of the next request; requests of several connections are numbered in turn.
-    index: u64,
-    step: u64,
-    /// Requests that are due, or under way: place and time.
-    due: VecDeque<(u64, Nanos)>,
-    /// The next one.
-    next: Option<Nanos>,
-    connection: Option<FlowName>,
-    told: mpsc::Sender<Request>,
-}
-
-impl Client {
-    fn plan(&mut self, context: &mut Context<'_>) {
-        let at = self.slot_ns.saturating_add(self.random.below(self.every_ns));
-        self.slot_ns = self.slot_ns.saturating_add(self.every_ns);
-        self.next = (at < self.stop_ns).then_some(Nanos(at));
-        self.next.into_iter().for_each(|next| context.wake_at(next));
-    }
-
-    fn tell(&self, index: u64, due: Nanos, end: Option<Nanos>) {
-        // Nobody listens any more when the run is over.
-        let _ = self.told.send(Request { traffic: self.number, index, due, end });
-    }
-
-    fn ask(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let (request_bytes, response_bytes) = self.sizes;
-        match self.connection {
-            Some(connection) => context.exchange(connection, request_bytes, response_bytes),
-            None => {
-                let (server, client) = self.ends;
-                self.connection = Some(context.connect(&Connection {
-                    client,
-                    server,
-                    tcp: self.tcp,
-                    request_bytes,
-                    response_bytes,
-                    keep_open: true,
-                    index: self.index,
-                })?);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Source for Client {
-    fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        self.plan(context);
-        Ok(())
-    }
-
-    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let Some(due) = self.next else { return Ok(()) };
-        self.tell(self.index, due, None);
-        self.due.push_back((self.index, due));
-        self.index += self.step;
-        self.plan(context);
-        if self.due.len() == 1 { self.ask(context) } else { Ok(()) }
-    }
-
-    fn exchanged(
-        &mut self,
-        _: FlowName,
-        _: u64,
-        context: &mut Context<'_>,
-    ) -> Result<(), NetworkError> {
-        if let Some((index, due)) = self.due.pop_front() {
-            self.tell(index, due, Some(context.now()));
-        }
-        if self.due.is_empty() { Ok(()) } else { self.ask(context) }
+    /// Places beyond the last begin anew.
+    fn pair(&self, from: usize, to: usize) -> Pair {
+        let (sender, receiver) = (self.from[from % self.from.len()], self.to[to % self.to.len()]);
+        Pair { sender, receiver }
     }
 }

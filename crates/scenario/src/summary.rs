@@ -58,6 +58,9 @@ pub enum TrafficKind {
     Transfers {
         /// By size.
         classes: Vec<ClassSummary>,
+        /// Pages that these are the objects of, where they are.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pages: Option<PagesSummary>,
     },
     /// Flows without end.
     Persistent {
@@ -84,6 +87,17 @@ pub enum TrafficKind {
         /// One-way delay.
         delay_ms: TimesSummary,
     },
+}
+
+/// Web pages, from the begin to the last byte of the last object.
+#[derive(Clone, Debug, Serialize)]
+pub struct PagesSummary {
+    /// How long they took.
+    pub times_ms: TimesSummary,
+    /// Complete pages.
+    pub complete: u64,
+    /// Pages not complete by the end of their run.
+    pub incomplete: u64,
 }
 
 /// Transfers of one size class.
@@ -237,18 +251,26 @@ fn traffic(
                 delay_ms: times(&own),
             }
         }
-        _ => TrafficKind::Transfers { classes: classes(&own, &theirs) },
+        kind => {
+            let pages = PagesSummary {
+                times_ms: times(&own),
+                complete: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+                incomplete: own.iter().map(|run| run.unanswered).sum(),
+            };
+            TrafficKind::Transfers {
+                classes: classes(&own),
+                pages: matches!(kind, Kind::Web { .. }).then_some(pages),
+            }
+        }
     };
     TrafficSummary { name: traffic.name.clone(), kind }
 }
 
-fn classes(own: &[TrafficTally], theirs: &[TrafficTally]) -> Vec<ClassSummary> {
-    let sums: Vec<[(f64, f64); 4]> =
-        own.iter().zip(theirs).map(|(own, their)| own.times.sums(&their.times)).collect();
+fn classes(own: &[TrafficTally]) -> Vec<ClassSummary> {
     let one = |(at, &packets): (usize, &SizeClass)| {
         let runs = || own.iter().map(|run| &run.classes[at]);
         let pairs: Vec<(f64, f64)> =
-            sums.iter().map(|by_class| by_class[at]).filter(|sum| sum.1 > 0.0).collect();
+            own.iter().map(|run| run.against[at]).filter(|sum| sum.1 > 0.0).collect();
         ClassSummary {
             packets,
             completion_ms: mean(runs().map(|c| c.completion_ns.value().map(|ns| ns / 1e6))),

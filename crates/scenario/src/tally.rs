@@ -1,5 +1,7 @@
-//! What is kept of a run for the summary. Its size does not depend on simulated time, but for 8 bytes
-//! per transfer until all schedulers have run the same seed: transfers are compared in pairs.
+//! What is kept of a run for the summary. Its size does not depend on simulated time, but for a few
+//! bytes per transfer until all schedulers have run the same seed: transfers are compared in pairs.
+
+use std::collections::BTreeMap;
 
 use measure::SizeClass;
 
@@ -20,13 +22,26 @@ pub(crate) struct Tally {
     pub(crate) packet_hops: u64,
 }
 
+/// Compares the runs of one seed with one of them, after which single transfers are forgotten.
+pub(crate) fn pair<'a>(reference: &Tally, runs: impl Iterator<Item = &'a mut Tally>) {
+    for run in runs {
+        for (own, theirs) in run.traffic.iter_mut().zip(&reference.traffic) {
+            own.against = own.times.sums(&theirs.times);
+            own.times = Times::default();
+        }
+    }
+}
+
 /// Flows of one traffic that count: those that did not start in the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrafficTally {
     /// By size class, in the order of [`SizeClass::ALL`].
     pub(crate) classes: [ClassTally; 4],
-    /// Completion times by index, for pairs.
+    /// Completion times by index, for pairs; empty once these are made.
     pub(crate) times: Times,
+    /// By size class: sums of completion times here and under the reference, of the transfers
+    /// complete under both.
+    pub(crate) against: [(f64, f64); 4],
     /// Application bytes received in the whole run, those of the warm-up among them.
     pub(crate) received_bytes: u64,
     /// Packets of streams sent.
@@ -144,9 +159,9 @@ fn upper(bucket: usize) -> u64 {
         as u64
 }
 
-/// Completion times by the place of a transfer in its traffic, 8 bytes each.
+/// Completion times by the number of a transfer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times(Vec<u64>);
+pub(crate) struct Times(BTreeMap<u64, u64>);
 
 /// Bits for the size class of a transfer; the rest is the time.
 const CLASS_BITS: u32 = 2;
@@ -154,18 +169,14 @@ const CLASS_BITS: u32 = 2;
 impl Times {
     /// A complete transfer.
     pub(crate) fn set(&mut self, index: u64, class: SizeClass, completion_ns: u64) {
-        let index = index as usize;
-        if index >= self.0.len() {
-            self.0.resize(index + 1, 0);
-        }
-        self.0[index] = (completion_ns.max(1) << CLASS_BITS) | class as u64;
+        self.0.insert(index, (completion_ns << CLASS_BITS) | class as u64);
     }
 
     /// Sums over the transfers complete here and there, by class: ours, theirs.
     pub(crate) fn sums(&self, other: &Self) -> [(f64, f64); 4] {
         let mut sums = [(0.0, 0.0); 4];
-        for (ours, theirs) in self.0.iter().zip(&other.0) {
-            if *ours != 0 && *theirs != 0 {
+        for (index, ours) in &self.0 {
+            if let Some(theirs) = other.0.get(index) {
                 let sum = &mut sums[(ours & ((1 << CLASS_BITS) - 1)) as usize];
                 sum.0 += (ours >> CLASS_BITS) as f64;
                 sum.1 += (theirs >> CLASS_BITS) as f64;

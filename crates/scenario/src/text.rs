@@ -13,8 +13,9 @@ pub fn report(summary: &Summary) -> String {
     let mut parts = Vec::new();
     let (mut streams, mut long) = (false, false);
     for (number, traffic) in first.traffic.iter().enumerate() {
-        match traffic.kind {
-            TrafficKind::Transfers { .. } => {
+        match &traffic.kind {
+            TrafficKind::Transfers { pages, .. } => {
+                streams |= pages.is_some();
                 parts.push(format!(
                     "\n{}: mean completion time in ms [95 % interval over seeds]",
                     traffic.name
@@ -31,7 +32,7 @@ pub fn report(summary: &Summary) -> String {
         }
     }
     if streams {
-        parts.push("\nStreams and requests: delay or response time in ms".into());
+        parts.push("\nStreams, requests, pages: delay or response time in ms".into());
         parts.push(stream_table(summary));
     }
     if long {
@@ -68,7 +69,7 @@ fn legend(summary: &Summary) -> String {
 
 fn classes(s: &SchedulerSummary, number: usize) -> &[ClassSummary] {
     match &s.traffic[number].kind {
-        TrafficKind::Transfers { classes } => classes,
+        TrafficKind::Transfers { classes, .. } => classes,
         _ => &[],
     }
 }
@@ -143,6 +144,14 @@ fn stream_table(summary: &Summary) -> String {
                 ]
             };
             match &traffic.kind {
+                TrafficKind::Transfers { pages: Some(pages), .. } => {
+                    let lost = match pages.incomplete {
+                        0 => "-".into(),
+                        n => format!("{n} incomplete"),
+                    };
+                    let [name, traffic, rest @ ..] = row(&pages.times_ms, lost, pages.complete);
+                    table.add_row([name, format!("{traffic} pages")].into_iter().chain(rest));
+                }
                 TrafficKind::Requests { times_ms, answered, unanswered } => {
                     let lost = match unanswered {
                         0 => "-".into(),

@@ -1,13 +1,15 @@
 //! What is sent: kinds of traffic with their ends, volumes and laws.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
 use tcp::Config as Tcp;
-use workload::{SizeLaw, TransferList};
+use workload::{
+    Cbr, CountLaw, CsvError, DatagramList, OnOff, Requests, SizeLaw, TimeLaw, TransferList,
+};
 
 use crate::error::ScenarioError;
-use crate::period::Period;
 use crate::reader::Table;
 use crate::sections::TRAFFIC;
 use crate::topology::Topology;
@@ -63,20 +65,22 @@ pub enum Kind {
         /// Their TCP.
         tcp: Tcp,
     },
-    /// Pages of objects, each a TCP transfer.
+    /// Pages of objects, each on a TCP connection of its own.
     Web {
-        /// Sessions at a time.
-        sessions: u64,
-        /// From page to page.
-        think: Period,
-        /// Fewest and most objects of a page.
-        objects: (u64, u64),
+        /// Who opens pages.
+        users: u32,
+        /// From a complete page to the next.
+        think: TimeLaw,
+        /// Objects of a page.
+        objects: CountLaw,
         /// From object to object.
-        gap: Period,
+        gap: TimeLaw,
         /// Bytes of an object.
         sizes: SizeLaw,
-        /// How ends are picked.
-        pick: Pick,
+        /// Bytes that an object is asked for with.
+        request_bytes: u64,
+        /// Connections of a user at a time.
+        connections: u32,
         /// Their TCP.
         tcp: Tcp,
     },
@@ -84,12 +88,8 @@ pub enum Kind {
     Requests {
         /// Connections.
         flows: u64,
-        /// One request falls into each interval of this length.
-        every_ns: u64,
-        /// Application bytes of a request.
-        request_bytes: u64,
-        /// Application bytes of a response.
-        size_bytes: u64,
+        /// What is asked for on each, and how often.
+        requests: Requests,
         /// Their TCP.
         tcp: Tcp,
     },
@@ -97,15 +97,13 @@ pub enum Kind {
     Cbr(Stream),
     /// UDP at a constant rate in random periods.
     OnOff {
-        /// The stream while it is on.
-        stream: Stream,
-        /// On periods.
-        on: Period,
-        /// Off periods.
-        off: Period,
+        /// How many.
+        flows: u64,
+        /// The rate while it is on, and the periods.
+        stream: OnOff,
     },
     /// UDP packets at listed times.
-    Trace(TransferList),
+    Trace(DatagramList),
     /// Flows whose packets all leave at once.
     OpenLoop {
         /// When and how much.
@@ -134,8 +132,12 @@ impl Kind {
     /// How many UDP streams it has.
     pub(crate) fn streams(&self) -> u64 {
         match self {
-            Self::Cbr(stream) | Self::OnOff { stream, .. } => stream.flows,
-            Self::Trace(_) => 1,
+            Self::Cbr(stream) => stream.flows,
+            Self::OnOff { flows, .. } => *flows,
+            Self::Trace(list) => {
+                let streams = list.datagrams().iter().map(|datagram| datagram.stream);
+                streams.collect::<BTreeSet<u64>>().len() as u64
+            }
             _ => 0,
         }
     }
@@ -240,7 +242,6 @@ impl Reader<'_, '_> {
         let count = |key| table.needed(key, table.count(key));
         let time = |key| table.needed(key, table.time(key));
         let bytes = |key| table.needed(key, table.bytes(key));
-        let period = |key| table.needed(key, table.period(key));
         Ok(match name {
             "transfers" => {
                 let tcp = self.tcp()?;
@@ -266,26 +267,34 @@ impl Reader<'_, '_> {
                 Kind::Periodic { flows, every_ns, spread_ns, size_bytes, tcp: self.tcp()? }
             }
             "web" => Kind::Web {
-                sessions: count("sessions")?,
-                think: period("think")?,
-                objects: self.objects()?,
-                gap: period("gap")?,
+                users: count("users")? as u32,
+                think: table.needed("think", table.law("think"))?,
+                objects: table.needed("objects", table.law("objects"))?,
+                gap: table.needed("gap", table.law("gap"))?,
                 sizes: table.needed("sizes", table.law("sizes"))?,
-                pick: self.pick(from, to)?,
+                request_bytes: bytes("request")?,
+                connections: count("connections")? as u32,
                 tcp: self.tcp()?,
             },
             "requests" => Kind::Requests {
                 flows: count("flows")?,
-                every_ns: time("every")?,
-                request_bytes: bytes("request")?,
-                size_bytes: bytes("size")?,
+                requests: Requests {
+                    interval_ns: time("every")?,
+                    // Their ranges end below 2^32.
+                    request_bytes: bytes("request")? as u32,
+                    response_bytes: bytes("size")? as u32,
+                },
                 tcp: self.tcp()?,
             },
             "cbr" => Kind::Cbr(self.stream()?),
             "on-off" => {
-                Kind::OnOff { stream: self.stream()?, on: period("on")?, off: period("off")? }
+                let Stream { flows, rate_bps, packet_bytes } = self.stream()?;
+                let peak = Cbr { rate_bps, packet_bytes };
+                let on = table.needed("on", table.law("on"))?;
+                let off = table.needed("off", table.law("off"))?;
+                Kind::OnOff { flows, stream: OnOff { peak, on, off } }
             }
-            "trace" => Kind::Trace(self.trace()?),
+            "trace" => Kind::Trace(self.list(DatagramList::from_csv)?),
             _ => Kind::OpenLoop {
                 arrivals: self.arrivals(1.0)?,
                 pick: self.pick(from, to)?,
@@ -348,16 +357,6 @@ impl Reader<'_, '_> {
         Ok(pick)
     }
 
-    fn objects(&self) -> Result<(u64, u64), ScenarioError> {
-        let table = self.table;
-        let least = table.needed("objects-min", table.count("objects-min"))?;
-        let most = table.needed("objects-max", table.count("objects-max"))?;
-        if most < least {
-            return Err(table.wrong("objects-max", "is less than objects-min"));
-        }
-        Ok((least, most))
-    }
-
     fn stream(&self) -> Result<Stream, ScenarioError> {
         let table = self.table;
         Ok(Stream {
@@ -377,7 +376,7 @@ impl Reader<'_, '_> {
             if let Some(key) = also.into_iter().find(|key| table.has(key)) {
                 return Err(table.wrong(key, "cannot stand beside list, which says it all"));
             }
-            return self.list("list").map(Arrivals::Listed);
+            return self.list(TransferList::from_csv).map(Arrivals::Listed);
         }
         if let [_, second, ..] = given[..] {
             return Err(
@@ -419,28 +418,17 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn trace(&self) -> Result<TransferList, ScenarioError> {
-        let list = self.list("list")?;
-        let fits = |size: u64| (28..=65_535).contains(&size);
-        match list.transfers().iter().find(|packet| !fits(packet.size_bytes)) {
-            None => Ok(list),
-            Some(packet) => Err(self.table.wrong(
-                "list",
-                &format!("has a packet of {} bytes; it takes 28 to 65535", packet.size_bytes),
-            )),
-        }
-    }
-
-    fn list(&self, key: &str) -> Result<TransferList, ScenarioError> {
+    /// The file that `list` names, read with `from_csv`.
+    fn list<T>(&self, from_csv: fn(File, &str) -> Result<T, CsvError>) -> Result<T, ScenarioError> {
         let table = self.table;
-        let name = table.text(key)?.ok_or_else(|| table.missing(key))?;
+        let name = table.text("list")?.ok_or_else(|| table.missing("list"))?;
         let Some(directory) = self.context.directory else {
-            return Err(table.wrong(key, "needs a scenario that is a file, to start from"));
+            return Err(table.wrong("list", "needs a scenario that is a file, to start from"));
         };
         let path = directory.join(&name);
         let file = File::open(&path)
-            .map_err(|error| table.wrong(key, &format!("cannot be read: {error}")))?;
-        TransferList::from_csv(file, &path.display().to_string())
-            .map_err(|error| table.wrong(key, &format!("is not accepted: {error}")))
+            .map_err(|error| table.wrong("list", &format!("cannot be read: {error}")))?;
+        from_csv(file, &path.display().to_string())
+            .map_err(|error| table.wrong("list", &format!("is not accepted: {error}")))
     }
 }

@@ -13,7 +13,7 @@ use crate::job::{Ended, Job, build};
 use crate::record::Wanted;
 use crate::rows::Row;
 use crate::scenario::Scenario;
-use crate::tally::Tally;
+use crate::tally::{Tally, pair};
 
 /// Watches runs and takes their rows.
 pub trait Observer {
@@ -217,6 +217,7 @@ impl Work<'_> {
                 Ended::Complete(tally) => {
                     let (round, scheduler) = self.place(index);
                     finished.runs.push(Run { scheduler, round, tally: *tally });
+                    self.compare(&mut finished.runs, round);
                 }
                 Ended::Stopped => {
                     finished.ended_early.get_or_insert_with(|| "interrupted".into());
@@ -232,6 +233,16 @@ impl Work<'_> {
         }
         self.tell(observer, &finished);
         finished
+    }
+
+    /// Once a seed is complete, its runs are compared.
+    fn compare(&self, runs: &mut [Run], round: usize) {
+        let first = runs.iter().position(|run| run.round == round).unwrap_or(runs.len());
+        let of_seed = &mut runs[first..];
+        if of_seed.len() == self.scenario.schedulers.len() {
+            let reference = of_seed[self.scenario.reference()].tally.clone();
+            pair(&reference, of_seed.iter_mut().map(|run| &mut run.tally));
+        }
     }
 
     fn halt(&self) {

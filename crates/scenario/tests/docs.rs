@@ -18,5 +18,9 @@ fn the_reference_is_that_of_the_keys() {
         fs::write(&path, format!("{before}{BEGIN}{made}{END}{after}")).unwrap();
         return;
     }
-    assert_eq!(found, made, "UPDATE_DOCS=1 cargo test -p shortlane-scenario writes it anew");
+    let hint = "UPDATE_DOCS=1 cargo test -p shortlane-scenario writes it anew";
+    for (found, made) in found.lines().zip(made.lines()) {
+        assert_eq!(found, made, "{hint}");
+    }
+    assert_eq!(found.lines().count(), made.lines().count(), "{hint}");
 }

@@ -133,13 +133,48 @@ fn requests_are_answered_and_late_by_those_before() {
 }
 
 #[test]
+fn a_user_of_the_web_waits_for_pages_and_thinks() {
+    let web = "kind = \"web\"\nusers = 1\nthink = \"fixed:time=1s\"\nobjects = \"fixed:count=3\"\n\
+               gap = \"fixed:time=1ms\"\nsizes = \"fixed:size=1448b\"\n";
+    let (rows, summary) = run(&link("100s", web));
+    let TrafficKind::Transfers { classes, pages: Some(pages) } =
+        &summary.schedulers[0].traffic[0].kind
+    else {
+        panic!("pages of objects are transfers");
+    };
+    // A handshake and a request are two round trips of 20 ms, three objects 36 ms more at most.
+    let mean = pages.times_ms.mean.unwrap().value;
+    assert!((52.0..90.0).contains(&mean), "{mean}");
+    let expected = 100_000.0 / (1000.0 + mean);
+    assert!((pages.complete as f64 - expected).abs() <= 2.0, "{} of {expected}", pages.complete);
+    assert_eq!((classes.len(), classes[0].complete / 3), (1, pages.complete));
+    let slowdown = classes[0].slowdown.unwrap().value;
+    assert!((0.99..1.5).contains(&slowdown), "{slowdown}");
+    assert!(rows.flows.iter().all(|flow| flow.size_bytes == Some(1448)));
+}
+
+#[test]
+fn a_stream_that_pauses_sends_half_of_the_time() {
+    let on_off = "kind = \"on-off\"\nrate = \"400kbit\"\npacket = \"500b\"\n\
+                  on = \"exponential:mean=500ms\"\noff = \"exponential:mean=500ms\"\n";
+    let (rows, summary) = run(&link("500s", on_off));
+    // 100 packets a second in half of the time, and half a packet more in each of 500 periods.
+    let sent = rows.probes.len() as f64;
+    assert!((sent / 25_250.0 - 1.0).abs() < 0.15, "{sent}");
+    let TrafficKind::Stream { loss_percent, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("it is a stream");
+    };
+    assert_eq!(loss_percent.unwrap().value, 0.0);
+}
+
+#[test]
 fn transfers_have_the_load_that_was_asked_for() {
     let transfers = "kind = \"transfers\"\nload = 0.5\nsizes = \"exponential:mean=20kb\"\n";
     let (rows, summary) = run(&link("500s", transfers));
     let load = rows.blocks[0].offered_load.unwrap();
     // 1448 of 1500 bytes of the half of the link.
     assert!((load / (0.5 * 1448.0 / 1500.0) - 1.0).abs() < 0.02, "{load}");
-    let TrafficKind::Transfers { classes } = &summary.schedulers[0].traffic[0].kind else {
+    let TrafficKind::Transfers { classes, .. } = &summary.schedulers[0].traffic[0].kind else {
         panic!("they are transfers");
     };
     for class in classes {
@@ -157,7 +192,7 @@ fn the_warm_up_counts_in_tables_and_not_in_means() {
     let mut scenario = link("100s", text);
     scenario.warm_up_ns = 50_000_000_000;
     let (rows, summary) = run(&scenario);
-    let TrafficKind::Transfers { classes } = &summary.schedulers[0].traffic[0].kind else {
+    let TrafficKind::Transfers { classes, .. } = &summary.schedulers[0].traffic[0].kind else {
         panic!("they are transfers");
     };
     let late = rows.flows.iter().filter(|flow| flow.start_ns >= 50_000_000_000).count() as u64;

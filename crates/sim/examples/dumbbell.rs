@@ -79,7 +79,15 @@ fn tcp_config(name: &str, window: u32) -> Result<tcp::Config, Failure> {
         "newreno" => (tcp::Config::ns3_new_reno(), Recovery::NewReno),
         "newreno-sack" => (tcp::Config::ns3_new_reno(), Recovery::Sack),
         "cubic" => (tcp::Config::ns3(), Recovery::Sack),
-        _ => return Err(format!("tcp={name}: newreno, newreno-sack or cubic").into()),
+        "cubic-no-hystart" => {
+            let config =
+                tcp::Config { slow_start_exit: tcp::SlowStartExit::Loss, ..tcp::Config::ns3() };
+            (config, Recovery::Sack)
+        }
+        _ => {
+            let accepted = "newreno, newreno-sack, cubic or cubic-no-hystart";
+            return Err(format!("tcp={name}: {accepted}").into());
+        }
     };
     Ok(tcp::Config {
         mss: 1448,
@@ -87,6 +95,8 @@ fn tcp_config(name: &str, window: u32) -> Result<tcp::Config, Failure> {
         receive_window: (window + 1) * 1448,
         send_buffer: window * 1448,
         recovery,
+        // Without SACK ns-3 is told to do as RFC 6582 has it.
+        prr: recovery == Recovery::Sack,
         ..preset
     })
 }
@@ -187,11 +197,8 @@ impl Recorder for Rows {
             let end = flow.completed.map_or(0, |at| at.0);
             let FlowReport { index, started, bytes, received, .. } = flow;
             let complete = u8::from(flow.completed.is_some());
-            let _ = writeln!(
-                self.text,
-                "{index},{},{end},{bytes},{received},{complete}",
-                started.0
-            );
+            let _ =
+                writeln!(self.text, "{index},{},{end},{bytes},{received},{complete}", started.0);
         }
     }
 }
@@ -216,6 +223,9 @@ fn main() -> Result<(), Failure> {
     let (network, bottleneck, pairs) = dumbbell(&settings)?;
     let mut simulation = Simulation::new(network, 1);
     let tcp = simulation.add_tcp(settings.tcp)?;
+    for [client, server] in &pairs {
+        simulation.expect(*client, *server)?;
+    }
     simulation.add_source(Box::new(InTurn { list, pairs, tcp, next: 0 }));
 
     let mut rows = Rows { wanted: !settings.out.is_empty(), text: String::new(), complete: 0 };

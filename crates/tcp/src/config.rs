@@ -89,6 +89,8 @@ pub struct HyStartLaw {
     /// The acknowledgment that ends a round belongs to it (ns-3, Linux before 5.5), not to the
     /// next one.
     pub late_rounds: bool,
+    /// Delays are the smoothed round-trip time (ns-3), not its samples.
+    pub smoothed: bool,
 }
 
 impl HyStartLaw {
@@ -99,6 +101,7 @@ impl HyStartLaw {
         delay_min: 4 * MILLISECOND,
         delay_max: 16 * MILLISECOND,
         late_rounds: false,
+        smoothed: false,
     };
     /// As in ns-3's TcpCubic.
     pub const NS3: Self = Self {
@@ -107,6 +110,7 @@ impl HyStartLaw {
         delay_min: 4 * MILLISECOND,
         delay_max: SECOND,
         late_rounds: true,
+        smoothed: true,
     };
 }
 

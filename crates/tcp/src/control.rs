@@ -145,12 +145,15 @@ impl Control {
                 (reduced / config.mss * config.mss).max(least)
             }
         };
-        self.restart();
+        self.restart(config);
     }
 
     /// Growth starts anew.
-    fn restart(&mut self) {
-        self.credit = 0.0;
+    fn restart(&mut self, config: &Config) {
+        // ns-3 never forgets what was saved up.
+        if !config.ns3_recovery {
+            self.credit = 0.0;
+        }
         self.stage = Stage::SlowStart(HyStart::new());
     }
 
@@ -158,7 +161,7 @@ impl Control {
     pub(crate) fn on_timeout(&mut self, config: &Config) {
         self.cwnd = config.mss;
         self.memory.reset();
-        self.restart();
+        self.restart(config);
     }
 
     /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
@@ -175,7 +178,61 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::MILLISECOND;
+    use crate::Time;
+    use crate::config::{MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
+
+    /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
+    fn reduced() -> (Config, Control) {
+        let config = Config {
+            mss: 1000,
+            initial_window: 100,
+            initial_ssthresh: MAX_WINDOW,
+            reduce_from: ReduceFrom::Window,
+            slow_start_exit: SlowStartExit::Loss,
+            cubic_friendly: false,
+            ..Config::default()
+        };
+        let mut control = Control::new(&config);
+        control.reduce(&config, 0, 0);
+        control.cwnd = control.ssthresh;
+        (config, control)
+    }
+
+    /// A round trip of 100 ms in which the whole window is acknowledged.
+    fn round(config: &Config, control: &mut Control, now: Time) {
+        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10, srtt: 0 };
+        let segments = control.cwnd / config.mss;
+        (0..segments).for_each(|_| control.on_ack(config, config.mss.into(), true, &signal));
+    }
+
+    /// Cubic's window so many seconds after the reduction, in bytes; the real one follows a
+    /// round trip behind.
+    fn curve(seconds: f64) -> u32 {
+        let k = (30.0f64 / 0.4).powf(1.0 / 3.0);
+        ((100.0 + 0.4 * (seconds - k).powi(3)) * 1000.0) as u32
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let (config, mut control) = reduced();
+        (0..10).for_each(|r| round(&config, &mut control, SECOND + r * SECOND / 10));
+        assert!(control.cwnd.abs_diff(curve(1.0)) <= 3000, "{}", control.cwnd);
+        control.on_idle(&config, 60 * SECOND, false);
+        round(&config, &mut control, 62 * SECOND);
+        assert!(control.cwnd.abs_diff(curve(1.1)) <= 3000, "{}", control.cwnd);
+    }
+
+    #[test]
+    fn after_a_timeout_the_old_peak_is_forgotten() {
+        let (config, mut control) = reduced();
+        control.reduce(&config, 0, 0);
+        control.on_timeout(&config);
+        assert_eq!((control.cwnd, control.ssthresh), (1000, 49_000));
+        control.cwnd = control.ssthresh;
+        // Flat from here: one for twenty, where the way to the old peak of 85 would be steep.
+        round(&config, &mut control, SECOND);
+        assert_eq!(control.cwnd, 51_000);
+    }
 
     /// Whether slow start ends before a loss, while the delay rises from 20 to 80 ms.
     fn leaves_slow_start(config: &Config) -> bool {
@@ -189,6 +246,7 @@ mod tests {
                 nxt: (2 * ack + 10) * mss,
                 rtt: Some(rtt.min(80 * MILLISECOND)),
                 min_rtt: 20 * MILLISECOND,
+                srtt: 20 * MILLISECOND,
             };
             control.on_ack(config, mss, true, &signal);
             !control.in_slow_start()
@@ -200,5 +258,17 @@ mod tests {
         let cubic = Config::linux();
         assert!(leaves_slow_start(&cubic));
         assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
+    }
+
+    #[test]
+    fn only_ns3_saves_credit_beyond_a_loss() {
+        for (config, saved) in [(Config::ns3(), true), (Config::linux(), false)] {
+            let mut control = Control::new(&config);
+            control.credit = 50.0;
+            control.reduce(&config, 0, 0);
+            assert_eq!(control.credit > 0.0, saved);
+            control.on_timeout(&config);
+            assert_eq!(control.credit > 0.0, saved);
+        }
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct Signal {
     pub(crate) nxt: u64,
     pub(crate) rtt: Option<Time>,
     pub(crate) min_rtt: Time,
+    pub(crate) srtt: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ pub(crate) struct HyStart {
     /// Least sample of this round; [`Time::MAX`] if none.
     current: Time,
     /// HyStart++: of the round before; in conservative slow start, of when that began.
+    /// HyStart of smoothed delays: the least of them.
     baseline: Time,
     samples: u8,
     /// HyStart++: rounds of conservative slow start left; 0 outside of it.
@@ -77,11 +79,16 @@ impl HyStart {
             self.start_round(s);
         }
         let low = cwnd / LOW_WINDOW < mss;
-        if let Some(rtt) = s.rtt
-            && !low
-            && !self.found
-        {
-            self.judge(law, rtt, s);
+        if let Some(rtt) = s.rtt {
+            let (delay, least) = if law.smoothed {
+                self.baseline = self.baseline.min(s.srtt);
+                (s.srtt, self.baseline)
+            } else {
+                (rtt, s.min_rtt)
+            };
+            if !low && !self.found {
+                self.judge(law, delay, least, s);
+            }
         }
         if ends_round && law.late_rounds {
             self.start_round(s);
@@ -97,19 +104,18 @@ impl HyStart {
         self.samples = 0;
     }
 
-    fn judge(&mut self, law: HyStartLaw, rtt: Time, s: &Signal) {
+    fn judge(&mut self, law: HyStartLaw, delay: Time, least: Time, s: &Signal) {
         if s.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = s.now;
-            self.found |=
-                s.now - self.round_start > s.min_rtt / Time::from(law.train_divisor.max(1));
+            self.found |= s.now - self.round_start > least / Time::from(law.train_divisor.max(1));
         }
         if self.samples < SAMPLES {
-            self.current = self.current.min(rtt);
+            self.current = self.current.min(delay);
             self.samples += 1;
         } else {
-            let rise = s.min_rtt / Time::from(law.delay_divisor.max(1));
+            let rise = least / Time::from(law.delay_divisor.max(1));
             let rise = rise.min(law.delay_max).max(law.delay_min);
-            self.found |= self.current > s.min_rtt.saturating_add(rise);
+            self.found |= self.current > least.saturating_add(rise);
         }
     }
 
@@ -170,7 +176,7 @@ mod tests {
                 now += gap;
                 let una = round as u64 * 20 + ack;
                 let min_rtt = rtts[..=round].iter().copied().min().unwrap();
-                let signal = Signal { now, una, nxt: una + 20, rtt: Some(rtt), min_rtt };
+                let signal = Signal { now, una, nxt: una + 20, rtt: Some(rtt), min_rtt, srtt: rtt };
                 if hystart.on_ack(exit, 20 * MSS, MSS, &signal) {
                     return (Some((round, ack)), divided);
                 }
@@ -217,5 +223,31 @@ mod tests {
         rtts.push(50 * MILLISECOND);
         rtts.extend([40 * MILLISECOND; 8]);
         assert_eq!(run(SlowStartExit::HyStartPlusPlus, &rtts, 1000), (None, true));
+    }
+
+    #[test]
+    fn smoothed_delays_rise_later_than_their_samples() {
+        let first_exit = |smoothed: bool| {
+            let exit = SlowStartExit::HyStart(HyStartLaw { smoothed, ..HyStartLaw::NS3 });
+            let mut hystart = HyStart::new();
+            let mut srtt = 10 * MILLISECOND;
+            (1..=200u64).find(|&ack| {
+                // Samples are three times the least from the second round on.
+                let rtt = if ack <= 20 { 10 } else { 30 } * MILLISECOND;
+                srtt = srtt - srtt / 8 + rtt / 8;
+                let (min_rtt, nxt) = (10 * MILLISECOND, ack + 20);
+                let signal = Signal {
+                    now: ack * 3 * MILLISECOND,
+                    una: ack,
+                    nxt,
+                    rtt: Some(rtt),
+                    min_rtt,
+                    srtt,
+                };
+                hystart.on_ack(exit, 20 * MSS, MSS, &signal)
+            })
+        };
+        let (samples, smoothed) = (first_exit(false).unwrap(), first_exit(true).unwrap());
+        assert!(samples < smoothed, "{samples}, {smoothed}");
     }
 }

@@ -137,6 +137,7 @@ impl Sender {
             nxt: self.board.nxt(),
             rtt,
             min_rtt: self.rtt.min(),
+            srtt: self.rtt.srtt(),
         };
         let may_grow = self.window_is_limit(config);
         self.control.on_ack(config, acked, may_grow, &signal);
@@ -385,4 +386,34 @@ struct Trouble {
     echo: Option<Time>,
     ece: bool,
     now: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prr_is_proportional_above_the_threshold_and_catches_up_below() {
+        let config = Config { mss: 100, ..Config::default() };
+        let ns3 = Config { ns3_recovery: true, ..config.clone() };
+        // 2000 are to be delivered and become 1400.
+        let start = || Prr { delivered: 0, out: 0, flight: 2000 };
+        let above = || Room { pipe: 1800, ssthresh: 1400 };
+        let mut prr = start();
+        assert_eq!(prr.allowance(&config, 100, above(), true), 70);
+        assert_eq!(prr.allowance(&config, 100, above(), false), 140);
+        prr.sent(100);
+        assert_eq!(prr.allowance(&config, 100, above(), false), 110);
+        // 1000 below: what was delivered and not replaced, and one segment more if that is safe.
+        let below = || Room { pipe: 400, ssthresh: 1400 };
+        for (config, safe, expected) in
+            [(&config, true, 400), (&config, false, 300), (&ns3, true, 400), (&ns3, false, 100)]
+        {
+            let mut prr = Prr { delivered: 300, out: 100, flight: 2000 };
+            assert_eq!(prr.allowance(config, 100, below(), safe), expected);
+        }
+        // But not beyond the threshold.
+        let near = Room { pipe: 1350, ssthresh: 1400 };
+        assert_eq!(start().allowance(&config, 100, near, true), 50);
+    }
 }

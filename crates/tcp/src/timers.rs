@@ -104,7 +104,6 @@ impl Sender {
         self.cwr_due = true;
         self.rtt.stop_timing();
         self.rtt.back_off();
-        self.pace_from = now;
         self.rto_at = now + self.rtt.timeout(config);
         true
     }

@@ -70,6 +70,27 @@ fn lists_of_transfers_are_found_beside_the_scenario() {
 }
 
 #[test]
+fn traces_are_found_beside_the_scenario() {
+    let directory = directory();
+    let voice = "kind = \"cbr\"\nrate = \"64kbit\"\npacket = \"160b\"";
+    assert!(SMALL.contains(voice));
+    let trace = "kind = \"trace\"\nlist = \"d.csv\"\nstart = \"3s\"";
+    let scenario = file(&directory, &SMALL.replace(voice, trace));
+    let list = directory.path().join("d.csv");
+    fs::write(&list, "time_s,packet_bytes,stream\n0,70000,1\n").unwrap();
+    refused(&scenario, &[], &["traffic[1].list", "d.csv:2", "found '70000'"]);
+    fs::write(&list, "time_s,packet_bytes,stream\n0,100,7\n0.5,200,8\n99,100,7\n").unwrap();
+    let out = directory.path().join("out");
+    let arguments = ["--seeds", "1", "--format", "csv", "--out", out.to_str().unwrap()];
+    assert!(sim(&scenario, &arguments).status.success());
+    let probes = fs::read_to_string(out.join("probes.csv")).unwrap();
+    let of_fifo: Vec<&str> = probes.lines().filter(|line| line.contains(",fifo,")).collect();
+    assert_eq!(of_fifo.len(), 2, "{probes}");
+    assert!(of_fifo[0].contains(",voice/7,0,3000000000,"), "{probes}");
+    assert!(of_fifo[1].contains(",voice/8,0,3500000000,"), "{probes}");
+}
+
+#[test]
 fn an_overload_without_bound_ends_and_says_so() {
     let directory = directory();
     let scenario = r#"

@@ -10,6 +10,7 @@ const RATE: Takes = Takes::Rate { min: 1, max: 1_000_000_000_000 };
 const ANY_TIME: Takes = Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false };
 const EVERY: Takes = Takes::Time { min: Nanos(1_000), max: LONGEST, unlimited: false };
 const SIZE: Takes = Takes::Bytes { min: 1, max: 1 << 40 };
+const SMALL: Takes = Takes::Bytes { min: 1, max: 1 << 30 };
 const PACKET: Takes = Takes::Bytes { min: 28, max: 65_535 };
 
 /// What all traffic has.
@@ -147,34 +148,35 @@ pub(crate) static PERIODIC: Section = Section {
 
 pub(crate) static WEB: Section = Section {
     title: "[[traffic]] of kind \"web\"",
-    about: "Sessions that ask for pages; each object of a page is a transfer on a connection of its own. \
-            Times are those of requests: a page does not wait for the one before.",
+    about: "Users who open a page, think, and open the next. Each object of a page is asked for on a \
+            connection of its own. A page is complete with its last object; only then does its user think. \
+            `from` is where pages are, `to` where users are; every page draws its server.",
     keys: &[
         &[needed("kind", Takes::Word(&["web"]), KIND)],
         COMMON,
         STOP,
-        PICK,
         &[
+            key("users", count(1_000_000), "10", "How many; they stay from the start to the end."),
             key(
-                "sessions",
-                count(1_000_000),
-                "10",
-                "Sessions at a time, from the start to the end.",
+                "think",
+                Takes::TimeLaw,
+                "exponential:mean=9.5s",
+                "From a complete page to the next.",
             ),
-            key("think", Takes::Period, "exponential:mean=9.5s", "From one page to the next."),
-            key(
-                "objects-min",
-                count(10_000),
-                "2",
-                "Fewest objects of a page; uniform up to the most.",
-            ),
-            key("objects-max", count(10_000), "7", "Most objects of a page."),
-            key("gap", Takes::Period, "exponential:mean=50ms", "From one object to the next."),
+            key("objects", Takes::CountLaw, "uniform:min=2,max=7", "Objects of a page."),
+            key("gap", Takes::TimeLaw, "exponential:mean=50ms", "From one object to the next."),
             key(
                 "sizes",
                 Takes::Law,
                 "bounded-pareto:shape=1.2,min=2kb,max=10mb",
                 "Law of the bytes of an object.",
+            ),
+            key("request", SMALL, "300b", "Bytes that an object is asked for with."),
+            key(
+                "connections",
+                count(1_000),
+                "6",
+                "Connections of a user at a time; further objects wait.",
             ),
         ],
         WITH_TCP,
@@ -193,8 +195,8 @@ pub(crate) static REQUESTS: Section = Section {
         &[
             key("flows", count(100_000), "1", "Connections; the ends are taken in turn."),
             key("every", EVERY, "250ms", "The interval."),
-            key("request", SIZE, "300b", "Application bytes of a request."),
-            key("size", SIZE, "4000b", "Application bytes of a response."),
+            key("request", SMALL, "300b", "Application bytes of a request."),
+            key("size", SMALL, "4000b", "Application bytes of a response."),
         ],
         WITH_TCP,
     ],
@@ -221,8 +223,8 @@ pub(crate) static ON_OFF: Section = Section {
         STOP,
         &[
             needed("rate", RATE, "Rate of each while it is on."),
-            key("on", Takes::Period, "exponential:mean=1s", "Length of an on period."),
-            key("off", Takes::Period, "exponential:mean=1s", "Length of an off period."),
+            key("on", Takes::TimeLaw, "exponential:mean=1s", "Length of an on period."),
+            key("off", Takes::TimeLaw, "exponential:mean=1s", "Length of an off period."),
         ],
         STREAM,
     ],
@@ -238,8 +240,8 @@ pub(crate) static TRACE: Section = Section {
         &[needed(
             "list",
             Takes::File,
-            "A CSV file with columns `start_s,size_bytes`: a packet each, headers included, at most \
-             65535 bytes; times count from `start`.",
+            "A CSV file with columns `time_s,packet_bytes,stream`: headers included, any number of \
+             streams; times count from `start`. The first of `from` sends to the first of `to`.",
         )],
     ],
 };

@@ -110,6 +110,8 @@ pub struct Web {
     /// When the next session begins, if sessions come and go, and its number.
     next_session: Option<Nanos>,
     number: u32,
+    /// The earliest time that it has asked to be woken at and that has not come.
+    wakes_at: Option<Nanos>,
 }
 
 impl Web {
@@ -117,7 +119,7 @@ impl Web {
     #[must_use]
     pub fn new(config: WebConfig, random: Random) -> Self {
         let (sessions, agenda) = (BTreeMap::new(), BinaryHeap::new());
-        Self { config, random, sessions, agenda, next_session: None, number: 0 }
+        Self { config, random, sessions, agenda, next_session: None, number: 0, wakes_at: None }
     }
 
     fn open_session(&mut self, pages: Option<CountLaw>, begin: Option<Nanos>) {
@@ -142,10 +144,18 @@ impl Web {
         (per_second > 0.0 && next < self.config.until.0).then_some(Nanos(next))
     }
 
-    fn wait(&self, context: &mut Context<'_>) {
+    fn wait(&mut self, context: &mut Context<'_>) {
         let due = self.agenda.peek().map(|Reverse((due, _))| *due);
         if let Some(next) = due.into_iter().chain(self.next_session).min() {
-            context.wake_at(next);
+            self.wake_by(next, context);
+        }
+    }
+
+    /// Asks to be woken, unless it will be before: wakes must not become more and more.
+    fn wake_by(&mut self, time: Nanos, context: &mut Context<'_>) {
+        if self.wakes_at.is_none_or(|at| time < at) {
+            self.wakes_at = Some(time);
+            context.wake_at(time);
         }
     }
 
@@ -158,7 +168,7 @@ impl Web {
             Next::At(time) => {
                 session.waits_for = Some(time);
                 self.agenda.push(Reverse((time, number)));
-                context.wake_at(time);
+                self.wake_by(time, context);
             }
             Next::WhenFetched => {}
             Next::Over => {
@@ -186,6 +196,7 @@ impl Source for Web {
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
         let now = context.now();
+        self.wakes_at = self.wakes_at.filter(|at| *at > now);
         self.begin_due_sessions(now);
         while let Some(Reverse((due, number))) = self.agenda.peek().copied() {
             if due > now {

@@ -191,6 +191,30 @@ fn after_a_lost_syn_the_window_is_one_segment() {
 }
 
 #[test]
+fn after_a_lost_syn_the_first_timeout_is_longer() {
+    let run = |lost: fn(&crate::net::Sent) -> bool| {
+        let config = Config {
+            initial_rto: SECOND,
+            rto_after_syn_loss: 5 * SECOND,
+            min_rto: SECOND,
+            ..plain()
+        };
+        let mut net = Net::of(config, 10 * MS);
+        net.fate = Box::new(move |s| if lost(s) { Fate::Lost } else { Fate::Arrive });
+        net.connect();
+        net.write(CLIENT, 1000);
+        net.run(1000);
+        net.data(CLIENT)
+    };
+    let first_data = |s: &crate::net::Sent| s.has_data() && s.data_number == 0;
+    assert_eq!(run(first_data), [(20, 0), (1020, 0)]);
+    let both = |s: &crate::net::Sent| {
+        s.number == 0 && s.from == CLIENT || s.has_data() && s.data_number == 0
+    };
+    assert_eq!(run(both), [(3020, 0), (8020, 0)]);
+}
+
+#[test]
 fn gaps_what_fills_them_and_fin_are_acknowledged_at_once() {
     let config = Config { ack_every: 2, quick_acks: 0, initial_window: 5, ..plain() };
     let mut net = Net::of(config, 10 * MS);
@@ -244,4 +268,31 @@ fn what_was_forgotten_still_answers_a_fin() {
     let reply = fin.reply_after_close().unwrap();
     net.ends[CLIENT].on_segment(&net.config[CLIENT], &reply, false, now);
     assert_eq!(net.ends[CLIENT].state(), State::Closed);
+}
+
+#[test]
+fn the_delay_of_an_acknowledgment_counts_from_the_first_segment() {
+    let config = Config { ack_every: 3, min_rto: SECOND, ..plain() };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    net.write(CLIENT, 1000);
+    net.run_until(120 * MS);
+    net.write(CLIENT, 1000);
+    net.run(1000);
+    let ack = net.sent_by(SERVER).last().unwrap();
+    assert_eq!((ack.at / MS, ack.segment.ack), (230, 2001));
+}
+
+#[test]
+fn a_syn_that_is_seen_again_is_answered_again() {
+    // The server's own timer would be later.
+    let patient = Config { syn_timeout: 10 * SECOND, ..plain() };
+    let mut net = Net::new(plain(), patient, 10 * MS);
+    net.fate =
+        Box::new(|s| if s.from == SERVER && s.number == 0 { Fate::Lost } else { Fate::Arrive });
+    net.connect();
+    net.run_until(5 * SECOND);
+    assert_eq!(net.ends[CLIENT].state(), State::Established);
+    let answers: Vec<_> = net.sent_by(SERVER).map(|s| s.at / MS).collect();
+    assert_eq!(answers, [10, 3010]);
 }

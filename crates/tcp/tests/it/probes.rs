@@ -91,3 +91,12 @@ fn a_lost_probe_leaves_it_to_the_timeout() {
     let stats = net.ends[CLIENT].stats();
     assert_eq!((stats.tail_probes, stats.timeouts), (1, 1));
 }
+
+#[test]
+fn there_is_no_probe_where_something_is_sacked() {
+    // 6 waits for its acknowledgment, which comes with the SACK of 8: too few for recovery.
+    let net = ten(Config { ack_every: 2, ..probing() }, &[7]);
+    assert_eq!(net.again(CLIENT), [(1040, 7)]);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.tail_probes, stats.timeouts), (0, 1));
+}

@@ -3,7 +3,7 @@
 //! Windows of 16 segments when segments 14, 16 and 17 are lost: the round trip is 20 ms, and each
 //! segment is acknowledged.
 
-use tcp::{Config, Growth, Recovery};
+use tcp::{Config, Growth, Recovery, ReduceFrom};
 
 use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
 
@@ -78,6 +78,27 @@ fn new_reno_repairs_one_loss_in_a_round_trip() {
     let stats = net.ends[CLIENT].stats();
     assert_eq!((stats.fast_retransmits, stats.timeouts), (1, 0));
     assert_eq!(net.ends[CLIENT].slow_start_threshold(), 8000);
+    // 30 to 34 make five duplicates at 120 ms, behind the partial acknowledgment of 14 and 15:
+    // eight are in the network throughout.
+    assert_eq!(round(&net, 120), [16, 35, 36, 37, 38, 39, 40]);
+    assert_eq!(round(&net, 140).len(), 8);
+    assert_eq!(round(&net, 160).len(), 8);
+    // So it is where the window leaves no room for the retransmission.
+    let ns3 = Config { prr: true, ns3_recovery: true, ..plain(Recovery::NewReno) };
+    assert_eq!(transfer(ns3, &[14, 16, 17]).again(CLIENT), [(100, 14), (120, 16), (140, 17)]);
+}
+
+#[test]
+fn the_impatient_variant_lets_the_timer_end_a_long_recovery() {
+    // Twelve losses take twelve round trips of 20 ms; the timer is 200 ms.
+    let lost: &[usize] = &[14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25];
+    let run = |impatient| {
+        let net = transfer(Config { impatient, ..plain(Recovery::NewReno) }, lost);
+        let stats = net.ends[CLIENT].stats();
+        (stats.fast_retransmits, stats.timeouts)
+    };
+    assert_eq!(run(false), (1, 0));
+    assert_eq!(run(true), (1, 1));
 }
 
 #[test]
@@ -102,9 +123,12 @@ fn sack_repairs_all_in_one_round_trip() {
 #[test]
 fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
-        let config = Config { limited_transmit: true, ..plain(recovery) };
+        let reduce_from = ReduceFrom::Flight;
+        let config = Config { limited_transmit: true, reduce_from, ..plain(recovery) };
         let net = transfer(config, &[14]);
         assert_eq!(round(&net, 100)[..3], [30, 31, 14]);
+        // Half of the window, not of the two more that are out.
+        assert_eq!(net.ends[CLIENT].slow_start_threshold(), 8000);
         let net = transfer(plain(recovery), &[14]);
         assert_eq!(round(&net, 100)[..3], [14, 30, 31]);
     }
@@ -144,6 +168,34 @@ fn prr_spreads_the_reduction_over_the_round_trip() {
         duplicates
     };
     assert_eq!((when(true), when(false)), (6, 9));
+}
+
+#[test]
+fn recovery_ends_at_the_threshold_even_if_there_was_nothing_to_send() {
+    // ns-3's rule follows the shrinking pipe down.
+    for ns3_recovery in [false, true] {
+        let config = Config { prr: true, ns3_recovery, ..plain(Recovery::NewReno) };
+        let mut net = Net::losing(config, 10 * MS, &[14]);
+        net.open();
+        net.write(CLIENT, 30_000);
+        net.run(1000);
+        assert_eq!(net.ends[CLIENT].congestion_window(), 8000);
+    }
+}
+
+#[test]
+fn data_that_comes_the_other_way_is_no_duplicate() {
+    let mut net = Net::of(plain(Recovery::NewReno), 10 * MS);
+    net.open();
+    net.run(100);
+    net.write(CLIENT, 10_000);
+    net.write(SERVER, 100_000);
+    net.run(1000);
+    for end in [CLIENT, SERVER] {
+        let stats = net.ends[end].stats();
+        assert_eq!((stats.fast_retransmits, stats.retransmissions), (0, 0));
+    }
+    assert_eq!((net.ends[CLIENT].received(), net.ends[SERVER].received()), (100_000, 10_000));
 }
 
 #[test]
@@ -189,20 +241,23 @@ fn a_timeout_starts_slowly_from_the_first_hole() {
 
 #[test]
 fn after_a_timeout_old_duplicates_do_not_start_recovery() {
-    // 14 is lost, and all acknowledgments for 150 ms after that: the timer resends 14, and then
-    // what had arrived. Each of those makes a duplicate.
-    let mut net = Net::losing(plain(Recovery::NewReno), 10 * MS, &[14]);
+    // Eight are lost, and all acknowledgments for 115 ms after that. The timer repeats from 14 on;
+    // when 24 has filled the last gap, 25 to 29 are on their way again as 21 to 23 were, and each
+    // of them makes a duplicate of the acknowledgment of 29.
+    let lost = &[14, 15, 16, 17, 18, 19, 20, 24];
+    let mut net = Net::losing(plain(Recovery::NewReno), 10 * MS, lost);
     let mut fate = std::mem::replace(&mut net.fate, Box::new(|_| Fate::Arrive));
     net.fate = Box::new(move |sent| {
         let mute = sent.from == SERVER && (85 * MS..200 * MS).contains(&sent.at);
         if mute { Fate::Lost } else { fate(sent) }
     });
     net.open();
-    net.write(CLIENT, 30_000);
+    net.write(CLIENT, 60_000);
     net.run(10_000);
     let stats = net.ends[CLIENT].stats();
     assert_eq!((stats.fast_retransmits, stats.timeouts), (0, 1));
-    assert_eq!(net.ends[SERVER].received(), 30_000);
+    assert_eq!(net.ends[SERVER].stats().duplicates_received, 8);
+    assert_eq!(net.ends[SERVER].received(), 60_000);
 }
 
 #[test]
@@ -266,6 +321,14 @@ fn backoff_lasts_until_a_sample() {
     // 0 is lost twice: timeouts of 1 and 2 s, and 4 s from then on, until a sample.
     assert_eq!(run(true), [(1020, 0), (3020, 0), (9000, 1)]);
     assert_eq!(run(false), [(1020, 0), (3020, 0), (6000, 1)]);
+}
+
+#[test]
+fn what_was_sent_twice_is_not_measured() {
+    // 14 is the segment that is timed when it is lost.
+    let net = transfer(plain(Recovery::NewReno), &[14]);
+    assert_eq!(net.ends[CLIENT].srtt(), Some(20 * MS));
+    assert_eq!(net.ends[CLIENT].min_rtt(), Some(20 * MS));
 }
 
 #[test]

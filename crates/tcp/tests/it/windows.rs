@@ -61,20 +61,22 @@ fn the_receivers_window_and_the_senders_buffer_are_limits() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    let run = |validate_window| {
+    let run = |validate_window, bytes| {
         let config = Config { validate_window, initial_window: 10, ..plain() };
         let mut net = Net::of(config, 10 * MS);
         net.open();
         for _ in 0..50 {
-            net.write(CLIENT, 3000);
+            net.write(CLIENT, bytes);
             net.run_until(net.now + 20 * MS);
         }
         net.run(1000);
         net.ends[CLIENT].congestion_window()
     };
-    assert_eq!(run(true), 10_000);
+    assert_eq!(run(true, 3000), 10_000);
+    // In slow start half of it is enough, as long as it is more than half.
+    assert_eq!(run(true, 6000), 12_000);
     // One segment for each of 150 acknowledgments.
-    assert_eq!(run(false), 160_000);
+    assert_eq!(run(false, 3000), 160_000);
     // What is used grows, as without the check.
     assert_eq!(rounds(Config { validate_window: true, ..plain() }, 62), [2, 4, 8, 16, 32]);
 }
@@ -182,6 +184,19 @@ fn ecn_reduces_once_for_each_window() {
 }
 
 #[test]
+fn retransmissions_are_not_ecn_capable() {
+    let config = Config { ecn: true, ..plain() };
+    let mut net = Net::losing(config, 10 * MS, &[5]);
+    net.open();
+    net.write(CLIENT, 30_000);
+    net.run(1000);
+    for sent in net.sent_by(CLIENT).filter(|s| s.segment.len > 0) {
+        assert_eq!(sent.segment.is_ect(), !sent.segment.is_retransmission());
+    }
+    assert_eq!(net.again(CLIENT).len(), 1);
+}
+
+#[test]
 fn without_agreement_there_is_no_ecn() {
     let with = Config { ecn: true, ..plain() };
     for (client, server) in [(with.clone(), plain()), (plain(), with)] {
@@ -216,19 +231,22 @@ fn options_need_both_ends() {
 
 #[test]
 fn pacing_spreads_a_window_over_the_round_trip() {
-    let config = Config {
-        pacing: Some(Pacing { slow_start_percent: 100, avoidance_percent: 100 }),
-        initial_window: 10,
-        initial_ssthresh: 10_000,
-        ..plain()
+    let run = |initial_ssthresh| {
+        let config = Config {
+            pacing: Some(Pacing { slow_start_percent: 200, avoidance_percent: 100 }),
+            initial_window: 10,
+            initial_ssthresh,
+            ..plain()
+        };
+        let mut net = Net::of(config, 10 * MS);
+        net.open();
+        net.write(CLIENT, 10_000);
+        net.run(1000);
+        net.data(CLIENT).iter().map(|sent| sent.0).collect::<Vec<_>>()
     };
-    let mut net = Net::of(config, 10 * MS);
-    net.open();
-    net.write(CLIENT, 10_000);
-    net.run(1000);
-    // Ten segments in a round trip of 20 ms.
-    let times: Vec<u64> = net.data(CLIENT).iter().map(|sent| sent.0).collect();
-    assert_eq!(times, [20, 22, 24, 26, 28, 30, 32, 34, 36, 38]);
+    // Ten segments in a round trip of 20 ms, and twice as fast in slow start.
+    assert_eq!(run(10_000), [20, 22, 24, 26, 28, 30, 32, 34, 36, 38]);
+    assert_eq!(run(100_000), [20, 21, 22, 23, 24, 25, 26, 27, 28, 29]);
 }
 
 #[test]
