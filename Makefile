@@ -76,7 +76,7 @@ fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 
 		-- -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: validate-linux
-validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 16 minutes
+validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 12 minutes
 	@scripts/setup.sh
 	$(CARGO) build --locked --release --package shortlane-linux
 	target/release/shortlane-linux measure validation/linux/kernel.csv

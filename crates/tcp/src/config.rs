@@ -151,6 +151,9 @@ pub struct Config {
     pub congestion: Congestion,
     /// What an acknowledgment is worth.
     pub growth: Growth,
+    /// An acknowledgment that advances is worth what it says was delivered, what it newly SACKs
+    /// included, and so is the one that ends recovery (Linux).
+    pub grow_by_delivered: bool,
     /// What a loss reduces.
     pub reduce_from: ReduceFrom,
     /// Cubic: never slower than Reno would be (RFC 9438, section 4.3).

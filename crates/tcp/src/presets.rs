@@ -18,6 +18,7 @@ impl Default for Config {
             recovery: Recovery::Sack,
             congestion: Congestion::Cubic,
             growth: Growth::PerByte { limit: 8 },
+            grow_by_delivered: false,
             reduce_from: ReduceFrom::Flight,
             cubic_friendly: true,
             cubic_fast_convergence: true,
@@ -91,6 +92,7 @@ impl Config {
     pub fn linux() -> Self {
         Self {
             growth: Growth::PerByte { limit: u32::MAX },
+            grow_by_delivered: true,
             reduce_from: ReduceFrom::Window,
             cubic_in_segments: true,
             slow_start_exit: SlowStartExit::HyStart(HyStartLaw::LINUX),

@@ -188,7 +188,9 @@ impl Sender {
                 self.reduce_proportionally(config, t, t.acked > 0);
             }
         } else if t.acked > 0 && !t.ece {
-            self.grow(config, t.acked, t.rtt, t.now);
+            let worth =
+                if config.grow_by_delivered { self.delivered(config, t).into() } else { t.acked };
+            self.grow(config, worth, t.rtt, t.now);
         }
     }
 
@@ -273,7 +275,10 @@ impl Sender {
             if config.ns3_recovery {
                 self.grow(config, t.acked, t.rtt, t.now);
             }
-            self.enter_recovery_if_lost(config, t, stats);
+            let again = self.enter_recovery_if_lost(config, t, stats);
+            if config.grow_by_delivered && !again {
+                self.grow(config, self.delivered(config, t).into(), t.rtt, t.now);
+            }
             return;
         }
         let lost_before = self.board.lost_edge();

@@ -46,11 +46,12 @@ impl Model {
 pub type Change = fn(&mut Model);
 
 /// What may be switched in our model, to find the cause of a difference: a name, and the change.
-pub const SWITCHES: [(&str, Change); 13] = [
+pub const SWITCHES: [(&str, Change); 14] = [
     ("ack-every-segment", |model| model.tcp.ack_every = 1),
     ("quick-acks-16", |model| model.tcp.quick_acks = 16),
     ("quick-acks-100", |model| model.tcp.quick_acks = 100),
     ("quick-acks-1000", |model| model.tcp.quick_acks = 1000),
+    ("growth-by-acked", |model| model.tcp.grow_by_delivered = false),
     ("window-64k", |model| model.tcp.receive_window = 65_535),
     ("slow-start-to-loss", |model| model.tcp.slow_start_exit = SlowStartExit::Loss),
     ("no-tail-loss-probe", |model| model.tcp.tail_loss_probe = false),

@@ -3,7 +3,7 @@
 //! Windows of 16 segments when segments 14, 16 and 17 are lost: the round trip is 20 ms, and each
 //! segment is acknowledged.
 
-use tcp::{Config, Recovery, ReduceFrom};
+use tcp::{Config, Growth, Recovery, ReduceFrom};
 
 use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
 
@@ -41,6 +41,17 @@ fn the_third_duplicate_retransmits_and_halves() {
         assert_eq!((stats.fast_retransmits, stats.timeouts, stats.retransmissions), (1, 0, 1));
         assert_eq!((stats.bytes_retransmitted, stats.retransmissions_after_timeout), (1000, 0));
         assert_eq!(net.ends[SERVER].stats().out_of_order_received, 15);
+    }
+}
+
+#[test]
+fn the_acknowledgment_that_ends_recovery_counts_for_the_window_as_in_linux() {
+    for (grow_by_delivered, sent) in [(false, 8), (true, 9)] {
+        let growth = Growth::PerByte { limit: u32::MAX };
+        let config = Config { growth, grow_by_delivered, ..plain(Recovery::Sack) };
+        let net = transfer(config, &[14]);
+        // It delivers the segment that was lost; the 7 that follow then make the 8 for one more.
+        assert_eq!(round(&net, 120).len(), sent);
     }
 }
 
