@@ -15,8 +15,7 @@ class Cause:
     applies: Callable[[Row], bool]
 
 
-# None is known for Cubic. That ns-3 runs HyStart on duplicate acknowledgments within recovery is
-# true and was thought to be it; README.md has the experiment that speaks against it.
+# Nothing differs at present, so there is nothing to explain.
 CAUSES: tuple[Cause, ...] = ()
 
 
