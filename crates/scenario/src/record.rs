@@ -41,6 +41,8 @@ pub(crate) struct Recording<'a> {
     /// Samples of the flow table after the warm-up, by direction.
     pub(crate) entries: BTreeMap<LinkId, Spread>,
     names: Vec<Text>,
+    /// The arrival of the first packet, from which the times of packet events count.
+    first_arrival: Option<Nanos>,
     pub(crate) transfers: u64,
     pub(crate) completed: u64,
     pub(crate) transfer_bytes: u64,
@@ -69,6 +71,7 @@ impl<'a> Recording<'a> {
             drops: BTreeMap::new(),
             entries: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
+            first_arrival: None,
             transfers: 0,
             completed: 0,
             transfer_bytes: 0,
@@ -376,16 +379,18 @@ impl Recorder for Recording<'_> {
             Outcome::Dropped(reason) => (PacketOutcome::Dropped, Some(reason.name().into()), None),
             Outcome::Queued => (PacketOutcome::Queued, None, None),
         };
+        // Records come in the order of arrivals.
+        let start = *self.first_arrival.get_or_insert(record.arrival);
         let event = PacketEvent {
             scheduler: self.key.scheduler.clone(),
             index: record.index,
-            arrival_ns: record.arrival.0,
+            arrival_ns: record.arrival.since(start).0,
             size_bytes: u64::from(record.size),
             flow: FlowLabel::from_tag(record.tag).to_string().into(),
             lane: Some(u64::from(record.lane.0)),
             outcome,
             reason,
-            departure_ns: departure.map(|at: Nanos| at.0),
+            departure_ns: departure.map(|at: Nanos| at.since(start).0),
         };
         (self.out)(Row::Event(Box::new(event)));
     }

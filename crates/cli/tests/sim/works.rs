@@ -109,6 +109,7 @@ fn events_are_the_packets_of_the_bottleneck() {
         assert!(of("dropped") > 0 && of("departed") > 1000);
         assert!(own.iter().enumerate().all(|(at, row)| number(row, "index") == at as u64));
         assert!(own.is_sorted_by_key(|row| number(row, "arrival_ns")));
+        assert_eq!(number(own[0], "arrival_ns"), 0, "the clock starts at the first packet");
         let departed = own.iter().filter(|row| row["outcome"] == "departed");
         let mut departures: Vec<(u64, u64)> =
             departed.map(|r| (number(r, "departure_ns"), number(r, "size_bytes"))).collect();
