@@ -1,0 +1,1 @@
+"""Size-based packet scheduling: simulate, replay, compare."""

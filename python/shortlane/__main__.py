@@ -1,0 +1,7 @@
+"""`python -m shortlane` is the command `shortlane`."""
+
+import sys
+
+from shortlane._command import main
+
+sys.exit(main())

@@ -1,0 +1,24 @@
+"""What can go wrong, for whoever calls the library and for the command's exit status."""
+
+__all__ = ["Failed", "InputError", "RunError", "ScenarioError", "ShortlaneError", "Usage"]
+
+
+class ShortlaneError(Exception):
+    """Anything that Shortlane refuses or fails at; its text is one line."""
+
+
+class InputError(ShortlaneError, ValueError):
+    """Bad input: names what was found, where, and what is accepted. The command exits with 2."""
+
+
+class ScenarioError(InputError):
+    """A scenario that is not accepted: names file, line and key."""
+
+
+class RunError(ShortlaneError, RuntimeError):
+    """It did not work out. The command exits with 1."""
+
+
+#: The names by which commands raise them.
+Usage = InputError
+Failed = RunError
