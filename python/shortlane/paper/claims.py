@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlane.paper.reader import Reader, one_of, read
+from shortlane.paper.statistics import Statistic
 
 __all__ = ["Bounds", "Check", "Paper", "Point", "Quick", "Row", "Variant", "load"]
 
@@ -60,11 +61,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Point:
-    """Runs that a statistic is taken of: a campaign, and which of its points."""
+    """Runs that a statistic is taken of: a campaign, and which of its points.
+
+    `figures` are those that are drawn of it, beside those of rows that are judged by it.
+    """
 
     words: str
     campaign: str
     at: Mapping[str, Any]
+    figures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ class Variant:
     """The same campaigns with something changed that the paper leaves open.
 
     `set` changes keys of the scenario; `schedulers` runs a scheduler with other parameters in the
-    place of one of the paper's names, whose other runs are kept.
+    place of one of the paper's names, whose other runs are kept; `arguments` are those of checks
+    that go with it.
     """
 
     id: str
@@ -80,6 +86,7 @@ class Variant:
     campaigns: tuple[str, ...]
     set: Mapping[str, Any] = field(default_factory=dict)
     schedulers: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
 
 
@@ -117,12 +124,12 @@ class Paper:
         return self.schedulers.get(label, label)
 
 
-def load(folder: Path, statistics: Collection[str]) -> Paper:
+def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
     """The paper in `folder`: `paper.toml`, and `sensitivity.toml` if it is there.
 
     Args:
         folder: one of `papers/`.
-        statistics: the names that checks may use.
+        statistics: what checks may use, by name.
 
     Raises:
         InputError: a file is missing or malformed; names file, place, found and accepted.
@@ -159,12 +166,13 @@ def _point(reader: Reader, folder: Path) -> Point:
     campaign = reader.text("campaign")
     if not (folder / f"{campaign}.toml").is_file():
         raise reader.refused("campaign", campaign, f"the name of a file in {folder}, without .toml")
-    point = Point(reader.text("words"), campaign, reader.table("at"))
+    figures = tuple(reader.texts("figures"))
+    point = Point(reader.text("words"), campaign, reader.table("at"), figures)
     reader.done()
     return point
 
 
-def _row(reader: Reader, points: Mapping[str, Point], statistics: Collection[str]) -> Row:
+def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]) -> Row:
     row = Row(
         id=reader.text("id"),
         claim=reader.text("claim"),
@@ -187,7 +195,7 @@ def _row(reader: Reader, points: Mapping[str, Point], statistics: Collection[str
 
 
 def _checks(
-    row: Reader, key: str, points: Mapping[str, Point], statistics: Collection[str]
+    row: Reader, key: str, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
 ) -> tuple[Check, ...]:
     checks: list[Check] = []
     for reader in row.tables(key):
@@ -205,9 +213,21 @@ def _checks(
             except (KeyError, IndexError, ValueError) as error:
                 known = ", ".join([*chosen, "point"])
                 raise reader.refused("words", words, f"only {{{known}}} in braces") from error
+            _complete(reader, statistics[statistic], chosen)
             checks.append(Check(text, statistic, here, chosen, bounds, hard))
         reader.done()
     return tuple(checks)
+
+
+def _complete(reader: Reader, statistic: Statistic, arguments: Mapping[str, Any]) -> None:
+    """Refuses arguments that the statistic does not take, and the lack of those that it needs."""
+    needed, taken = statistic.parameters()
+    for name in arguments:
+        if name not in taken:
+            raise reader.refused("with", name, f"arguments of {statistic.name}: {', '.join(taken)}")
+    for name in needed:
+        if name not in arguments:
+            raise reader.missing(f"with.{name}", f"an argument of {statistic.name}")
 
 
 def _every(reader: Reader) -> list[dict[str, Any]]:
@@ -244,6 +264,7 @@ def _variants(
             campaigns=tuple(reader.texts("campaigns")),
             set=reader.table("set"),
             schedulers=_texts(reader, "schedulers"),
+            arguments=reader.table("arguments"),
             rows=tuple(reader.texts("rows")),
         )
         for name in variant.campaigns:

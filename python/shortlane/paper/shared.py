@@ -134,15 +134,15 @@ STALLS = ("kind", "index", "size_bytes", "start_ns", "stall_max_ns")
 
 @statistic(SHARED, "stall-ratio", scale="ratio", unit="x", flows=STALLS)
 def stall_ratio(tables: Tables, scheduler: str, to: str, largest: int) -> Sample:
-    """Longest wait for a new byte among the largest transfers, over that under another scheduler."""
+    """Longest wait for a new byte among the largest transfers, over that under another."""
     return ratio(*(_stall(tables, one, largest) for one in (scheduler, to)))
 
 
 @statistic(SHARED, "stall-part", scale="ratio", unit="x", flows=STALLS)
-def stall_part(tables: Tables, scheduler: str, to: str, largest: int, seconds: float) -> Sample:
-    """The same wait over the larger of so many seconds and twice that under another scheduler."""
+def stall_part(tables: Tables, scheduler: str, to: str, largest: int, half_life: float) -> Sample:
+    """The same wait over the larger of two half-lives (in seconds) and twice that under another."""
     ours, others = (_stall(tables, one, largest) for one in (scheduler, to))
-    return PerSeed(combine(lambda own, other: own / max(seconds, 2 * other), ours, others))
+    return PerSeed(combine(lambda own, other: own / max(2 * half_life, 2 * other), ours, others))
 
 
 @statistic(SHARED, "stall", scale="ratio", unit="s", flows=STALLS)
@@ -203,10 +203,20 @@ def stream_blow_up(
     return PerSeed(combine(lambda now, then: now / min(factor * then, percent), here, before))
 
 
-@statistic(SHARED, "stream-volume", scale="plain", unit="MB", flows=["kind", "packets"])
-def stream_volume(tables: Tables, scheduler: str, packet: int) -> Sample:
-    """Megabytes of the stream that reached the bottleneck, in packets of so many bytes."""
-    return PerSeed(by_seed(_stream(tables, scheduler), pl.col("packets").sum() * packet / 1e6))
+@statistic(
+    SHARED,
+    "stream-volume",
+    scale="plain",
+    unit="MB",
+    flows=["kind", "packets", "start_ns"],
+    blocks=["duration_ns"],
+)
+def stream_volume(tables: Tables, scheduler: str, packet: int, seconds: float) -> Sample:
+    """Megabytes of the stream in so many seconds, of packets of so many bytes."""
+    ends = tables["blocks"].lazy().filter(pl.col("scheduler") == scheduler)
+    sent = _stream(tables, scheduler).join(ends, on="seed")
+    lasts = (pl.col("duration_ns") - pl.col("start_ns")) / 1e9
+    return PerSeed(by_seed(sent, (pl.col("packets") * packet / 1e6 * seconds / lasts).sum()))
 
 
 def _stream(tables: Tables, scheduler: str) -> pl.LazyFrame:

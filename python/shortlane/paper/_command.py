@@ -1,0 +1,84 @@
+"""Runs a paper's simulations again and gives a verdict on each of its claims."""
+
+import argparse
+import importlib
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import shortlane
+from shortlane import campaign
+from shortlane.errors import InputError, RunError
+from shortlane.paper import data, page, words
+from shortlane.paper.claims import Paper, Row, Variant, load
+from shortlane.paper.judge import judge_rows, judge_variants
+from shortlane.paper.runs import Job, Runs, jobs
+from shortlane.paper.shared import SHARED
+from shortlane.paper.statistics import Statistic
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `shortlane paper`."""
+    known = ", ".join(data.names())
+    parser.add_argument("paper", help=f"one of: {known}; or a folder with a paper.toml")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer and shorter runs: an indication in about two minutes",
+    )
+    parser.add_argument(
+        "--rows", metavar="IDS", help="only these claims, such as A-F2,A-F5a, without sensitivity"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the folder for page, figures and runs; what is there of them is not run again "
+        "(default: PAPER-results, with --quick PAPER-quick)",
+    )
+    parser.add_argument(
+        "--no-sensitivity", action="store_true", help="leave out what the paper leaves open"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: all cores)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask cluster: tcp://host:port")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Runs what is missing, judges, draws, writes the page, and prints the verdicts."""
+    folder = data.folder(arguments.paper)
+    statistics, figures = _of_paper(folder.name)
+    paper = load(folder, statistics)
+    rows = _chosen(paper, arguments.rows)
+    without = arguments.no_sensitivity or arguments.rows is not None
+    variants = () if without else paper.variants
+    name = f"{paper.id}-{'quick' if arguments.quick else 'results'}"
+    out: Path = arguments.out or Path(name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror}; --out takes a folder to write to") from error
+
+    todo = jobs(paper, rows, quick=arguments.quick, variants=variants)
+    counts = _run_all(todo, out / "runs", arguments)
+    print("judging", file=sys.stderr, flush=True)
+    runs = Runs(paper, out / "runs", statistics, figures.COLUMNS if figures else None)
+    judged = judge_rows(runs, rows, statistics)
+    sensitivity = judge_variants(paper, runs, rows, statistics, variants)
+    drawn = figures.draw(runs, rows, out) if figures else []
+    scale = page.Scale(arguments.quick, shortlane.__version__, counts, _again(arguments))
+    page.write(out, paper, judged, sensitivity, drawn, scale)
+    if arguments.json:
+        found = page.as_document(paper, judged, sensitivity, scale)
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        print(words.table(judged))
+        if arguments.quick:
+            print("\nQuick: fewer and shorter runs, so the verdicts are indicative.")
+        print(f"\nThe page: {out / 'README.md'}")
+    failed = sum(failed for _, failed in counts.values())
+    if failed:
+        raise RunError(f"{failed} runs failed and are in no verdict; see {out / 'runs'}")
