@@ -2,17 +2,19 @@
 
 import argparse
 import importlib
+import importlib.util
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import shortlane
 from shortlane import campaign
 from shortlane.errors import InputError, RunError
 from shortlane.paper import data, page, words
-from shortlane.paper.claims import Paper, Row, Variant, load
+from shortlane.paper.claims import Paper, Row, load
 from shortlane.paper.judge import judge_rows, judge_variants
 from shortlane.paper.runs import Job, Runs, jobs
 from shortlane.paper.shared import SHARED
@@ -82,3 +84,50 @@ def run(arguments: argparse.Namespace) -> None:
     failed = sum(failed for _, failed in counts.values())
     if failed:
         raise RunError(f"{failed} runs failed and are in no verdict; see {out / 'runs'}")
+
+
+def _of_paper(name: str) -> tuple[Mapping[str, Statistic], ModuleType | None]:
+    """The paper's statistics, and the module that draws its figures; the shared ones without."""
+    if importlib.util.find_spec(f"shortlane.paper.{name}") is None:
+        return SHARED, None
+    statistics = importlib.import_module(f"shortlane.paper.{name}").STATISTICS
+    drawing = f"shortlane.paper.{name}_figures"
+    if importlib.util.find_spec(drawing) is None:
+        return statistics, None
+    return statistics, importlib.import_module(drawing)
+
+
+def _chosen(paper: Paper, wanted: str | None) -> list[Row]:
+    if wanted is None:
+        return list(paper.rows)
+    by_id = {row.id: row for row in paper.rows}
+    ids = [one.strip() for one in wanted.split(",")]
+    for one in ids:
+        if one not in by_id:
+            raise InputError(f"--rows {one!r} is not accepted; it takes {', '.join(by_id)}")
+    return [row for row in paper.rows if row.id in ids]
+
+
+def _run_all(
+    todo: Sequence[Job], runs: Path, arguments: argparse.Namespace
+) -> dict[str, tuple[int, int]]:
+    """Runs what is missing of every campaign; gives the runs done and failed of each."""
+    counts = {}
+    for place, job in enumerate(todo):
+        print(f"{place + 1} of {len(todo)}: {job.name}", file=sys.stderr, flush=True)
+        outcome = campaign.Campaign.load(job.definition).run(
+            runs / job.folder, cluster=arguments.cluster, jobs=arguments.jobs, progress=True
+        )
+        for failure in outcome.failed:
+            print(f"failed: {failure.error}; again: {failure.command}", file=sys.stderr)
+        counts[job.name] = (outcome.done, len(outcome.failed))
+    return counts
+
+
+def _again(arguments: argparse.Namespace) -> str:
+    """The command that gives the same page."""
+    words = ["shortlane", "paper", arguments.paper]
+    words += ["--quick"] if arguments.quick else []
+    words += ["--rows", arguments.rows] if arguments.rows else []
+    words += ["--no-sensitivity"] if arguments.no_sensitivity else []
+    return shlex.join(words)

@@ -11,16 +11,20 @@ __all__ = ["folder", "names"]
 def folder(name: str) -> Path:
     """The folder of paper `name`: its claims, its campaigns, the findings.
 
+    A path of a folder with a `paper.toml` is that folder.
+
     Raises:
         InputError: there is no such paper; names those that there are.
 
     """
+    if ("/" in name or name.startswith(".")) and (Path(name) / "paper.toml").is_file():
+        return Path(name).resolve()
     for papers in places():
         if (papers / name / "paper.toml").is_file():
             return papers / name
     known = names()
     accepted = ", ".join(known) if known else "none is installed"
-    raise InputError(f"there is no paper '{name}'; there are: {accepted}")
+    raise InputError(f"there is no paper {name!r}; there are: {accepted}; or give a folder")
 
 
 def names() -> list[str]:

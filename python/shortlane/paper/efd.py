@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import polars as pl
+
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,
@@ -181,13 +182,8 @@ def _curve(flows: pl.DataFrame, scheduler: str, first: int, last: int) -> dict[i
 
 
 def _steepest(curves: Sequence[Curve], step: int) -> float:
-    """NaN if there is a size without a transfer."""
-    columns = list(zip(*curves, strict=True))
-    counts = [sum(count for _, count in column) for column in columns]
-    if not all(counts):
-        return math.nan
-    means = [
-        sum(total for total, _ in column) / count
-        for column, count in zip(columns, counts, strict=True)
-    ]
-    return max(after / before - 1 for before, after in zip(means, means[step:], strict=False))
+    """Sizes without a transfer are passed over; NaN if nothing is left."""
+    sums = [[sum(parts) for parts in zip(*size, strict=True)] for size in zip(*curves, strict=True)]
+    means = [total / count if count else math.nan for total, count in sums]
+    rises = [after / before - 1 for before, after in zip(means, means[step:], strict=False)]
+    return max((rise for rise in rises if not math.isnan(rise)), default=math.nan)

@@ -1,7 +1,8 @@
-"""Verdicts on all rows of a paper, and on the same rows under the variants of what it leaves open."""
+"""Verdicts on a paper's rows, and on the same rows under variants of what it leaves open."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shortlane.paper.claims import Check, Paper, Row, Variant
@@ -41,6 +42,7 @@ def judge_row(
         at: gives the tables of a point.
         statistics: by name.
         arguments: in the place of those of the row's checks, where a statistic takes them.
+
     """
     inequalities = sum(not check.hard for check in row.checks)
 
@@ -75,19 +77,12 @@ def judge_variants(
     statistics: Mapping[str, Statistic],
     variants: Sequence[Variant],
 ) -> list[Sensitivity]:
-    """The verdicts on the rows that each variant concerns; a variant that concerns none is left out."""
+    """The verdicts on the rows that each variant concerns; without those that concern none."""
     found = []
     for variant in variants:
+        at = partial(runs.at, variant=variant)
         judged = tuple(
-            Judged(
-                row,
-                judge_row(
-                    replace(row, reports=()),
-                    lambda point, under=variant: runs.at(point, under),
-                    statistics,
-                    variant.arguments,
-                ),
-            )
+            Judged(row, judge_row(replace(row, reports=()), at, statistics, variant.arguments))
             for row in affected(paper, rows, variant)
         )
         runs.keep(())

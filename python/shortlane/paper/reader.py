@@ -3,11 +3,13 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shortlane.errors import InputError
 
 __all__ = ["Reader", "one_of", "read"]
+
+T = TypeVar("T")
 
 
 class Reader:
@@ -30,10 +32,10 @@ class Reader:
 
     def number(self, key: str) -> float | None:
         """A number, if it is there."""
-        if key not in self._left:
-            self._taken.append(key)
+        self._taken.append(key)
+        value = self._left.pop(key, None)
+        if value is None:
             return None
-        value: object = self._value(key, object, "a number", None)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.refused(key, value, "a number")
         return float(value)
@@ -84,7 +86,7 @@ class Reader:
         """The error of a key that is not there."""
         return InputError(f"{self.file}: {self._name(key)} is missing; it takes {accepted}")
 
-    def _value(self, key: str, kind: type, accepted: str, default: Any) -> Any:  # noqa: ANN401
+    def _value(self, key: str, kind: type[T], accepted: str, default: T | None) -> T:
         self._taken.append(key)
         if key not in self._left:
             if default is None:

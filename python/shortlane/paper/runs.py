@@ -147,20 +147,15 @@ class Runs:
             rest = self._table(point, None, table)
             yield rest.filter(~pl.col("scheduler").is_in(list(changed.values())))
 
-    def _read(
-        self, folder: str, point: str, table: str, labels: Mapping[str, str]
-    ) -> pl.DataFrame:
+    def _read(self, folder: str, point: str, table: str, labels: Mapping[str, str]) -> pl.DataFrame:
         wanted = self._columns[table]
-        frame = campaign.open(f"{self._folder}/{folder}").table(table, columns=wanted)
+        results = campaign.open(f"{self._folder}/{folder}")
         there = [
             pl.col(f"param.{key}") == value for key, value in self._paper.points[point].at.items()
         ]
-        return (
-            frame.filter(*there)
-            .select(*IDENTITY, *wanted)
-            .with_columns(pl.col("scheduler").replace(dict(labels)))
-            .collect()
-        )
+        frame = results.table(table, columns=wanted, runs=results.runs().filter(*there))
+        chosen = frame.select(*IDENTITY, *wanted)
+        return chosen.with_columns(pl.col("scheduler").replace(dict(labels))).collect()
 
 
 def _columns_needed(

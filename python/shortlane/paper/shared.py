@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import polars as pl
+
 from shortlane.paper.statistics import (
     PerSeed,
     Sample,

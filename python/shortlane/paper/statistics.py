@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
+
 from shortlane.errors import RunError
 
 __all__ = ["MSS", "PerSeed", "Pooled", "Sample", "Statistic", "Tables", "packets", "statistic"]

@@ -23,8 +23,8 @@ __all__ = ["Measured", "Outcome", "Verdict", "judge", "measure"]
 
 #: What all intervals of a row hold together with.
 CONFIDENCE = 0.95
-#: Seeds from which on the bootstrap is of use.
-LEAST_FOR_BOOTSTRAP = 10
+#: Of the bootstrap: enough for both ends of one interval.
+RESAMPLES = 2000
 
 
 class Outcome(StrEnum):
@@ -146,9 +146,9 @@ def _per_seed(
         return 0, None, None
     to, back = (math.log, math.exp) if on_the_logarithm else (float, float)
     logarithms = [to(value) for value in values]
-    if len(values) == 1:
-        return 1, values[0], None
     estimate = stats.mean(logarithms, confidence)
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return len(values), values[0], None
     return len(values), back(estimate.value), (back(estimate.low), back(estimate.high))
 
 
@@ -161,7 +161,7 @@ def _pooled(
     value = sample.value(parts)
     if not math.isfinite(value):
         return len(parts), None, None
-    if len(parts) < LEAST_FOR_BOOTSTRAP:
+    estimate = stats.bca(parts, sample.value, confidence, resamples=RESAMPLES)
+    if estimate is None or estimate.low is None or estimate.high is None:
         return len(parts), value, None
-    estimate = stats.bca(parts, sample.value, confidence, 1)
     return len(parts), value, (estimate.low, estimate.high)
