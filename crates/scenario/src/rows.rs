@@ -1,6 +1,6 @@
 //! Rows of results on their way from a run to files.
 
-use measure::{Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
+use measure::{AnyRow, Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
 
 /// A row of some table.
 #[derive(Clone, Debug)]
@@ -19,4 +19,20 @@ pub enum Row {
     Drop(DropCount),
     /// A packet's fate, for `--events`.
     Event(Box<PacketEvent>),
+}
+
+impl Row {
+    /// The row, whatever its table.
+    #[must_use]
+    pub fn any(&self) -> AnyRow<'_> {
+        match self {
+            Self::Block(row) => AnyRow::Block(row),
+            Self::Link(row) => AnyRow::LinkUse(row),
+            Self::Flow(row) => AnyRow::Flow(row),
+            Self::Probe(row) => AnyRow::Probe(row),
+            Self::Sample(row) => AnyRow::Sample(row),
+            Self::Drop(row) => AnyRow::DropCount(row),
+            Self::Event(row) => AnyRow::PacketEvent(row),
+        }
+    }
 }
