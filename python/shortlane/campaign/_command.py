@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     go.add_argument("sweep", metavar="SWEEP.toml", help="the sweep")
     go.add_argument("--out", required=True, metavar="DIR|URL", help="where results are kept")
-    go.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    go.add_argument(
+        "--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786"
+    )
     go.add_argument("--jobs", type=_count, metavar="N", help="local processes; one per core")
     go.add_argument("--limit", type=_time, metavar="TIME", help="longest real time of one run")
     go.add_argument(
@@ -100,7 +102,9 @@ def _report(results: Results, *, as_json: bool) -> None:
         print(_text(results, counts, failures))
     if failures:
         sys.stdout.flush()
-        raise Failed(f"{len(failures)} of {counts['runs']} runs failed; the next start retries them")
+        raise Failed(
+            f"{len(failures)} of {counts['runs']} runs failed; the next start retries them"
+        )
 
 
 def _text(results: Results, counts: dict[str, int], failures: list[Failure]) -> str:

@@ -138,6 +138,7 @@ class Campaign:
 
         with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client:
             driver = Driver(client, order, store, shown, shared=cluster is not None)
+            shown.begin()
             try:
                 driver.run(left)
             except RunError as error:

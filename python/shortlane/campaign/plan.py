@@ -74,7 +74,9 @@ class Plan:
             found: dict[str, Any] = json.loads(content)
             if found.pop("format") != FORMAT:
                 raise ValueError("written by another version of shortlane")
-            found["runs"] = {run: (point, s, seed) for run, (point, s, seed) in found["runs"].items()}
+            found["runs"] = {
+                run: (point, s, seed) for run, (point, s, seed) in found["runs"].items()
+            }
             return cls(**found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             accepted = "what a campaign wrote; take another directory"

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 
-
 import shortlane
 from shortlane._toml import scenario_text
 from shortlane.campaign.spec import Sweep

@@ -27,6 +27,10 @@ class Progress:
         self.worked_s = 0.0
         self.started = time.monotonic()
 
+    def begin(self) -> None:
+        """From now on work is done: time left is reckoned from here."""
+        self.started = time.monotonic()
+
     def add(self, *, simulated_s: float, failed: bool) -> None:
         """One run has ended."""
         self.worked_s += simulated_s

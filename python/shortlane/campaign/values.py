@@ -93,7 +93,9 @@ class _Quantity(NamedTuple):
     def read(cls, given: object, where: str) -> "_Quantity":
         if isinstance(given, int | float) and not isinstance(given, bool):
             return cls(Fraction(str(given)), "", isinstance(given, int))
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z%]*)", given) if isinstance(given, str) else None
+        match = (
+            re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z%]*)", given) if isinstance(given, str) else None
+        )
         if match is None or match[2] not in UNITS:
             accepted = 'a number, or one with a unit such as "10mbit", "64kb", "300packets", "20ms"'
             raise InputError(f"{where} = {given!r} is not accepted; it takes {accepted}")

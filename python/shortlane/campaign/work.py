@@ -9,15 +9,18 @@ import os
 import socket
 import time
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 import shortlane
 from shortlane.campaign.plan import column, failed_file, run_file
 from shortlane.campaign.points import Run
+from shortlane.campaign.progress import Tell
+from shortlane.campaign.share import Group, Task
 from shortlane.campaign.store import Store, StoreError
+from shortlane.campaign.values import Value
 
 __all__ = ["Order", "Report", "carry_out", "write_failed"]
 
@@ -51,8 +54,8 @@ class Report:
     refused: str | None = None
 
 
-def carry_out(order: Order, groups: list[list[Run]]) -> Report:
-    """Simulates groups of runs; those of a group share point and seed."""
+def carry_out(order: Order, task: Task) -> Report:
+    """Simulates the runs of a task."""
     report = Report(worker=f"{socket.gethostname()}, process {os.getpid()}")
     if (shortlane.__version__, shortlane.SCHEMA_VERSION) != (order.version, order.schema):
         here = f"shortlane {shortlane.__version__} (schema {shortlane.SCHEMA_VERSION})"
@@ -62,63 +65,70 @@ def carry_out(order: Order, groups: list[list[Run]]) -> Report:
     started = time.monotonic()
     try:
         store = Store(order.url)
-        for group in groups:
-            _simulate(order, store, group, report)
+        for group in task:
+            _carry_out(order, store, group, report)
     except StoreError as error:
         report.refused = f"worker {report.worker}: {error}"
     report.seconds = time.monotonic() - started
     return report
 
 
-def _simulate(order: Order, store: Store, group: list[Run], report: Report) -> None:
-    """One simulation for all schedulers of a group; one by one if that fails or time is limited."""
+def _carry_out(order: Order, store: Store, group: Group, report: Report) -> None:
+    """One simulation for all runs of a group; one by one if that fails, or time is limited."""
     if len(group) > 1 and order.limit_s is not None:
-        for run in group:
-            _simulate(order, store, [run], report)
-        return
+        return _one_by_one(order, store, group, report)
     try:
-        files = _results(order, group)
+        results = _simulate(order, group)
     except Exception as error:
         if len(group) > 1:
-            for run in group:
-                _simulate(order, store, [run], report)
-            return
-        reason = " ".join(f"{error}".split()) or type(error).__name__
+            return _one_by_one(order, store, group, report)
+        reason = _reason(error)
         write_failed(store, order, group[0], reason)
         report.failed[group[0].id] = reason
-        return
-    for run, content in zip(group, files, strict=True):
-        store.write(run_file(run.id), content)
-        report.done.append(run.id)
+    else:
+        for run, tables in zip(group, results, strict=True):
+            store.write(run_file(run.id), _file(order, run, tables))
+            report.done.append(run.id)
 
 
-def _results(order: Order, group: list[Run]) -> list[bytes]:
-    scenario = tomllib.loads(group[0].scenario)
-    schedulers = [run.scheduler for run in group]
+def _one_by_one(order: Order, store: Store, group: Group, report: Report) -> None:
+    for run in group:
+        _carry_out(order, store, [run], report)
+
+
+def _reason(error: Exception) -> str:
+    """One line; the scenario has no file of its own here."""
+    text = " ".join(f"{error}".split()).removeprefix("<dict>: ")
+    return text or type(error).__name__
+
+
+def _simulate(order: Order, group: Group) -> Iterator[dict[str, pl.DataFrame]]:
+    """The tables of each run."""
+    first = group[0]
+    schedulers = [run.scheduler for run in group if run.seed == first.seed]
+    scenario = tomllib.loads(first.point.scenario) | {"schedulers": {"run": schedulers}}
     results = shortlane.simulate(
-        scenario | {"schedulers": {"run": schedulers}},
-        seeds=group[0].seed,
+        scenario,
+        seeds=[run.seed for run in group[:: len(schedulers)]],
         jobs=1,
+        tables=[*order.tables, "blocks"] if order.tables else None,
         progress=_deadline(order.limit_s),
     )
-    tables = {name: table.polars() for name, table in results.tables.items() if name != "events"}
-    blocks = tables["blocks"]
-    for reason in blocks["void_reason"].drop_nulls():
-        raise RuntimeError(reason)
-    if blocks.height != len(group):
-        raise RuntimeError(str(results.info.get("ended_early") or "interrupted"))
-    return [
-        _file(order, run, tables if len(group) == 1 else _of_block(tables, block))
-        for run, block in zip(group, blocks["block"], strict=True)
-    ]
+    tables = {name: table.polars() for name, table in results.tables.items()}
+    return (_block(tables, block) for block in range(len(group)))
 
 
-def _of_block(tables: dict[str, pl.DataFrame], block: int) -> dict[str, pl.DataFrame]:
-    return {name: table.filter(pl.col("block") == block) for name, table in tables.items()}
+def _block(tables: dict[str, pl.DataFrame], block: int) -> dict[str, pl.DataFrame]:
+    """The rows of one run: blocks are numbered as runs are ordered, and come one after another."""
+    rows = {}
+    for name, table in tables.items():
+        start, end = table["block"].search_sorted(pl.Series([block, block + 1]))
+        rows[name] = table.slice(start, end - start)
+    return rows
 
 
-def _deadline(limit_s: float | None) -> Any:
-    """What stops a run that takes longer than `limit_s`: it is asked for as the run goes on."""
+def _deadline(limit_s: float | None) -> Tell | None:
+    """What stops a run that takes longer than `limit_s`: it is called as the run goes on."""
     if limit_s is None:
         return None
     end = time.monotonic() + limit_s
@@ -144,17 +154,18 @@ def _file(order: Order, run: Run, tables: dict[str, pl.DataFrame]) -> bytes:
         pl.Series("scenario", [run.scenario]),
     ]
     lists = [
-        cells.implode().alias(f"{name}.{cells.name}")
+        pl.Series(f"{name}.{cells.name}", [cells])
         for name, table in tables.items()
         if name in order.tables or not order.tables
-        for cells in table.drop(KEY, strict=False)
+        for cells in table.get_columns()
+        if cells.name not in KEY
     ]
     content = io.BytesIO()
     pl.DataFrame(identity + lists).write_parquet(content, statistics=False)
     return content.getvalue()
 
 
-def _parameter(key: str, value: Any) -> pl.Series:
+def _parameter(key: str, value: Value) -> pl.Series:
     kind, shown = column([value])
     return pl.Series(f"param.{key}", shown, kind)
 
