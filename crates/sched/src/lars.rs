@@ -151,6 +151,10 @@ impl Order for Lars {
         self.inflation.restart();
     }
 
+    fn rescales(&self, params: &Params) -> bool {
+        params.time("half-life") != self.inflation.half_life
+    }
+
     fn ranks_age(&self) -> bool {
         self.victim == Victim::Key
     }
