@@ -15,6 +15,7 @@ from shortlane import campaign
 from shortlane.errors import InputError, RunError
 from shortlane.paper import data, page, words
 from shortlane.paper.claims import Paper, Row, load
+from shortlane.paper.drawing import draw_all
 from shortlane.paper.judge import judge_rows, judge_variants
 from shortlane.paper.runs import Job, Runs, jobs
 from shortlane.paper.shared import SHARED
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer and shorter runs: an indication in about two minutes",
+        help="fewer and shorter runs, without sensitivity: an indication in about two minutes",
     )
     parser.add_argument(
         "--rows", metavar="IDS", help="only these claims, such as A-F2,A-F5a, without sensitivity"
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: PAPER-results, with --quick PAPER-quick)",
     )
     parser.add_argument(
-        "--no-sensitivity", action="store_true", help="leave out what the paper leaves open"
+        "--no-sensitivity", action="store_true", help="do not vary what the paper leaves open"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: all cores)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask cluster: tcp://host:port")
@@ -52,10 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Runs what is missing, judges, draws, writes the page, and prints the verdicts."""
     folder = data.folder(arguments.paper)
-    statistics, figures = _of_paper(folder.name)
+    statistics, drawing = _of_paper(folder.name)
     paper = load(folder, statistics)
     rows = _chosen(paper, arguments.rows)
-    without = arguments.no_sensitivity or arguments.rows is not None
+    without = arguments.quick or arguments.no_sensitivity or arguments.rows is not None
     variants = () if without else paper.variants
     name = f"{paper.id}-{'quick' if arguments.quick else 'results'}"
     out: Path = arguments.out or Path(name)
@@ -67,15 +68,15 @@ def run(arguments: argparse.Namespace) -> None:
     todo = jobs(paper, rows, quick=arguments.quick, variants=variants)
     counts = _run_all(todo, out / "runs", arguments)
     print("judging", file=sys.stderr, flush=True)
-    runs = Runs(paper, out / "runs", statistics, figures.COLUMNS if figures else None)
+    runs = Runs(paper, out / "runs", statistics, drawing.COLUMNS if drawing else None)
     judged = judge_rows(runs, rows, statistics)
     sensitivity = judge_variants(paper, runs, rows, statistics, variants)
-    drawn = figures.draw(runs, rows, out) if figures else []
+    drawn = draw_all(drawing.FIGURES, runs, rows, out) if drawing else []
     scale = page.Scale(arguments.quick, shortlane.__version__, counts, _again(arguments))
-    page.write(out, paper, judged, sensitivity, drawn, scale)
+    told = page.Page(paper, judged, sensitivity, scale, drawn)
+    page.write(out, told)
     if arguments.json:
-        found = page.as_document(paper, judged, sensitivity, scale)
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(json.dumps(page.as_document(told), indent=1, ensure_ascii=False))
     else:
         print(words.table(judged))
         if arguments.quick:

@@ -113,6 +113,7 @@ class Paper:
     points: Mapping[str, Point]
     rows: tuple[Row, ...]
     variants: tuple[Variant, ...]
+    variant_seeds: str
     quick: Quick
 
     def campaign_file(self, name: str) -> Path:
@@ -144,6 +145,7 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         if row.id in {other.id for other in rows[:place]}:
             raise top.refused(f"row[{place}].id", row.id, "an id of its own")
     campaigns = tuple(dict.fromkeys(point.campaign for point in points.values()))
+    variants, seeds = _variants(folder, campaigns, [row.id for row in rows])
     paper = Paper(
         id=folder.name,
         folder=folder,
@@ -155,7 +157,8 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         campaigns=campaigns,
         points=points,
         rows=rows,
-        variants=_variants(folder, campaigns, [row.id for row in rows]),
+        variants=variants,
+        variant_seeds=seeds,
         quick=_quick(top),
     )
     top.done()
@@ -251,11 +254,13 @@ def _quick(top: Reader) -> Quick:
 
 def _variants(
     folder: Path, campaigns: Collection[str], rows: Collection[str]
-) -> tuple[Variant, ...]:
+) -> tuple[tuple[Variant, ...], str]:
+    """The variants, and the seeds that they run with."""
     file = folder / "sensitivity.toml"
     if not file.is_file():
-        return ()
+        return (), ""
     top = read(file)
+    seeds = top.text("seeds")
     variants = []
     for reader in top.tables("variant"):
         variant = Variant(
@@ -278,7 +283,7 @@ def _variants(
         reader.done()
         variants.append(variant)
     top.done()
-    return tuple(variants)
+    return tuple(variants), seeds
 
 
 def _texts(reader: Reader, key: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome
 from shortlane.paper.words import SIGNS, criterion, document, interval
 
-__all__ = ["Drawn", "Scale", "as_document", "write"]
+__all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,17 @@ class Drawn:
     title: str
     file: str
     caption: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a page tells."""
+
+    paper: Paper
+    judged: Sequence[Judged]
+    sensitivity: Sequence[Sensitivity]
+    scale: "Scale"
+    figures: Sequence[Drawn] = ()
 
 
 @dataclass(frozen=True)
@@ -35,34 +46,26 @@ class Scale:
     command: str
 
 
-def write(
-    folder: Path,
-    paper: Paper,
-    judged: Sequence[Judged],
-    sensitivity: Sequence[Sensitivity],
-    figures: Sequence[Drawn],
-    scale: Scale,
-) -> None:
+def write(folder: Path, page: Page) -> None:
     """Writes `verdicts.json` and `README.md` into `folder`, each whole or not at all."""
-    found = as_document(paper, judged, sensitivity, scale)
-    _replace(folder / "verdicts.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    found = json.dumps(as_document(page), indent=1, ensure_ascii=False)
+    _replace(folder / "verdicts.json", f"{found}\n")
     parts = [
-        _head(paper, judged, scale),
-        _verdicts(judged),
-        _figures(figures),
-        _findings(paper),
-        _checks(judged),
-        _settings(paper, scale),
-        _sensitivity(judged, sensitivity),
-        _how(scale),
+        _head(page),
+        _verdicts(page.judged),
+        _figures(page.figures),
+        _findings(page.paper),
+        _checks(page.judged),
+        _settings(page.paper, page.scale),
+        _sensitivity(page),
+        _how(page.scale),
     ]
     _replace(folder / "README.md", "\n\n".join(part for part in parts if part) + "\n")
 
 
-def as_document(
-    paper: Paper, judged: Sequence[Judged], sensitivity: Sequence[Sensitivity], scale: Scale
-) -> dict[str, object]:
+def as_document(page: Page) -> dict[str, object]:
     """All that was found, for JSON."""
+    paper, scale = page.paper, page.scale
     return {
         "paper": paper.id,
         "title": paper.title,
@@ -83,7 +86,7 @@ def as_document(
                 "checks": [document(check) for check in one.verdict.checks],
                 "reports": [document(report) for report in one.verdict.reports],
             }
-            for one in judged
+            for one in page.judged
         ],
         "sensitivity": [
             {
@@ -99,12 +102,13 @@ def as_document(
                     for row in one.rows
                 ],
             }
-            for one in sensitivity
+            for one in page.sensitivity
         ],
     }
 
 
-def _head(paper: Paper, judged: Sequence[Judged], scale: Scale) -> str:
+def _head(page: Page) -> str:
+    paper, judged, scale = page.paper, page.judged, page.scale
     counts = [
         f"{sum(one.verdict.outcome is outcome for one in judged)} {outcome}"
         for outcome in (
@@ -217,7 +221,8 @@ def _settings(paper: Paper, scale: Scale) -> str:
     )
 
 
-def _sensitivity(judged: Sequence[Judged], sensitivity: Sequence[Sensitivity]) -> str:
+def _sensitivity(page: Page) -> str:
+    judged, sensitivity = page.judged, page.sensitivity
     if not sensitivity:
         return ""
     names = [one.row.id for one in judged]
@@ -247,7 +252,7 @@ def _sensitivity(judged: Sequence[Judged], sensitivity: Sequence[Sensitivity]) -
             "## Sensitivity",
             "",
             "Each variant changes one thing that the paper leaves open, for all rows at once. "
-            f"{legend}; empty: not concerned.",
+            f"Seeds {page.paper.variant_seeds}. {legend}; empty: not concerned.",
             "",
             *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
             "",

@@ -41,7 +41,7 @@ def jobs(
         Job(
             f"{name}, {variant.words}",
             _variant_folder(name, variant),
-            _changed(_definition(paper, name, quick), variant),
+            _changed(_definition(paper, name, quick), variant, paper.variant_seeds),
         )
         for variant in variants
         if affected(paper, rows, variant)
@@ -81,8 +81,8 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     return found | {"campaign": head, "set": settings}
 
 
-def _changed(definition: dict[str, Any], variant: Variant) -> dict[str, Any]:
-    head = dict(definition["campaign"])
+def _changed(definition: dict[str, Any], variant: Variant, seeds: str) -> dict[str, Any]:
+    head = dict(definition["campaign"]) | {"seeds": seeds}
     head["title"] = f"{head['title']}: {variant.words}"
     changed = definition | {
         "campaign": head,
@@ -123,6 +123,10 @@ class Runs:
             lambda table: self._table(point, variant, table),
             lambda other: self.at(other, variant),
         )
+
+    def words(self, point: str) -> str:
+        """What a point is, for a reader."""
+        return self._paper.points[point].words
 
     def keep(self, points: Iterable[str]) -> None:
         """Frees what has been read of other points."""

@@ -116,11 +116,11 @@ def table_peak(tables: Tables, scheduler: str) -> Sample:
     "entries-beyond-backlog",
     scale="plain",
     unit="events",
-    links=["link", "entries_beyond_backlog"],
+    links=["link", "flow_entries_beyond_backlog"],
 )
 def entries_beyond_backlog(tables: Tables, scheduler: str) -> Sample:
     """Arrivals and departures after which the table had more entries than the queue packets."""
-    return PerSeed(_of_link(tables, scheduler, "entries_beyond_backlog"))
+    return PerSeed(_of_link(tables, scheduler, "flow_entries_beyond_backlog"))
 
 
 def _of_link(tables: Tables, scheduler: str, column: str) -> dict[int, float]:
@@ -153,10 +153,13 @@ def stall(tables: Tables, scheduler: str, largest: int) -> Sample:
 
 
 def _stall(tables: Tables, scheduler: str, largest: int) -> dict[int, float]:
-    """Of transfers that start in the first nine tenths, so that all have time to get on."""
-    start = pl.col("start_ns")
-    early = transfers(tables["flows"], scheduler).filter(start < 0.9 * start.max().over("seed"))
-    order = early.sort(["seed", "size_bytes", "index"], descending=[False, True, False])
+    """Of transfers that start after 5 % and before 75 % of the run, so that all can get on.
+
+    Of equal ones the earliest, so that they are those of table `progress`.
+    """
+    part = pl.col("start_ns") / pl.col("start_ns").max().over("seed")
+    settled = transfers(tables["flows"], scheduler).filter(part.is_between(0.05, 0.75))
+    order = settled.sort(["seed", "size_bytes", "index"], descending=[False, True, False])
     chosen = order.group_by("seed", maintain_order=True).head(largest)
     return by_seed(chosen, pl.col("stall_max_ns").max() / 1e9)
 
@@ -255,17 +258,22 @@ def _tcp_loss(tables: Tables, scheduler: str) -> dict[int, float]:
     return by_seed(transfers(tables["flows"], scheduler), lost)
 
 
-@statistic(SHARED, "timeouts-ratio", scale="ratio", unit="x", flows=["kind", "timeouts"])
+#: What timeouts are counted of.
+TIMEOUTS = ("kind", "timeouts", "handshake_timeouts")
+
+
+@statistic(SHARED, "timeouts-ratio", scale="ratio", unit="x", flows=TIMEOUTS)
 def timeouts_ratio(tables: Tables, scheduler: str, to: str) -> Sample:
     """Timeouts of a TCP transfer, on average, over those under another scheduler."""
     return ratio(*(_timeouts(tables, one) for one in (scheduler, to)))
 
 
-@statistic(SHARED, "timeouts", scale="plain", unit="per flow", flows=["kind", "timeouts"])
+@statistic(SHARED, "timeouts", scale="plain", unit="per flow", flows=TIMEOUTS)
 def timeouts(tables: Tables, scheduler: str) -> Sample:
-    """Timeouts of a TCP transfer, on average."""
+    """Timeouts of a TCP transfer, on average, those of its handshake among them."""
     return PerSeed(_timeouts(tables, scheduler))
 
 
 def _timeouts(tables: Tables, scheduler: str) -> dict[int, float]:
-    return by_seed(transfers(tables["flows"], scheduler), pl.col("timeouts").mean())
+    both = pl.col("timeouts") + pl.col("handshake_timeouts")
+    return by_seed(transfers(tables["flows"], scheduler), both.mean())
