@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::events::PacketEvent;
-use crate::schema::{Block, DropCount, Flow, Key, LinkUse, Probe, Sample};
+use crate::schema::{Advance, Block, DropCount, Flow, Key, LinkUse, Probe, Sample};
 use crate::table::{Column, Kind, Row};
 
 /// The tables and their columns in Markdown: what `docs/results.md` holds below its marker.
@@ -14,6 +14,7 @@ pub fn schema_markdown() -> String {
     section::<Block>(&mut out);
     section::<LinkUse>(&mut out);
     section::<Flow>(&mut out);
+    section::<Advance>(&mut out);
     section::<Probe>(&mut out);
     section::<Sample>(&mut out);
     section::<DropCount>(&mut out);

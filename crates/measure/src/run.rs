@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::file::{WriteError, json_file};
-use crate::schema::{Block, DropCount, Flow, LinkUse, Probe, Sample};
+use crate::schema::{Advance, Block, DropCount, Flow, LinkUse, Probe, Sample};
 use crate::table::Row;
 use crate::writer::{Format, TableWriter};
 
@@ -83,6 +83,8 @@ pub struct Results {
     pub links: TableWriter<LinkUse>,
     /// Table `flows`.
     pub flows: TableWriter<Flow>,
+    /// Table `progress`.
+    pub progress: TableWriter<Advance>,
     /// Table `probes`.
     pub probes: TableWriter<Probe>,
     /// Table `samples`.
@@ -105,6 +107,7 @@ impl Results {
             blocks: table(directory, format)?,
             links: table(directory, format)?,
             flows: table(directory, format)?,
+            progress: table(directory, format)?,
             probes: table(directory, format)?,
             samples: table(directory, format)?,
             drops: table(directory, format)?,
@@ -121,6 +124,7 @@ impl Results {
             self.blocks.close()?,
             self.links.close()?,
             self.flows.close()?,
+            self.progress.close()?,
             self.probes.close()?,
             self.samples.close()?,
             self.drops.close()?,

@@ -1,6 +1,6 @@
 //! Rows of results on their way from a run to files.
 
-use measure::{Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
+use measure::{Advance, Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
 
 /// A row of some table.
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub enum Row {
     Link(Box<LinkUse>),
     /// Of table `flows`.
     Flow(Box<Flow>),
+    /// Of table `progress`.
+    Advance(Advance),
     /// Of table `probes`.
     Probe(Probe),
     /// Of table `samples`.

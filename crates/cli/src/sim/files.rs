@@ -59,6 +59,7 @@ impl Files {
             Row::Block(row) => results.blocks.push(row),
             Row::Link(row) => results.links.push(row),
             Row::Flow(row) => results.flows.push(row),
+            Row::Advance(row) => results.progress.push(row),
             Row::Probe(row) => results.probes.push(row),
             Row::Sample(row) => results.samples.push(row),
             Row::Drop(row) => results.drops.push(row),
