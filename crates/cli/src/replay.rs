@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::lab::output::open_results;
 use crate::lab::{DEFAULT_SCHEDULERS, FileFormat};
-use crate::{Failure, print, quantity, say, signals, specs};
+use crate::{Call, Failure, print, quantity, say, signals, specs};
 
 /// A capture, open loop, through each discipline.
 ///
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
     let config = options.config()?;
     let bar = progress_bar();
     let bad_input = |error: CaptureError| match error {
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let info = RunInfo {
         run: replay::RUN.into(),
         schema: SCHEMA_VERSION,
-        command: std::env::args().collect(),
+        command: call.command(),
         version: env!("CARGO_PKG_VERSION").into(),
         // A replay depends on the capture and the seed alone.
         started: None,

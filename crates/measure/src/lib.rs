@@ -12,6 +12,7 @@
 //! * [`text`] lays tables and sentences out for a terminal.
 #![forbid(unsafe_code)]
 
+mod any;
 mod doc;
 mod events;
 mod file;
@@ -22,6 +23,7 @@ mod table;
 pub mod text;
 mod writer;
 
+pub use any::{AnyRow, Table, tables};
 pub use doc::schema_markdown;
 pub use events::{EventWriter, PacketEvent, PacketOutcome};
 pub use file::{WriteError, write_json};

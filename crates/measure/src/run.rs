@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::any::AnyRow;
 use crate::file::{WriteError, json_file};
 use crate::schema::{Advance, Block, DropCount, Flow, LinkUse, Probe, Sample};
 use crate::table::Row;
@@ -112,6 +113,24 @@ impl Results {
             samples: table(directory, format)?,
             drops: table(directory, format)?,
         })
+    }
+
+    /// Adds a row to its table; the rows of [`crate::PacketEvent`] have a file of their own, and
+    /// are none of these.
+    ///
+    /// # Errors
+    /// If the file cannot be written; the directory is of no more use then.
+    pub fn push(&mut self, row: AnyRow<'_>) -> Result<(), WriteError> {
+        match row {
+            AnyRow::Block(row) => self.blocks.push(row),
+            AnyRow::LinkUse(row) => self.links.push(row),
+            AnyRow::Flow(row) => self.flows.push(row),
+            AnyRow::Advance(row) => self.progress.push(row),
+            AnyRow::Probe(row) => self.probes.push(row),
+            AnyRow::Sample(row) => self.samples.push(row),
+            AnyRow::DropCount(row) => self.drops.push(row),
+            AnyRow::PacketEvent(_) => Ok(()),
+        }
     }
 
     /// Completes all tables, then gives them their names, `run.json` last: a directory with

@@ -11,6 +11,7 @@
 pub mod draw;
 mod error;
 mod idle;
+mod input;
 mod job;
 mod key;
 pub mod library;
@@ -32,6 +33,7 @@ mod watched;
 mod work;
 
 pub use error::ScenarioError;
+pub use input::Input;
 pub use record::Wanted;
 pub use reference::reference_markdown;
 pub use rows::Row;

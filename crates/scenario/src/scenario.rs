@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use measure::{RunInfo, SCHEMA_VERSION};
 use sched::{Amount, Spec};
 
 use crate::error::ScenarioError;
@@ -117,6 +118,23 @@ impl Scenario {
             "warm_up_ns": self.warm_up_ns,
             "file": self.text,
         })
+    }
+
+    /// What `run.json` says of the simulation. When, where and with what options about files it was
+    /// run is not told: the same scenario and seeds give the same bytes.
+    #[must_use]
+    pub fn run_info(&self, ended_early: Option<String>) -> RunInfo {
+        RunInfo {
+            run: self.name.clone(),
+            schema: SCHEMA_VERSION,
+            command: vec!["shortlane".into(), "sim".into(), self.name.clone()],
+            version: env!("CARGO_PKG_VERSION").into(),
+            started: None,
+            machine: None,
+            ended_early,
+            seed: self.seeds.first().copied().unwrap_or_default(),
+            scenario: self.describe(),
+        }
     }
 
     /// Which scheduler the others are held against: the first `fifo`, or else the first.

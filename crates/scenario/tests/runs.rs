@@ -349,7 +349,7 @@ fn every_ready_scenario_runs() {
         let (rows, summary) = run(&scenario);
         assert_eq!((rows.blocks.len(), summary.seeds), (2, 1), "{}", ready.name);
         assert!(rows.links[0].sent_packets > 0, "{}", ready.name);
-        let report = scenario::text::report(&summary);
+        let report = scenario::text::report(&scenario, &summary);
         for line in report.lines() {
             assert!(line.chars().count() <= 100, "{}: {line}", ready.name);
         }
