@@ -1,6 +1,6 @@
 //! One run: one scheduler, one seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::{Block, Key, LinkUse};
@@ -14,6 +14,7 @@ use crate::scenario::{Scenario, with_limit};
 use crate::sources;
 use crate::tally::{LinkTally, Tally};
 use crate::topology::Queue;
+use crate::watched::watched;
 
 /// A network for one scheduler.
 pub(crate) struct Built {
@@ -123,7 +124,12 @@ impl Job<'_> {
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }
-        match sources::add(&mut simulation, self.scenario, &built.nodes, self.seed) {
+        let watched = match self.wanted.tables {
+            true => watched(self.scenario, self.seed),
+            false => BTreeSet::new(),
+        };
+        let nodes = &built.nodes;
+        match sources::add(&mut simulation, self.scenario, nodes, self.seed, &watched) {
             Ok(purposes) => recording.purposes = purposes,
             Err(error) => return Ended::Failed(error),
         }
@@ -160,7 +166,6 @@ impl Job<'_> {
         let mut drops = Vec::new();
         for (at, id) in tested.iter().enumerate() {
             let rate_bps = simulation.network().links()[id.index()].rate_bps;
-            let entries = recording.entries.get(id);
             let Some(port) = simulation.port(*id) else { continue };
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
@@ -171,7 +176,7 @@ impl Job<'_> {
                 backlog_peak: ledger.backlog().peak(),
                 entries_mean: ledger.table().mean(now),
                 entries_peak: ledger.table().peak(),
-                entries_p99: entries.and_then(|entries| entries.quantile(0.99)),
+                entries_p99: ledger.table().quantile(0.99, now),
                 dropped: dropped(counted),
                 arrived: counted.arrived_packets,
                 marked: counted.marked_packets,
@@ -210,6 +215,7 @@ fn sum(a: &Totals, b: &Totals) -> Totals {
     all.sent_bytes += a.sent_bytes;
     all.marked_packets += a.marked_packets;
     all.flows_untracked += a.flows_untracked;
+    all.entries_beyond_backlog += a.entries_beyond_backlog;
     all.dropped.resize(all.dropped.len().max(a.dropped.len()), Default::default());
     for (sum, lane) in all.dropped.iter_mut().zip(&a.dropped) {
         for (sum, reason) in sum.iter_mut().zip(lane) {
@@ -254,6 +260,8 @@ impl Recording<'_> {
             backlog_peak_packets: Some(tally.backlog_peak),
             flow_entries_mean: Some(tally.entries_mean),
             flow_entries_peak: Some(tally.entries_peak),
+            flow_entries_p99: tally.entries_p99,
+            flow_entries_beyond_backlog: Some(all.entries_beyond_backlog),
             flows_untracked: Some(all.flows_untracked),
             ..LinkUse::default()
         })));
