@@ -24,6 +24,10 @@ from shortlane.paper.statistics import Statistic
 __all__ = ["add_arguments", "run"]
 
 
+#: Failed runs of a campaign that are told in full.
+SHOWN = 3
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `shortlane paper`."""
     known = ", ".join(data.names())
@@ -119,8 +123,11 @@ def _run_all(
         outcome = campaign.Campaign.load(job.definition).run(
             runs / job.folder, cluster=arguments.cluster, jobs=arguments.jobs, progress=True
         )
-        for failure in outcome.failed:
+        for failure in outcome.failed[:SHOWN]:
             print(f"failed: {failure.error}; again: {failure.command}", file=sys.stderr)
+        if len(outcome.failed) > SHOWN:
+            rest = f"and {len(outcome.failed) - SHOWN} more"
+            print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
         counts[job.name] = (outcome.done, len(outcome.failed))
     return counts
 
