@@ -1,4 +1,4 @@
-"""`shortlane paper` from end to end, on a copy of the EFD paper that is scaled down much further."""
+"""`shortlane paper` from end to end, on a copy of the EFD paper scaled down much further."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import sys
 import time
 
 import pytest
-
 from shortlane.paper import data
 
 ROWS = "A-F7a,A-C3"

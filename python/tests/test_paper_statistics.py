@@ -4,7 +4,6 @@ import math
 
 import polars as pl
 import pytest
-
 from shortlane.paper.efd import STATISTICS
 from shortlane.paper.statistics import MSS, Tables
 
@@ -80,9 +79,7 @@ def test_sizes_are_counted_in_packets_begun():
 
 
 def test_response_distance_is_on_the_logarithm():
-    tables = flows(
-        ("lars", 1, 600, done(8)), ("las", 1, 600, done(2)), ("fifo", 1, 600, done(4))
-    )
+    tables = flows(("lars", 1, 600, done(8)), ("las", 1, 600, done(2)), ("fifo", 1, 600, done(4)))
     arguments = {"scheduler": "lars", "other": "las", "to": "fifo", "sizes": [501, 1000]}
     assert values("response-distance", tables, **arguments)[1] == pytest.approx(0.0)
     closer = flows(("lars", 1, 600, done(5)), ("las", 1, 600, done(2)), ("fifo", 1, 600, done(4)))
@@ -130,7 +127,9 @@ def test_what_links_say_is_of_the_bottleneck():
     assert values("table-p99", tables, scheduler="efd") == {1: 10}
     assert values("table-peak", tables, scheduler="efd") == {1: 15}
     assert values("entries-beyond-backlog", tables, scheduler="efd") == {1: 0}
-    assert values("utilisation-ratio", tables, scheduler="efd", to="las") == pytest.approx({1: 0.025})
+    assert values("utilisation-ratio", tables, scheduler="efd", to="las") == pytest.approx(
+        {1: 0.025}
+    )
 
 
 def test_incomplete_transfers_are_sized_by_what_got_across():

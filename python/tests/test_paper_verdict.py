@@ -4,7 +4,6 @@ import math
 from statistics import mean, stdev
 
 import pytest
-
 from shortlane.paper.claims import Bounds, Check
 from shortlane.paper.statistics import PerSeed, Pooled, Statistic
 from shortlane.paper.verdict import Outcome, judge, measure

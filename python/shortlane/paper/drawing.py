@@ -3,7 +3,9 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
 
 from shortlane.figures import style
 from shortlane.paper.claims import Row
@@ -28,12 +30,14 @@ class Plot:
 
 def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: Path) -> list[Drawn]:
     """Draws the figures that these rows are about, as SVG for the page and as PNG beside it."""
+    looks: Any = style.RC
     wanted = {row.figure for row in rows}
     drawn = []
     for plot in plots:
         if plot.id not in wanted:
             continue
-        figure = plot.draw(runs)
+        with mpl.rc_context(looks):
+            figure = plot.draw(runs)
         file = f"figure-{plot.id}.svg"
         style.save(figure, folder / file)
         style.save(figure, (folder / file).with_suffix(".png"), dpi=150)

@@ -29,6 +29,8 @@ TCP = ("fifo", "las", "lars", "run2c", "efd")
 TABLES = ("las", "x-protect", "efd")
 CBR = ("fifo", "las", "lars", "run2c", "scfq", "efd")
 LOADS = ("tcp8", "tcp15")
+#: For legends with counts, in inches.
+WIDE = 4.5
 #: Where the tables' sizes differ by two orders of magnitude: rising edges, whole numbers.
 EDGES = tuple(sorted({round(10 ** (step / 12)) for step in range(42)}))
 
@@ -47,6 +49,8 @@ def _fragments(runs: Runs) -> "Figure":
         linewidths=0,
         zorder=0.5,
     )
+    axes.set_yscale("linear")
+    axes.set_ylim(0, max(20.0, one["fragments"].quantile(0.995) or 0.0))
     axes.set_ylabel("fragments of a connection")
     return figure
 
@@ -71,7 +75,7 @@ def _two_loads(draw: Callable[[pl.DataFrame, "Axes"], object], runs: Runs) -> "F
     for point, axes in zip(LOADS, grid, strict=True):
         samples = runs.at(point)["samples"].filter(pl.col("link") == BOTTLENECK)
         draw(_of(samples, TABLES), axes)
-        axes.set_title(runs.words(point), loc="right", pad=2)
+        axes.set_ylabel(f"{runs.words(point)}: {axes.get_ylabel()}")
     for axes in grid[1:]:
         _without_legend(axes)
     grid[0].set_xlabel("")
@@ -91,13 +95,19 @@ def _incomplete(runs: Runs) -> "Figure":
 
 def _response(point: str) -> Callable[[Runs], "Figure"]:
     def draw(runs: Runs) -> "Figure":
-        return figures.mean_by_size(_of(runs.at(point)["flows"], TCP), packet_bytes=MSS)
+        flows = _of(runs.at(point)["flows"], TCP)
+        return figures.mean_by_size(flows, packet_bytes=MSS, width=WIDE)
 
     return draw
 
 
 def _progress(runs: Runs) -> "Figure":
-    return figures.progress(_of(runs.at("progress")["progress"], ("las", "lars", "efd", "run2c")))
+    """On a clock that starts with a transfer's first byte under any scheduler."""
+    progress = _of(runs.at("progress")["progress"], ("las", "lars", "efd", "run2c"))
+    first = pl.col("t_ns").min().over("traffic", "index")
+    figure = figures.progress(progress.with_columns(pl.col("t_ns") - first))
+    figure.axes[-1].set_xlabel("time since the first byte (s)")
+    return figure
 
 
 def _stream_loss(points: Sequence[str]) -> Callable[[Runs], "Figure"]:
@@ -179,7 +189,8 @@ FIGURES = (
     Plot(
         "6",
         "progress of the three largest transfers",
-        "TCP at 8 Mbit/s, one seed: a plateau is a time without a new byte.",
+        "TCP at 8 Mbit/s, one seed: a plateau is a time without a new byte. The clock of each "
+        "starts with its first byte under any scheduler.",
         _progress,
     ),
     Plot(

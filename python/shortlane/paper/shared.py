@@ -188,7 +188,7 @@ def stream_loss_excess(tables: Tables, scheduler: str, over: str) -> Sample:
 @statistic(
     SHARED,
     "stream-blow-up",
-    scale="plain",
+    scale="ratio",
     unit="x",
     flows=["kind", "packets", "dropped_packets"],
 )
@@ -198,13 +198,11 @@ def stream_blow_up(
     """The stream's loss over the least that counts as blown up: 1 or more is.
 
     That is `factor` times its loss at the point `calm`, or so many percent if that is less. No loss
-    there counts as one packet lost.
+    counts as one packet lost.
     """
-    here = _stream_loss(tables, scheduler)
-    calm_flows = _stream(tables.at(calm), scheduler)
-    dropped = pl.col("dropped_packets").sum().clip(lower_bound=1)
-    before = by_seed(calm_flows, 100 * dropped / pl.col("packets").sum())
-    return PerSeed(combine(lambda now, then: now / min(factor * then, percent), here, before))
+    least_one = 100 * pl.col("dropped_packets").sum().clip(lower_bound=1) / pl.col("packets").sum()
+    losses = (by_seed(_stream(at, scheduler), least_one) for at in (tables, tables.at(calm)))
+    return PerSeed(combine(lambda now, then: now / min(factor * then, percent), *losses))
 
 
 @statistic(
