@@ -18,11 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "FIGURES"]
 
-#: What the figures read beside what statistics do.
+#: What the figures read, by campaign and table.
 COLUMNS = {
-    "flows": ("kind", "size_bytes", "completion_ns", "complete", "fragments", "received_bytes"),
-    "samples": ("link", "t_ns", "flow_entries"),
-    "progress": ("traffic", "index", "t_ns", "received_bytes"),
+    "tcp": {
+        "flows": (
+            "kind",
+            "size_bytes",
+            "completion_ns",
+            "complete",
+            "fragments",
+            "received_bytes",
+        ),
+        "samples": ("link", "t_ns", "flow_entries"),
+    },
+    "cbr": {"flows": ("kind", "packets", "dropped_packets")},
+    "progress": {"progress": ("traffic", "index", "t_ns", "received_bytes")},
 }
 
 TCP = ("fifo", "las", "lars", "run2c", "efd")

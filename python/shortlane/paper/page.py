@@ -16,10 +16,10 @@ __all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure that is there: its file beside the page, and what it shows."""
+    """A figure: its file beside the page, None if it could not be drawn, and what it shows."""
 
     title: str
-    file: str
+    file: str | None
     caption: str
 
 
@@ -167,7 +167,8 @@ def _figures(figures: Sequence[Drawn]) -> str:
         return ""
     lines = ["## Figures"]
     for one in figures:
-        lines += ["", f"### {one.title}", "", f"![{one.title}]({one.file})", "", one.caption]
+        shown = [f"![{one.title}]({one.file})", ""] if one.file else []
+        lines += ["", f"### {one.title}", "", *shown, one.caption]
     return "\n".join(lines)
 
 
