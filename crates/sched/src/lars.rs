@@ -64,8 +64,8 @@ impl Discipline for Lars {
     const INFO: Info = Info {
         name: "lars",
         summary: "least attained recent service: las with a volume that halves every half-life",
-        source: "Heusse, Urvoy-Keller, Duda, Brown, \"Least attained recent service for packet \
-                 scheduling over wireless LANs\", 2010",
+        source: "Heusse, Urvoy-Keller, Brown, Duda, \"Least attained recent service for packet \
+                 scheduling over access links\", 2011",
         parts: None,
         params: &[shared::LIMIT, HALF_LIFE, VICTIM, shared::SWEEP, shared::IDLE, shared::FLOWS],
         needs: Needs::NOTHING,
