@@ -72,6 +72,11 @@ pub(crate) trait Order: Send + Sized {
     {
     }
 
+    /// Whether numbers must be brought down before these parameters are taken over.
+    fn rescales(&self, _params: &Params) -> bool {
+        false
+    }
+
     /// Whether ranks change as time passes: a ranking is then good for one push-out.
     fn ranks_age(&self) -> bool {
         false
@@ -455,8 +460,11 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         self.sweep = params.time("sweep");
         self.idle = params.time("idle");
         self.next_sweep = last_sweep + self.sweep;
-        self.rebase();
+        if self.order.rescales(params) {
+            self.rebase();
+        }
         self.order.change(params);
+        self.ranking.deactivate();
         self.params = params.clone();
         Ok(())
     }
