@@ -141,13 +141,10 @@ fn law(text: &str) -> Result<SizeLaw, String> {
     text.parse().map_err(|error: workload::LawError| error.to_string())
 }
 
-/// The disciplines that are compared if none is named.
-pub(crate) const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
-
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
     fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        specs::parse(&self.schedulers, defaults, self.limit)
+        Ok(specs::parse(&self.schedulers, defaults, self.limit)?)
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
@@ -181,7 +178,7 @@ fn isolate() -> Result<(), Failure> {
 
 impl Options {
     fn config(&self, call: &Call) -> Result<Config, Failure> {
-        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let schedulers = self.link.specs(&specs::DEFAULT)?;
         let jobs = self.link.jobs(schedulers.len());
         let mut timing = if self.thorough {
             Timing::thorough(jobs, self.link.late_limit)

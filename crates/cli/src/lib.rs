@@ -2,11 +2,11 @@
 
 mod lab;
 mod list;
-mod quantity;
+pub mod quantity;
 mod replay;
 mod signals;
 mod sim;
-mod specs;
+pub mod specs;
 mod usage;
 
 pub use list::disciplines;
@@ -78,6 +78,12 @@ pub(crate) enum Failure {
     Usage(String),
     /// It did not work out: exit status 1.
     Failed(String),
+}
+
+impl From<sched::SpecError> for Failure {
+    fn from(error: sched::SpecError) -> Self {
+        Self::Usage(error.to_string())
+    }
 }
 
 impl Failure {

@@ -7,7 +7,9 @@
 
 mod columns;
 mod command;
+mod finished;
 mod registry;
+mod replay;
 mod simulate;
 mod stats;
 mod table;
@@ -26,12 +28,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("SCHEMA_VERSION", measure::SCHEMA_VERSION)?;
     module.add_class::<table::Table>()?;
-    module.add_class::<simulate::Finished>()?;
+    module.add_class::<finished::Finished>()?;
     module.add_function(wrap_pyfunction!(command::command_line, module)?)?;
     module.add_function(wrap_pyfunction!(registry::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(registry::scenarios, module)?)?;
     module.add_function(wrap_pyfunction!(registry::schema, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(stats::mean, module)?)?;
     module.add_function(wrap_pyfunction!(stats::quantile, module)?)?;
     module.add_function(wrap_pyfunction!(stats::geometric_ratio, module)?)?;

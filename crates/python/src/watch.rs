@@ -28,21 +28,24 @@ impl<'a> Watch<'a> {
             return;
         }
         self.last = Instant::now();
-        self.ask(progress());
+        self.ask(Some(progress()));
     }
 
-    /// Tells how things are at the end, and gives what Python has raised.
-    pub(crate) fn end(mut self, progress: (f64, String)) -> PyResult<()> {
+    /// Tells that it is whole, if it is, and gives what Python has raised.
+    pub(crate) fn end(mut self, whole: Option<String>) -> PyResult<()> {
         if self.raised.is_none() {
-            self.ask(progress);
+            self.ask(whole.map(|text| (1.0, text)));
         }
         self.raised.map_or(Ok(()), Err)
     }
 
-    fn ask(&mut self, progress: (f64, String)) {
+    fn ask(&mut self, progress: Option<(f64, String)>) {
         let asked = Python::attach(|py| {
             py.check_signals()?;
-            self.callback.map_or(Ok(()), |callback| callback.call1(py, progress).map(drop))
+            match (self.callback, progress) {
+                (Some(callback), Some(progress)) => callback.call1(py, progress).map(drop),
+                _ => Ok(()),
+            }
         });
         if let Err(error) = asked {
             self.raised = Some(error);

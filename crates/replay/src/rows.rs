@@ -1,6 +1,6 @@
 //! Rows of the results schema.
 
-use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, SizeClass, Text};
+use measure::{AnyRow, Block, DropCount, Flow, FlowKind, Key, LinkUse, SizeClass, Text};
 use sched::DropReason;
 
 use crate::config::Config;
@@ -60,7 +60,7 @@ pub(crate) fn write_totals(
     config: &Config,
     report: &Report,
     trials: &[Trial],
-    tables: &mut Tables,
+    tables: &mut Tables<'_>,
 ) {
     if !tables.has_results() {
         return;
@@ -75,11 +75,11 @@ pub(crate) fn write_totals(
             completed: scheduler.flows_complete,
             ..Block::default()
         };
-        tables.push(|results| results.blocks.push(&row));
+        tables.push(AnyRow::Block(&row));
         let row = link_use(key.clone(), config, scheduler, trial);
-        tables.push(|results| results.links.push(&row));
+        tables.push(AnyRow::LinkUse(&row));
         for row in drops(&key, trial) {
-            tables.push(|results| results.drops.push(&row));
+            tables.push(AnyRow::DropCount(&row));
         }
     }
 }

@@ -44,12 +44,8 @@ const FATE: usize = 1 + 1 + 8;
 const CHUNK: u64 = 1 << 20;
 
 impl Spool {
-    /// An empty spool in the directory of `path`.
-    pub(crate) fn beside(path: &Path, schedulers: usize) -> io::Result<Self> {
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+    /// An empty spool in this directory.
+    pub(crate) fn in_directory(directory: &Path, schedulers: usize) -> io::Result<Self> {
         Ok(Self {
             file: tempfile::tempfile_in(directory)?,
             schedulers,

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 
 import dask
@@ -23,7 +24,8 @@ def connect(
     """A client of the cluster at `address`, or of `jobs` processes here, one per core by default.
 
     A local worker that dies is started again by its nanny, one that has not answered for `hang_s`
-    is replaced, and what it ran is tried up to `tries` times. Raises `InputError` if nobody answers.
+    is replaced, and what it ran is tried up to `tries` times. Raises `InputError` if nobody
+    answers.
     """
     with _quiet():
         cluster = _local(jobs, hang_s, tries) if address is None else contextlib.nullcontext()
@@ -38,28 +40,37 @@ def _local(jobs: int | None, hang_s: float, tries: int) -> Iterator[LocalCluster
         "distributed.scheduler.allowed-failures": tries - 1,
     }
     with dask.config.set(settings):
-        try:
-            cluster = LocalCluster(
-                n_workers=jobs or cores(),
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                env={"POLARS_MAX_THREADS": "1"},
-            )
-        except (OSError, RuntimeError) as error:
-            raise RunError(f"cannot start local workers: {error}") from error
+        with warnings.catch_warnings():
+            # Another Dask on this machine is no news.
+            warnings.filterwarnings("ignore", message="Port .* is already in use")
+            cluster = _start(jobs or cores())
         try:
             yield cluster
         finally:
             cluster.close(timeout=30)
 
 
+def _start(jobs: int) -> LocalCluster:
+    try:
+        return LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=jobs,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+            env={"POLARS_MAX_THREADS": "1"},
+        )
+    except (OSError, RuntimeError) as error:
+        raise RunError(f"cannot start local workers: {error}") from error
+
+
 @contextlib.contextmanager
 def _client(address: object) -> Iterator[Client]:
     try:
-        client = Client(address, timeout=ANSWER_S, set_as_default=False)
+        client = Client(  # type: ignore[no-untyped-call]
+            address, timeout=ANSWER_S, set_as_default=False
+        )
     except (OSError, ValueError, ImportError) as error:
         found = " ".join(f"{error}".split())
         accepted = "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786"
@@ -68,7 +79,7 @@ def _client(address: object) -> Iterator[Client]:
         yield client
     finally:
         with contextlib.suppress(OSError, RuntimeError, TimeoutError):
-            client.close(timeout=5)
+            client.close(timeout=5)  # type: ignore[no-untyped-call]
 
 
 def cores() -> int:
