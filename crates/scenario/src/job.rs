@@ -25,9 +25,9 @@ pub(crate) struct Built {
     tested: Vec<LinkId>,
 }
 
-/// Builds the network with `spec` where a queue is under test. With `log`, the first of these
-/// reports every packet.
-pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built, String> {
+/// Builds the network with `spec` where a queue is under test, or with a plain FIFO. With `log`, the
+/// first of these reports every packet.
+pub(crate) fn build(scenario: &Scenario, spec: Option<&Spec>, log: bool) -> Result<Built, String> {
     let topology = &scenario.topology;
     let mut network = Network::new();
     let nodes: Result<Vec<NodeId>, _> =
@@ -41,10 +41,13 @@ pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built
                     sim::Queue::Fifo { limit: fixed.params().amount("limit") }
                 }
                 Queue::Fixed(fixed) => sim::Queue::Discipline { spec: fixed.clone(), log: false },
-                Queue::Tested(limit) => {
-                    let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
-                    sim::Queue::Discipline { spec, log: log && tested.is_empty() }
-                }
+                Queue::Tested(limit) => match spec {
+                    Some(spec) => {
+                        let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
+                        sim::Queue::Discipline { spec, log: log && tested.is_empty() }
+                    }
+                    None => sim::Queue::Fifo { limit: *limit },
+                },
             };
             let id = network
                 .link(LinkConfig {
@@ -77,7 +80,7 @@ pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built
 /// What a run is given.
 pub(crate) struct Job<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) idle: &'a IdleTimes,
+    pub(crate) idle: &'a IdleTimes<'a>,
     /// Its scheduler.
     pub(crate) spec: &'a Spec,
     pub(crate) seed: u64,
@@ -111,7 +114,7 @@ impl Job<'_> {
             round: self.round,
             block: self.block,
         };
-        let built = match build(self.scenario, self.spec, self.wanted.events) {
+        let built = match build(self.scenario, Some(self.spec), self.wanted.events) {
             Ok(built) => built,
             Err(error) => return Ended::Failed(error),
         };

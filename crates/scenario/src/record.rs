@@ -28,7 +28,7 @@ pub struct Wanted {
 /// The recorder of one run.
 pub(crate) struct Recording<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) idle: &'a IdleTimes,
+    pub(crate) idle: &'a IdleTimes<'a>,
     pub(crate) key: Key,
     pub(crate) wanted: Wanted,
     /// What each source is for.
@@ -52,7 +52,7 @@ type DropKey = (LinkId, usize, DropReason, SizeClass);
 impl<'a> Recording<'a> {
     pub(crate) fn new(
         scenario: &'a Scenario,
-        idle: &'a IdleTimes,
+        idle: &'a IdleTimes<'a>,
         key: Key,
         wanted: Wanted,
         out: &'a mut dyn FnMut(Row),

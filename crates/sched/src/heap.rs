@@ -263,7 +263,7 @@ mod tests {
                     model.insert(entry);
                 }
                 4 if step % 100 == 0 => {
-                    let change = |e: u128| (e % 3 != 0).then_some(e ^ 1 << 70);
+                    let change = |e: u128| (!e.is_multiple_of(3)).then_some(e ^ 1 << 70);
                     heap.refill(change);
                     model = model.into_iter().filter_map(change).collect();
                 }

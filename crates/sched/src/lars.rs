@@ -64,8 +64,8 @@ impl Discipline for Lars {
     const INFO: Info = Info {
         name: "lars",
         summary: "least attained recent service: las with a volume that halves every half-life",
-        source: "Heusse, Urvoy-Keller, Duda, Brown, \"Least attained recent service for packet \
-                 scheduling over wireless LANs\", 2010",
+        source: "Heusse, Urvoy-Keller, Brown, Duda, \"Least attained recent service for packet \
+                 scheduling over access links\", 2011",
         parts: None,
         params: &[shared::LIMIT, HALF_LIFE, VICTIM, shared::SWEEP, shared::IDLE, shared::FLOWS],
         needs: Needs::NOTHING,
@@ -160,8 +160,8 @@ impl Order for Lars {
     }
 }
 
-/// Volumes count in units of 2^-8 bytes, which leaves 2^48 bytes of recent service (an hour's at
-/// 500 Gbit/s) for the largest inflation.
+/// Volumes count in units of 2^-8 bytes, which leaves 2^48 bytes of recent service for the largest
+/// inflation: enough for a half-life of an hour on a link of 400 Gbit/s.
 const FRACTION_BITS: u32 = 8;
 /// Volumes are brought down when inflation reaches 2^8.
 const MOST_HALVINGS: u32 = 8;

@@ -251,6 +251,7 @@ impl Ledger {
         }
     }
 
+    #[inline]
     pub(crate) fn queue_is(&mut self, backlog: Backlog, flows: usize) {
         self.backlog.set(backlog.packets, self.now);
         self.table.set(flows, self.now);

@@ -70,6 +70,9 @@ impl TimeHistogram {
     /// The number has this value from `now` on.
     #[inline]
     pub fn set(&mut self, value: usize, now: Nanos) {
+        if value == self.value {
+            return;
+        }
         self.spent_ns[self.value] += now.0.saturating_sub(self.last);
         self.last = now.0;
         self.value = value;

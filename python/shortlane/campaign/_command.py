@@ -5,6 +5,7 @@ import json
 import sys
 
 from shortlane.campaign import values
+from shortlane.campaign.campaign import Campaign
 from shortlane.campaign.results import Failure, Results
 from shortlane.errors import Failed, InputError, Usage
 
@@ -56,8 +57,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from shortlane.campaign.campaign import Campaign
-
     if arguments.cluster is not None and arguments.jobs is not None:
         raise Usage("--jobs is for local processes; with --cluster its workers are taken")
     campaign = Campaign.load(arguments.sweep)

@@ -4,9 +4,8 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import shortlane
 from shortlane.campaign import points as expand
 from shortlane.campaign.plan import Plan, failed_file
 from shortlane.campaign.points import Point, Run
@@ -16,6 +15,9 @@ from shortlane.campaign.spec import Sweep
 from shortlane.campaign.store import Store
 from shortlane.campaign.work import Order
 from shortlane.errors import RunError
+
+if TYPE_CHECKING:
+    from shortlane.campaign.drive import Driver
 
 __all__ = ["Campaign", "Outcome"]
 
@@ -69,7 +71,7 @@ class Campaign:
         """Every run, in the order in which they are started."""
         return list(self._runs)
 
-    def run(
+    def run(  # noqa: PLR0913 - what a campaign can be told, each by its name
         self,
         out: str | Path,
         *,
@@ -83,67 +85,53 @@ class Campaign:
     ) -> Outcome:
         """Runs what is not done yet, and returns when everything is done or has failed.
 
-        `out` is a directory or a URL that fsspec knows. `cluster` is the address of a Dask scheduler;
-        without one, `jobs` processes of this machine work, one per core by default. `progress` takes
-        a fraction and a text, or is True for a line on standard error. A run that takes longer than
-        `limit_s` seconds of real time has failed, as has one whose worker died `tries` times; a local
-        worker that has not answered for `hang_s` seconds is replaced. `again` goes on in a folder with
-        results of another version, or of runs that this campaign no longer has, without reading them.
+        `out` is a directory or a URL that fsspec knows. `cluster` is the address of a Dask
+        scheduler; without one, `jobs` processes of this machine work, one per core by default.
+        `progress` takes a fraction and a text, or is True for a line on standard error. A run that
+        takes longer than `limit_s` seconds of real time has failed, as has one whose worker died
+        `tries` times; a local worker that has not answered for `hang_s` seconds is replaced.
+        `again` goes on in a folder with results of another version, or of runs that this campaign
+        no longer has, without reading them.
 
         Raises `InputError` if `out` is another campaign's or in use, or no cluster answers, and
         `RunError` if it cannot go on (a full disk, a cluster that is gone, workers of another
         version). Whatever stops it, the runs that were done stay done.
         """
         store = Store(out)
+        order = Order.of(self.sweep, store, limit_s)
         with store.lock():
-            plan = Plan.of(self.sweep, self._runs)
-            there = Plan.read(store)
-            if there is not None:
-                plan.may_follow(there, store.url, again=again)
-            if plan != there:
-                plan.write(store)
-            store.clean()
+            self._claim(store, again=again)
             done = store.names("runs", ".parquet")
             left = [run for run in self._runs if run.id not in done]
-            before = len(self._runs) - len(left)
             tell = on_stderr() if progress is True else progress or None
-            work_s = sum(run.point.duration_s for run in left)
-            shown = Progress(tell, len(self._runs), before, work_s)
-            order = Order(
-                self.title,
-                store.url,
-                self.sweep.tables,
-                shortlane.__version__,
-                shortlane.SCHEMA_VERSION,
-                limit_s,
-            )
+            shown = Progress(tell, len(self._runs), [run.point.duration_s for run in left])
             if left:
-                self._drive(store, order, left, shown, cluster, jobs, tries, hang_s)
+                from shortlane.campaign.cluster import connect  # noqa: PLC0415 - takes a while
+                from shortlane.campaign.drive import Driver  # noqa: PLC0415
+
+                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client:
+                    shown.begin()
+                    driver = Driver(client, order, store, shown, shared=cluster is not None)
+                    self._drive(driver, left)
             failed = self._settle(store)
-        return Outcome(store.url, len(self._runs), shown.done, shown.done - before, failed)
+        return Outcome(store.url, len(self._runs), shown.done, shown.done - shown.before, failed)
 
-    def _drive(
-        self,
-        store: Store,
-        order: Order,
-        left: list[Run],
-        shown: Progress,
-        cluster: str | None,
-        jobs: int | None,
-        tries: int,
-        hang_s: float,
-    ) -> None:
-        from shortlane.campaign.cluster import connect
-        from shortlane.campaign.drive import Driver
+    def _claim(self, store: Store, *, again: bool) -> None:
+        """Makes the folder this campaign's; raises `InputError` if it is another's."""
+        plan = Plan.of(self.sweep, self._runs)
+        there = Plan.read(store)
+        if there is not None:
+            plan.may_follow(there, store.url, again=again)
+        if plan != there:
+            plan.write(store)
+        store.clean()
 
-        with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client:
-            driver = Driver(client, order, store, shown, shared=cluster is not None)
-            shown.begin()
-            try:
-                driver.run(left)
-            except RunError as error:
-                done = f"{shown.done} of {len(self._runs)} runs are done"
-                raise RunError(f"{error}; {done}, and the same command goes on") from error
+    def _drive(self, driver: "Driver", left: list[Run]) -> None:
+        try:
+            driver.run(left)
+        except RunError as error:
+            done = f"{driver.progress.done} of {len(self._runs)} runs are done"
+            raise RunError(f"{error}; {done}, and the same command goes on") from error
 
     def _settle(self, store: Store) -> list[Failure]:
         """The runs that failed; those that have been done since are no failures any more."""

@@ -24,7 +24,8 @@ def connect(
     """A client of the cluster at `address`, or of `jobs` processes here, one per core by default.
 
     A local worker that dies is started again by its nanny, one that has not answered for `hang_s`
-    is replaced, and what it ran is tried up to `tries` times. Raises `InputError` if nobody answers.
+    is replaced, and what it ran is tried up to `tries` times. Raises `InputError` if nobody
+    answers.
     """
     with _quiet():
         cluster = _local(jobs, hang_s, tries) if address is None else contextlib.nullcontext()

@@ -46,10 +46,12 @@ class Driver:
         self.seconds = self.simulated_s = 0.0
         self.workers = 1
         self.counted = float("-inf")
-        self.ended: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self.ended: Any = as_completed(  # type: ignore[no-untyped-call]
+            loop=client.loop, with_results=True, raise_errors=False
+        )
 
     def run(self, runs: list[Run]) -> None:
-        """Runs all; raises `RunError` where going on makes no sense. What is done is in the store."""
+        """Runs all; raises `RunError` where going on makes no sense."""
         waiting = Waiting(runs)
         self._fill(waiting)
         for future, result in self.ended:
@@ -74,7 +76,8 @@ class Driver:
     def _count_workers(self) -> None:
         now = time.monotonic()
         if now - self.counted >= COUNT_S:
-            self.workers = max(1, sum(self.client.nthreads().values()))
+            threads = self.client.nthreads()  # type: ignore[no-untyped-call]
+            self.workers = max(1, sum(threads.values()))
             self.counted = now
 
     def _submit(self, task: Task) -> None:
@@ -105,7 +108,7 @@ class Driver:
 
     def _lost(self, future: "Future[Report]", error: object, task: Task) -> None:
         """A task that has no report: its worker died too often, or the cluster is no more."""
-        if isinstance(error, CancelledError) or future.cancelled():
+        if isinstance(error, CancelledError) or future.status == "cancelled":
             raise RunError("the cluster is gone: its scheduler has ended or cannot be reached")
         error = error[1] if isinstance(error, tuple) else error
         if not isinstance(error, KilledWorker):

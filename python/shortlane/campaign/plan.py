@@ -1,7 +1,7 @@
 """What a campaign has to run, as its folder keeps it: `campaign.json`.
 
-It says whose the folder is, so that two campaigns never mix, and lists the runs, so that whoever reads
-the folder knows what is missing without the sweep's file.
+It says whose the folder is, so that two campaigns never mix, and lists the runs, so that whoever
+reads the folder knows what is missing without the sweep's file.
 """
 
 import json

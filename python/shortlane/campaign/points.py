@@ -1,8 +1,9 @@
 """The runs of a sweep: every point, with every scheduler and seed, under a name that stays.
 
-A run's name is a hash of all that its results depend on: the scenario after substitution, the files
-that it names, scheduler, seed, the kept tables, the results schema's version and the simulator's. So
-a campaign can be interrupted, resumed and extended, and never takes one run's result for another's.
+A run's name is a hash of all that its results depend on: the scenario after substitution, the
+files that it names, scheduler, seed, the kept tables, the results schema's version and the
+simulator's. So a campaign can be interrupted, resumed and extended, and never takes one run's
+result for another's.
 """
 
 import copy
@@ -14,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
 
 import shortlane
 from shortlane._toml import scenario_text
@@ -127,7 +127,7 @@ def _point(sweep: Sweep, base: dict[str, Any], params: dict[str, Value]) -> Poin
 def _put(scenario: dict[str, Any], key: str, value: Value, where: str) -> None:
     """Sets a dotted key; tables in lists go by their name, their kind, or their place from 0."""
     *way, last = key.split(".")
-    node: Any = scenario
+    node: object = scenario
     for place in way:
         node = _enter(node, place, f"{where}: {key!r}")
     if isinstance(node, dict):
@@ -138,7 +138,7 @@ def _put(scenario: dict[str, Any], key: str, value: Value, where: str) -> None:
         raise InputError(f"{where}: {key!r} is not accepted; there is no {last!r} in the scenario")
 
 
-def _enter(node: Any, place: str, where: str) -> Any:
+def _enter(node: object, place: str, where: str) -> object:
     if isinstance(node, dict):
         return node.setdefault(place, {})
     if not isinstance(node, list):
@@ -152,7 +152,7 @@ def _enter(node: Any, place: str, where: str) -> Any:
     raise InputError(f"{where}: there is no {place!r} in the scenario; it takes {accepted}")
 
 
-def _name(entry: Any) -> str:
+def _name(entry: object) -> str:
     named = entry if isinstance(entry, dict) else {}
     return str(named.get("name", named.get("kind", "")))
 

@@ -17,13 +17,13 @@ EVERY_S = 0.2
 class Progress:
     """Counts runs, and simulated time, from which the time left follows."""
 
-    def __init__(self, tell: Tell | None, runs: int, before: int, work_s: float) -> None:
-        """`runs` in all, `before` of them done earlier; `work_s`: simulated time to come."""
+    def __init__(self, tell: Tell | None, runs: int, left_s: list[float]) -> None:
+        """`runs` in all, those before this start included; simulated time of each to come."""
         self.tell = tell
         self.runs = runs
-        self.done = before
+        self.before = self.done = runs - len(left_s)
         self.failed = 0
-        self.work_s = work_s
+        self.work_s = sum(left_s)
         self.worked_s = 0.0
         self.started = time.monotonic()
 

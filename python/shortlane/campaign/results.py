@@ -1,8 +1,8 @@
 """Reading a campaign's folder: how it stands, and its tables over all runs.
 
-A run's file has one row: identity columns (`run_id`, `campaign`, `point`, `param.<key>`, `scheduler`,
-`seed`, `version`, `schema`, `scenario`), and each column of a table of results as one list,
-`<table>.<column>`, so that a reader touches only the columns it is asked for.
+A run's file has one row: identity columns (`run_id`, `campaign`, `point`, `param.<key>`,
+`scheduler`, `seed`, `version`, `schema`, `scenario`), and each column of a table of results as one
+list, `<table>.<column>`, so that a reader touches only the columns it is asked for.
 """
 
 import json
@@ -59,8 +59,9 @@ class Results:
     def runs(self) -> pl.DataFrame:
         """One row per run of the campaign, in the order in which they are started.
 
-        Columns: `run_id`, `point` (its identity; runs of one point share the scenario), `scheduler`,
-        `seed`, `param.<key>` for what varies, and `state`: `done`, `failed` or `missing`.
+        Columns: `run_id`, `point` (its identity; runs of one point share the scenario),
+        `scheduler`, `seed`, `param.<key>` for what varies, and `state`: `done`, `failed` or
+        `missing`.
         """
         done = self.store.names("runs", ".parquet")
         failed = self.store.names("failed", ".json")
@@ -88,9 +89,9 @@ class Results:
         """A table of results over all runs that are done.
 
         `columns` of the table, all by default; `runs` limits it to some rows of `runs()`. Before
-        them come `run_id`, `point`, `param.<key>`, `scheduler` and `seed`. A flow under one scheduler
-        and the same flow under another share `point`, `seed`, `kind` and `index`. Raises `InputError`
-        for a table or column that is not there.
+        them come `run_id`, `point`, `scheduler`, `seed` and `param.<key>`. A flow under one
+        scheduler and the same flow under another share `point`, `seed`, `kind` and `index`. Raises
+        `InputError` for a table or column that is not there.
         """
         runs = self.runs() if runs is None else runs
         runs = runs.filter(pl.col("state") == "done").drop("state")

@@ -1,8 +1,9 @@
 """Shares runs out among tasks: in which order, and how many to a task.
 
-What a simulation needs once per scenario (times on an idle link, reading it) is a few milliseconds,
-and so is a task: short runs of a point go together, several seeds and all schedulers in one call. Long
-runs go one seed at a time through all points, so that what is there early compares all of them.
+What a simulation needs once per scenario (times on an idle link, reading it) is a few
+milliseconds, and so is a task: short runs of a point go together, several seeds and all schedulers
+in one call. Long runs go one seed at a time through all points, so that what is there early
+compares all of them.
 """
 
 from collections import deque
@@ -34,6 +35,7 @@ class Waiting:
         self._left = sum(len(group) for seeds in self._points for group in seeds)
 
     def __bool__(self) -> bool:
+        """Whether anything is left."""
         return self._left > 0
 
     def take(self, pace: float, workers: int) -> Task:
@@ -66,7 +68,7 @@ class Waiting:
 
 
 def _together(group: Group, after: Group) -> bool:
-    """Whether one simulation has the runs of both: a point, and each seed with the same schedulers."""
+    """Whether one simulation has the runs of both: one point, each seed with all schedulers."""
     first = [run.scheduler for run in group if run.seed == group[0].seed]
     return group[0].point.id == after[0].point.id and first == [run.scheduler for run in after]
 

@@ -291,5 +291,5 @@ def _seeds(given: object) -> list[int]:
             return []
         return list(range(numbers[0], numbers[1] + 1)) if dots else numbers
     listed = given if isinstance(given, list) else [given]
-    fine = all(isinstance(seed, int) and not isinstance(seed, bool) for seed in listed)
-    return listed if fine else []
+    numbers = [seed for seed in listed if isinstance(seed, int) and not isinstance(seed, bool)]
+    return numbers if len(numbers) == len(listed) else []

@@ -1,7 +1,7 @@
 """Where a campaign keeps what it has: a local directory, or any URL that fsspec reads and writes.
 
-A file is there whole or not at all. Locally it is written under a temporary name, synced and renamed;
-elsewhere it is one upload. Readers never see `.*.tmp`.
+A file is there whole or not at all. Locally it is written under a temporary name, synced and
+renamed; elsewhere it is one upload. Readers never see `.*.tmp`.
 """
 
 import contextlib
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
+import fsspec  # type: ignore[import-untyped]
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
 from shortlane.errors import InputError, RunError
 

@@ -1,7 +1,7 @@
 """Values of a sweep: numbers with units as scenario files write them, lists, and ranges.
 
-`"4mbit"`, `"300packets"` and `"20ms"` are quantities, read as the scenario reader reads them: `k` and
-`m` of a size are powers of 1024, those of a rate powers of 1000. A range between two of them is
+`"4mbit"`, `"300packets"` and `"20ms"` are quantities, read as the scenario reader reads them: `k`
+and `m` of a size are powers of 1024, those of a rate powers of 1000. A range between two of them is
 
 * linear: `{ from = "4mbit", to = "12mbit", step = "4mbit" }`, or `count = 3` instead of `step`;
 * geometric: `{ from = 1, to = 64, factor = 2 }`, or `count = 7, scale = "geometric"`.
@@ -25,26 +25,27 @@ Value = str | int | float | bool | list["Value"] | dict[str, "Value"]
 #: More values of one key are a typing mistake.
 MOST = 10_000
 
-RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
-BYTE_RATES = {"bps": 8, "kbps": 8 * 10**3, "mbps": 8 * 10**6, "gbps": 8 * 10**9}
-BYTES = {"b": 1, "bytes": 1, "k": 2**10, "kb": 2**10}
+Sizes = dict[str, int | Fraction]
+
+RATES: Sizes = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+BYTE_RATES: Sizes = {"bps": 8, "kbps": 8 * 10**3, "mbps": 8 * 10**6, "gbps": 8 * 10**9}
+BYTES: Sizes = {"b": 1, "bytes": 1, "k": 2**10, "kb": 2**10}
 BYTES |= {"m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
-PACKETS = {"packets": 1, "packet": 1, "p": 1}
-TIMES = {"s": 1, "sec": 1, "ms": Fraction(1, 10**3), "msec": Fraction(1, 10**3), "min": 60}
+PACKETS: Sizes = {"packets": 1, "packet": 1, "p": 1}
+TIMES: Sizes = {"s": 1, "sec": 1, "ms": Fraction(1, 10**3), "msec": Fraction(1, 10**3), "min": 60}
 TIMES |= {"us": Fraction(1, 10**6), "usec": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 
+KINDS: dict[str, Sizes] = {
+    "a rate": RATES | BYTE_RATES,
+    "bytes": BYTES,
+    "packets": PACKETS,
+    "a time": TIMES,
+    "a number": {"": 1},
+    "a percentage": {"%": Fraction(1, 100)},
+}
 #: Unit -> (what it measures, its size in bit/s, bytes, packets, seconds or nothing).
 UNITS: dict[str, tuple[str, Fraction]] = {
-    unit: (kind, Fraction(size))
-    for kind, units in (
-        ("a rate", RATES | BYTE_RATES),
-        ("bytes", BYTES),
-        ("packets", PACKETS),
-        ("a time", TIMES),
-        ("a number", {"": 1}),
-        ("a percentage", {"%": Fraction(1, 100)}),
-    )
-    for unit, size in units.items()
+    unit: (kind, Fraction(size)) for kind, units in KINDS.items() for unit, size in units.items()
 }
 #: Units that have no parts.
 WHOLE = {"bit", "b", "bytes", "packets", "packet", "p", "ns"}

@@ -19,6 +19,7 @@ from shortlane.campaign.plan import column, failed_file, run_file
 from shortlane.campaign.points import Run
 from shortlane.campaign.progress import Tell
 from shortlane.campaign.share import Group, Task
+from shortlane.campaign.spec import Sweep
 from shortlane.campaign.store import Store, StoreError
 from shortlane.campaign.values import Value
 
@@ -39,6 +40,12 @@ class Order:
     schema: int
     #: Longest time of one run, in seconds.
     limit_s: float | None
+
+    @classmethod
+    def of(cls, sweep: Sweep, store: Store, limit_s: float | None) -> "Order":
+        """The order for a sweep whose results go to `store`."""
+        version, schema = shortlane.__version__, shortlane.SCHEMA_VERSION
+        return cls(sweep.title, store.url, sweep.tables, version, schema, limit_s)
 
 
 @dataclass

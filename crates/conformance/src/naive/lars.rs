@@ -123,7 +123,7 @@ impl Lars {
 }
 
 /// What packets that were served at these times amount to now.
-pub(crate) fn volume(served: &[(u32, Nanos)], now: Nanos, half_life: Nanos) -> f64 {
+fn volume(served: &[(u32, Nanos)], now: Nanos, half_life: Nanos) -> f64 {
     let fade = |then: Nanos| match half_life {
         Nanos::MAX => 1.0,
         _ => (-((now - then).0 as f64) / half_life.0 as f64).exp2(),
