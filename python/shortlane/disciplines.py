@@ -108,7 +108,7 @@ def _class_of(info: dict[str, Any]) -> type[Discipline]:
 
 def documentation(info: dict[str, Any]) -> str:
     """Write the help of a discipline from its definition."""
-    lines = [f"{info['summary'][:1].upper()}{info['summary'][1:]}.", "", f"Source: {info['source']}."]
+    lines = [_sentence(info["summary"]), "", f"Source: {info['source']}."]
     if info["needs"]:
         lines += [f"Packets need {', '.join(info['needs'])}."]
     lines += ["", "Parameters:"]
@@ -116,9 +116,13 @@ def documentation(info: dict[str, Any]) -> str:
         name = parameter["name"].replace("-", "_")
         live = "" if parameter["live"] else "; cannot change while it runs"
         lines += [f"    {name}: {parameter['range']}; {parameter['default']} by default{live}."]
-        effect = f"{parameter['effect'][:1].upper()}{parameter['effect'][1:]}."
+        effect = _sentence(parameter["effect"])
         lines += textwrap.wrap(effect, 92, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return "\n".join(lines)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def named(name: str) -> type[Discipline]:
@@ -133,4 +137,4 @@ def named(name: str) -> type[Discipline]:
 _CLASSES = [_class_of(info) for info in json.loads(_native.schedulers())]
 for _discipline in _CLASSES:
     globals()[_discipline.__name__] = _discipline
-    __all__ += [_discipline.__name__]
+    __all__ += [_discipline.__name__]  # noqa: PLE0604

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from shortlane import _native
 from shortlane.errors import InputError
@@ -104,6 +104,14 @@ class Results:
         self.summary = {} if summary is None else summary
         self.text = text
         self.warnings = warnings or []
+
+    def write(self, directory: str | Path, format: Literal["parquet", "csv"] = "parquet") -> None:
+        """Write the tables and `run.json` to a directory: the files of the command's `--out`.
+
+        A table of events is written as well. `run.json` is the last to appear: a directory with it
+        is complete. Raises `RunError` if a file cannot be written.
+        """
+        _native.write(str(directory), format, json.dumps(self.info), self.tables)
 
     def __getitem__(self, name: str) -> Table:
         try:
