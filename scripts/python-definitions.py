@@ -231,7 +231,12 @@ def stub(info: dict) -> str:
             kind = literal(parameter["range"].split(", "))
         else:
             kind = STUB_TYPES[parameter["unit"]]
-        lines.append(f'        {name}: {kind} = "{parameter["default"]}",')
+        default = quoted(parameter["default"])
+        line = f"        {name}: {kind} = {default},"
+        # As the formatter breaks it.
+        within = f"            {kind.removeprefix('Literal[').removesuffix(']')}"
+        broken = [f"        {name}: Literal[", within, f"        ] = {default},"]
+        lines += [line] if len(line) <= 100 else broken
     class_name = disciplines.class_name(info["name"])
     lines += ["        seed: int = 1,", f"    ) -> {class_name}: ..."]
     return "\n".join(lines) + "\n"

@@ -54,16 +54,19 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
-        known = isinstance(self._source, _native.Table)
-        return self._source.columns if known else self.polars().columns
+        if isinstance(self._source, _native.Table):
+            return self._source.columns
+        return self.polars().columns
 
     def polars(self) -> "polars.DataFrame":
         """Give the table as a polars frame; it shares the table's memory."""
         if self._frame is None:
             import polars
 
-            known = isinstance(self._source, _native.Table)
-            self._frame = polars.DataFrame(self._source) if known else self._source()
+            if isinstance(self._source, _native.Table):
+                self._frame = polars.DataFrame(self._source)
+            else:
+                self._frame = self._source()
         return self._frame
 
     def pandas(self) -> "pandas.DataFrame":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shortlane import _native
+from shortlane._section import Scheduler
 from shortlane._toml import scenario_text
 from shortlane.errors import InputError, RunError
 from shortlane.results import Results, of_native, schema
@@ -19,7 +20,7 @@ Progress = Callable[[float, str], object] | bool | None
 
 def simulate(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
-    schedulers: Iterable[Any] | None = None,
+    schedulers: Iterable[Scheduler] | None = None,
     seeds: str | int | Iterable[int] | None = None,
     duration: str | float | None = None,
     *,
@@ -60,10 +61,10 @@ def replay(
     capture: str | os.PathLike[str],
     rate: str,
     limit: str | int = "300packets",
-    schedulers: Iterable[Any] | None = None,
+    schedulers: Iterable[Scheduler] | None = None,
+    *,
     seed: int = 1,
     idle: str | float = "60s",
-    *,
     events: bool = False,
     tables: Iterable[str] | None = None,
     progress: Progress = None,
@@ -78,7 +79,7 @@ def replay(
 
     Raises `InputError` for a capture or arguments that are not accepted.
     """
-    capture, idle = os.fspath(capture), _time(idle) or ""
+    capture, idle = os.fsdecode(capture), _time(idle) or ""
     limit = f"{limit}packets" if isinstance(limit, int) else limit
     named = _schedulers(schedulers) or []
     command = ["shortlane", "replay", capture, "--rate", rate, "--limit", limit]
@@ -102,7 +103,7 @@ def _source(scenario: Any) -> str | tuple[str, str]:
         scenario = scenario.to_dict()
     if isinstance(scenario, Mapping):
         return ("scenario", scenario_text(scenario))
-    return os.fspath(scenario)
+    return os.fsdecode(scenario)
 
 
 def _whole(finished: _native.Finished) -> Results:
@@ -112,7 +113,7 @@ def _whole(finished: _native.Finished) -> Results:
     return results
 
 
-def _schedulers(schedulers: Iterable[Any] | None) -> list[str] | None:
+def _schedulers(schedulers: Iterable[Scheduler] | None) -> list[str] | None:
     if schedulers is None:
         return None
     # One name is a likely slip, and an iterable of letters.
