@@ -14,9 +14,10 @@ from distributed import Client, Future, KilledWorker, as_completed
 from shortlane.campaign.plan import run_file
 from shortlane.campaign.points import Run
 from shortlane.campaign.progress import Progress
+from shortlane.campaign.remote import call, payload
 from shortlane.campaign.share import Task, Waiting, each, simulated_s
 from shortlane.campaign.store import Store
-from shortlane.campaign.work import Order, Report, carry_out, write_failed
+from shortlane.campaign.work import Order, Report, write_failed
 from shortlane.errors import RunError
 
 __all__ = ["Driver"]
@@ -36,11 +37,12 @@ class Driver:
     ) -> None:
         """`shared`: the cluster is not ours: workers come and go, and may be other machines."""
         self.client = client
+        self.call = call()
         self.order = order
         self.store = store
         self.progress = progress
         self.shared = shared
-        self.tasks: dict[Future[Report], Task] = {}
+        self.tasks: dict[Future[Report | str], Task] = {}
         self.seen: set[str] = set()
         #: What tasks have taken, and the simulated time in them.
         self.seconds = self.simulated_s = 0.0
@@ -58,6 +60,8 @@ class Driver:
             task = self.tasks.pop(future)
             if isinstance(result, Report):
                 self._take(result, task)
+            elif isinstance(result, str):
+                raise RunError(result)
             else:
                 self._lost(future, result, task)
             self.progress.show()
@@ -82,13 +86,13 @@ class Driver:
 
     def _submit(self, task: Task) -> None:
         key = f"simulate-{uuid.uuid4().hex}"
-        future = self.client.submit(carry_out, self.order, task, key=key, pure=False)
+        version, schema = self.order.version, self.order.schema
+        sent = payload(self.order, task)
+        future = self.client.submit(self.call, version, schema, sent, key=key, pure=False)
         self.tasks[future] = task
         self.ended.add(future)
 
     def _take(self, report: Report, task: Task) -> None:
-        if report.refused is not None:
-            raise RunError(report.refused)
         if report.done and report.worker not in self.seen:
             self._visible(report)
         self.seconds += report.seconds
@@ -102,11 +106,11 @@ class Driver:
         self.seen.add(report.worker)
         name = run_file(report.done[0])
         if self.shared and not self.store.has(name):
-            found = f"worker {report.worker} wrote {self.store.path(name)}, and it is not there"
+            found = f"{report.worker} wrote {self.store.shown(name)}, and it is not there"
             accepted = "--out takes a directory or a URL that this machine and all workers share"
             raise RunError(f"{found}; {accepted}")
 
-    def _lost(self, future: "Future[Report]", error: object, task: Task) -> None:
+    def _lost(self, future: "Future[Report | str]", error: object, task: Task) -> None:
         """A task that has no report: its worker died too often, or the cluster is no more."""
         if isinstance(error, CancelledError) or future.status == "cancelled":
             raise RunError("the cluster is gone: its scheduler has ended or cannot be reached")
