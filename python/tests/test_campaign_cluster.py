@@ -7,10 +7,11 @@ import socket
 
 import polars as pl
 import pytest
-from campaign_help import (
+from campaign_help import (  # noqa: F401 - the fixture
     KILL,
     SLOW,
     Cluster,
+    _nothing_is_left_running,
     at_run,
     children,
     files,

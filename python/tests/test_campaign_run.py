@@ -12,11 +12,12 @@ import tomllib
 import polars as pl
 import pytest
 import shortlane
-from campaign_help import (
+from campaign_help import (  # noqa: F401 - the fixture
     HANG,
     KILL,
     SLOW,
     alive,
+    _nothing_is_left_running,
     at_run,
     children,
     command,

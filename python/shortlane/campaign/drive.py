@@ -46,7 +46,7 @@ class Driver:
         self.seen: set[str] = set()
         #: What tasks have taken, and the simulated time in them.
         self.seconds = self.simulated_s = 0.0
-        self.workers = 1
+        self.workers = 0
         self.counted = float("-inf")
         self.ended: Any = as_completed(  # type: ignore[no-untyped-call]
             loop=client.loop, with_results=True, raise_errors=False
@@ -56,6 +56,7 @@ class Driver:
         """Runs all; raises `RunError` where going on makes no sense."""
         waiting = Waiting(runs)
         self._fill(waiting)
+        self.progress.show("" if self.workers else ", waiting for workers")
         for future, result in self.ended:
             task = self.tasks.pop(future)
             if isinstance(result, Report):
@@ -70,18 +71,16 @@ class Driver:
     def _fill(self, waiting: Waiting) -> None:
         """Hands out tasks until enough are under way."""
         self._count_workers()
-        most = TASKS_EACH * self.workers
-        if self.shared:
-            most = max(most, LEAST_TASKS)
+        most = max(TASKS_EACH * self.workers, LEAST_TASKS if self.shared else 1)
         pace = self.seconds / self.simulated_s if self.simulated_s else 0.0
         while waiting and len(self.tasks) < most:
-            self._submit(waiting.take(pace, self.workers))
+            self._submit(waiting.take(pace, max(self.workers, 1)))
 
     def _count_workers(self) -> None:
         now = time.monotonic()
         if now - self.counted >= COUNT_S:
             threads = self.client.nthreads()  # type: ignore[no-untyped-call]
-            self.workers = max(1, sum(threads.values()))
+            self.workers = sum(threads.values())
             self.counted = now
 
     def _submit(self, task: Task) -> None:
