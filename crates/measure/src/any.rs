@@ -1,7 +1,7 @@
 //! Tables and rows whose type is known only at run time.
 
 use crate::events::PacketEvent;
-use crate::schema::{Block, DropCount, Flow, LinkUse, Probe, Sample};
+use crate::schema::{Advance, Block, DropCount, Flow, LinkUse, Probe, Sample};
 use crate::table::{Column, Row, Value};
 
 /// The definition of a table.
@@ -52,4 +52,4 @@ macro_rules! tables {
     };
 }
 
-tables![Block, LinkUse, Flow, Probe, Sample, DropCount, PacketEvent];
+tables![Block, LinkUse, Flow, Advance, Probe, Sample, DropCount, PacketEvent];

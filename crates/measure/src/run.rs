@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::any::AnyRow;
 use crate::file::{WriteError, json_file};
-use crate::schema::{Block, DropCount, Flow, LinkUse, Probe, Sample};
+use crate::schema::{Advance, Block, DropCount, Flow, LinkUse, Probe, Sample};
 use crate::table::Row;
 use crate::writer::{Format, TableWriter};
 
@@ -84,6 +84,8 @@ pub struct Results {
     pub links: TableWriter<LinkUse>,
     /// Table `flows`.
     pub flows: TableWriter<Flow>,
+    /// Table `progress`.
+    pub progress: TableWriter<Advance>,
     /// Table `probes`.
     pub probes: TableWriter<Probe>,
     /// Table `samples`.
@@ -106,6 +108,7 @@ impl Results {
             blocks: table(directory, format)?,
             links: table(directory, format)?,
             flows: table(directory, format)?,
+            progress: table(directory, format)?,
             probes: table(directory, format)?,
             samples: table(directory, format)?,
             drops: table(directory, format)?,
@@ -122,6 +125,7 @@ impl Results {
             AnyRow::Block(row) => self.blocks.push(row),
             AnyRow::LinkUse(row) => self.links.push(row),
             AnyRow::Flow(row) => self.flows.push(row),
+            AnyRow::Advance(row) => self.progress.push(row),
             AnyRow::Probe(row) => self.probes.push(row),
             AnyRow::Sample(row) => self.samples.push(row),
             AnyRow::DropCount(row) => self.drops.push(row),
@@ -139,6 +143,7 @@ impl Results {
             self.blocks.close()?,
             self.links.close()?,
             self.flows.close()?,
+            self.progress.close()?,
             self.probes.close()?,
             self.samples.close()?,
             self.drops.close()?,

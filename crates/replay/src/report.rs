@@ -65,6 +65,8 @@ pub struct SchedulerReport {
     pub flow_table_mean: f64,
     /// Most entries in the flow table.
     pub flow_table_peak: u64,
+    /// For 99 % of the time there were no more; `None` over no time.
+    pub flow_table_p99: Option<u64>,
     /// How often the flow table was full.
     pub flows_untracked: u64,
     /// Fraction of the time during which the link was sending.
@@ -209,6 +211,7 @@ impl SchedulerReport {
             backlog_peak_packets: ledger.backlog().peak(),
             flow_table_mean: ledger.table().mean(end),
             flow_table_peak: ledger.table().peak(),
+            flow_table_p99: ledger.table().quantile(0.99, end),
             flows_untracked: totals.flows_untracked,
             utilisation: (end_ns > 0).then(|| busy_ns / end_ns as f64),
             end_ns,

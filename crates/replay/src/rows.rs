@@ -101,6 +101,8 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
         backlog_peak_packets: Some(scheduler.backlog_peak_packets),
         flow_entries_mean: Some(scheduler.flow_table_mean),
         flow_entries_peak: Some(scheduler.flow_table_peak),
+        flow_entries_p99: scheduler.flow_table_p99,
+        flow_entries_beyond_backlog: Some(totals.entries_beyond_backlog),
         flows_untracked: Some(totals.flows_untracked),
         ..LinkUse::default()
     }

@@ -29,6 +29,7 @@ mod tcp_keys;
 pub mod text;
 mod topology;
 mod traffic;
+mod watched;
 mod work;
 
 pub use error::ScenarioError;

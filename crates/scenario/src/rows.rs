@@ -1,6 +1,6 @@
 //! Rows of results on their way from a run to files.
 
-use measure::{AnyRow, Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
+use measure::{Advance, AnyRow, Block, DropCount, Flow, LinkUse, PacketEvent, Probe, Sample};
 
 /// A row of some table.
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub enum Row {
     Link(Box<LinkUse>),
     /// Of table `flows`.
     Flow(Box<Flow>),
+    /// Of table `progress`.
+    Advance(Advance),
     /// Of table `probes`.
     Probe(Probe),
     /// Of table `samples`.
@@ -29,6 +31,7 @@ impl Row {
             Self::Block(row) => AnyRow::Block(row),
             Self::Link(row) => AnyRow::LinkUse(row),
             Self::Flow(row) => AnyRow::Flow(row),
+            Self::Advance(row) => AnyRow::Advance(row),
             Self::Probe(row) => AnyRow::Probe(row),
             Self::Sample(row) => AnyRow::Sample(row),
             Self::Drop(row) => AnyRow::DropCount(row),

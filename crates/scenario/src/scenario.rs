@@ -47,6 +47,8 @@ pub struct Record {
     pub samples_ns: u64,
     /// Whether packets of constant-rate streams have rows.
     pub probes: bool,
+    /// How many transfers have a row for every new byte that arrives.
+    pub progress: usize,
 }
 
 /// What the command line sets instead of the file.
@@ -181,5 +183,6 @@ fn record(root: &Table<'_>) -> Result<Record, ScenarioError> {
     Ok(Record {
         samples_ns: table.needed("samples", table.time("samples"))?,
         probes: table.needed("probes", table.flag("probes"))?,
+        progress: table.needed("progress", table.count("progress"))? as usize,
     })
 }
