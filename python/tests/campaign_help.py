@@ -1,5 +1,6 @@
 """What the tests of campaigns share: a small sweep, processes, and faults in workers."""
 
+import contextlib
 import json
 import os
 import signal
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 PATIENCE_S = 60
 
@@ -65,16 +68,33 @@ def command(*arguments):
     return [sys.executable, "-m", "shortlane", *map(str, arguments)]
 
 
-def start(*arguments, env=None, session=True):
-    """The command in a process (group) of its own."""
-    return subprocess.Popen(
+#: What `start` has started since the last test.
+STARTED = []
+
+
+def start(*arguments, env=None):
+    """The command in a process group of its own."""
+    process = subprocess.Popen(
         command(*arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | (env or {}),
-        start_new_session=session,
+        start_new_session=True,
     )
+    STARTED.append(process)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_running():
+    """However a test ends: the workers of a campaign are in its process group."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def finish(process):

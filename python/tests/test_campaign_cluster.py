@@ -1,16 +1,19 @@
 """Campaigns on a Dask cluster: a real scheduler and worker processes, some of which die."""
 
+import json
 import os
 import signal
 import socket
 
 import polars as pl
 import pytest
-from campaign_help import (
+from campaign_help import (  # noqa: F401 - the fixture
     KILL,
     SLOW,
     Cluster,
+    _nothing_is_left_running,
     at_run,
+    children,
     files,
     finish,
     in_workers,
@@ -20,7 +23,6 @@ from campaign_help import (
     sweep_file,
     wait_for,
 )
-
 from shortlane import campaign
 from shortlane.campaign import Campaign
 
@@ -32,17 +34,11 @@ def test_workers_that_are_killed_lose_nothing(tmp_path):
         for worker in cluster.workers[:2]:
             before = len(files(out))
             wait_for("another result", lambda before=before: len(files(out)) > before)
-            for pid in [worker.pid, *_below(worker.pid)]:
+            for pid in [worker.pid, *children(worker.pid)]:
                 os.kill(pid, signal.SIGKILL)
         cluster.add_worker()
         assert finish(client)[:2] == (0, "Small sweep: 80 of 80 runs done\n")
     assert len(files(out)) == 80
-
-
-def _below(pid):
-    from campaign_help import children
-
-    return children(pid)
 
 
 def test_workers_that_come_and_go_lose_nothing(tmp_path):
@@ -59,7 +55,7 @@ def test_a_cluster_without_workers_yet(tmp_path):
     path, out = sweep_file(tmp_path), tmp_path / "out"
     with Cluster(tmp_path, workers=0) as cluster:
         client = start("campaign", "run", path, "--out", out, "--cluster", cluster.address)
-        wait_for("start", lambda: (out / "campaign.json").exists())
+        wait_for("start", (out / "campaign.json").exists)
         cluster.add_worker()
         assert finish(client)[:2] == (0, "Small sweep: 16 of 16 runs done\n")
 
@@ -133,29 +129,43 @@ def test_a_worker_of_another_version_is_named(tmp_path):
     assert not files(out)
 
 
-def test_workers_that_lack_the_package(tmp_path):
+WITHOUT_THE_PACKAGE = "import sys\nsys.modules['shortlane'] = None\n"
+
+
+def test_workers_without_the_package(tmp_path):
     path, out = sweep_file(tmp_path), tmp_path / "out"
-    env = in_workers(tmp_path, "import sys\nfor n in [n for n in sys.modules if n.startswith('shortlane')]: sys.modules[n] = None")
+    (tmp_path / "without.py").write_text(WITHOUT_THE_PACKAGE)
+    env = {"DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "without.py")])}
     with Cluster(tmp_path, workers=1, env=env) as cluster:
         code, _, err = run("campaign", "run", path, "--out", out, "--cluster", cluster.address)
     assert code == 1
-    assert "a worker cannot take part" in err
-    assert "shortlane" in err.splitlines()[-1]
+    assert "has no shortlane: import of shortlane halted" in err.splitlines()[-1]
+
+
+def test_a_scheduler_needs_no_package(tmp_path):
+    path, out = sweep_file(tmp_path), tmp_path / "out"
+    (tmp_path / "without.py").write_text(WITHOUT_THE_PACKAGE)
+    env = {"DASK_DISTRIBUTED__SCHEDULER__PRELOAD": json.dumps([str(tmp_path / "without.py")])}
+    with Cluster(tmp_path, workers=1, env=env) as cluster:
+        found = run("campaign", "run", path, "--out", out, "--cluster", cluster.address)
+    assert found[:2] == (0, "Small sweep: 16 of 16 runs done\n")
 
 
 def test_workers_with_other_disks_are_noticed(tmp_path):
     path, out = sweep_file(tmp_path), tmp_path / "out"
-    elsewhere = "from shortlane.campaign.store import Store\nwork.Store = lambda _: Store(FOLDER / 'b')"
+    elsewhere = (
+        "from shortlane.campaign.store import Store\nwork.Store = lambda _: Store(FOLDER / 'b')"
+    )
     with Cluster(tmp_path, workers=1, env=in_workers(tmp_path, elsewhere)) as cluster:
         code, _, err = run("campaign", "run", path, "--out", out, "--cluster", cluster.address)
     assert code == 1
-    assert f"wrote {out}/runs/" in err
+    assert f"wrote {out}/runs/" in err.splitlines()[-1]
     assert "--out takes a directory or a URL that this machine and all workers share" in err
 
 
 def test_results_in_s3(tmp_path, monkeypatch):
     moto = pytest.importorskip("moto.server")
-    pytest.importorskip("s3fs")
+    s3fs = pytest.importorskip("s3fs")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     try:
@@ -164,15 +174,13 @@ def test_results_in_s3(tmp_path, monkeypatch):
         for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(key, "of-a-test")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        s3fs.S3FileSystem().mkdir("campaigns")
         _in_s3(tmp_path)
     finally:
         server.stop()
 
 
 def _in_s3(tmp_path):
-    import s3fs
-
-    s3fs.S3FileSystem().mkdir("campaigns")
     path, out = sweep_file(tmp_path, loads="[0.4, 99.0]"), "s3://campaigns/small"
     with Cluster(tmp_path) as cluster:
         code, _, err = run("campaign", "run", path, "--out", out, "--cluster", cluster.address)

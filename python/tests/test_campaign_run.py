@@ -11,11 +11,13 @@ import tomllib
 
 import polars as pl
 import pytest
-from campaign_help import (
+import shortlane
+from campaign_help import (  # noqa: F401 - the fixture
     HANG,
     KILL,
     SLOW,
     alive,
+    _nothing_is_left_running,
     at_run,
     children,
     command,
@@ -29,8 +31,6 @@ from campaign_help import (
     sweep_file,
     wait_for,
 )
-
-import shortlane
 from shortlane import campaign
 from shortlane.campaign import Campaign
 from shortlane.errors import InputError
@@ -319,7 +319,7 @@ print(done.returncode, done.stdout.strip())
         check=True,
     )
     full, left, done = ran.stdout.splitlines()
-    assert full.startswith(f"1 shortlane: worker ")
+    assert full.startswith("1 shortlane: worker ")
     assert f"cannot write {disk}/" in full
     assert "No space left on device" in full
     assert full.endswith("the same command goes on")

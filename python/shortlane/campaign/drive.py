@@ -14,9 +14,10 @@ from distributed import Client, Future, KilledWorker, as_completed
 from shortlane.campaign.plan import run_file
 from shortlane.campaign.points import Run
 from shortlane.campaign.progress import Progress
+from shortlane.campaign.remote import call, payload
 from shortlane.campaign.share import Task, Waiting, each, simulated_s
 from shortlane.campaign.store import Store
-from shortlane.campaign.work import Order, Report, carry_out, write_failed
+from shortlane.campaign.work import Order, Report, write_failed
 from shortlane.errors import RunError
 
 __all__ = ["Driver"]
@@ -36,15 +37,16 @@ class Driver:
     ) -> None:
         """`shared`: the cluster is not ours: workers come and go, and may be other machines."""
         self.client = client
+        self.call = call()
         self.order = order
         self.store = store
         self.progress = progress
         self.shared = shared
-        self.tasks: dict[Future[Report], Task] = {}
+        self.tasks: dict[Future[Report | str], Task] = {}
         self.seen: set[str] = set()
         #: What tasks have taken, and the simulated time in them.
         self.seconds = self.simulated_s = 0.0
-        self.workers = 1
+        self.workers = 0
         self.counted = float("-inf")
         self.ended: Any = as_completed(  # type: ignore[no-untyped-call]
             loop=client.loop, with_results=True, raise_errors=False
@@ -54,10 +56,13 @@ class Driver:
         """Runs all; raises `RunError` where going on makes no sense."""
         waiting = Waiting(runs)
         self._fill(waiting)
+        self.progress.show("" if self.workers else ", waiting for workers")
         for future, result in self.ended:
             task = self.tasks.pop(future)
             if isinstance(result, Report):
                 self._take(result, task)
+            elif isinstance(result, str):
+                raise RunError(result)
             else:
                 self._lost(future, result, task)
             self.progress.show()
@@ -66,29 +71,27 @@ class Driver:
     def _fill(self, waiting: Waiting) -> None:
         """Hands out tasks until enough are under way."""
         self._count_workers()
-        most = TASKS_EACH * self.workers
-        if self.shared:
-            most = max(most, LEAST_TASKS)
+        most = max(TASKS_EACH * self.workers, LEAST_TASKS if self.shared else 1)
         pace = self.seconds / self.simulated_s if self.simulated_s else 0.0
         while waiting and len(self.tasks) < most:
-            self._submit(waiting.take(pace, self.workers))
+            self._submit(waiting.take(pace, max(self.workers, 1)))
 
     def _count_workers(self) -> None:
         now = time.monotonic()
         if now - self.counted >= COUNT_S:
             threads = self.client.nthreads()  # type: ignore[no-untyped-call]
-            self.workers = max(1, sum(threads.values()))
+            self.workers = sum(threads.values())
             self.counted = now
 
     def _submit(self, task: Task) -> None:
         key = f"simulate-{uuid.uuid4().hex}"
-        future = self.client.submit(carry_out, self.order, task, key=key, pure=False)
+        version, schema = self.order.version, self.order.schema
+        sent = payload(self.order, task)
+        future = self.client.submit(self.call, version, schema, sent, key=key, pure=False)
         self.tasks[future] = task
         self.ended.add(future)
 
     def _take(self, report: Report, task: Task) -> None:
-        if report.refused is not None:
-            raise RunError(report.refused)
         if report.done and report.worker not in self.seen:
             self._visible(report)
         self.seconds += report.seconds
@@ -102,11 +105,11 @@ class Driver:
         self.seen.add(report.worker)
         name = run_file(report.done[0])
         if self.shared and not self.store.has(name):
-            found = f"worker {report.worker} wrote {self.store.path(name)}, and it is not there"
+            found = f"{report.worker} wrote {self.store.shown(name)}, and it is not there"
             accepted = "--out takes a directory or a URL that this machine and all workers share"
             raise RunError(f"{found}; {accepted}")
 
-    def _lost(self, future: "Future[Report]", error: object, task: Task) -> None:
+    def _lost(self, future: "Future[Report | str]", error: object, task: Task) -> None:
         """A task that has no report: its worker died too often, or the cluster is no more."""
         if isinstance(error, CancelledError) or future.status == "cancelled":
             raise RunError("the cluster is gone: its scheduler has ended or cannot be reached")

@@ -80,7 +80,7 @@ class Plan:
             return cls(**found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             accepted = "what a campaign wrote; take another directory"
-            raise InputError(f"{store.path(NAME)}: {error}; it takes {accepted}") from error
+            raise InputError(f"{store.shown(NAME)}: {error}; it takes {accepted}") from error
 
     def write(self, store: Store) -> None:
         """Makes the folder that of this campaign."""

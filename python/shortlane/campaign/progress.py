@@ -37,11 +37,11 @@ class Progress:
         self.failed += failed
         self.done += not failed
 
-    def show(self) -> None:
-        """Tells how far things are."""
+    def show(self, note: str = "") -> None:
+        """Tells how far things are, and `note`."""
         if self.tell is not None:
-            fraction = self.worked_s / self.work_s if self.work_s else 1.0
-            self.tell(min(fraction, 1.0), self._text(fraction))
+            fraction = min(self.worked_s / self.work_s, 1.0) if self.work_s else 1.0
+            self.tell(fraction, self._text(fraction) + note)
 
     def _text(self, fraction: float) -> str:
         text = f"{self.done} of {self.runs} runs"
@@ -77,7 +77,7 @@ class _Terminal:
 class _Log:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.tenths = 0
+        self.tenths = -1
 
     def __call__(self, fraction: float, text: str) -> None:
         tenths = int(10 * fraction + 1e-9)

@@ -78,7 +78,7 @@ class Results:
         failures = []
         for run in failed:
             said: dict[str, Any] = json.loads(found[failed_file(run)])
-            scenario = self.store.path(failed_file(run, "toml"))
+            scenario = self.store.shown(failed_file(run, "toml"))
             kept = ("run_id", "params", "scheduler", "seed", "error", "command")
             failures.append(Failure(scenario=scenario, **{key: said[key] for key in kept}))
         return failures

@@ -52,7 +52,7 @@ class Store:
             else:
                 self.files.pipe_file(path, content)
         except Exception as error:
-            raise StoreError(f"cannot write {self._shown(name)}: {_reason(error)}") from error
+            raise StoreError(f"cannot write {self.shown(name)}: {_reason(error)}") from error
 
     def read(self, name: str) -> bytes | None:
         """What is in a file, `None` if it is not there; raises `StoreError`."""
@@ -61,7 +61,7 @@ class Store:
         except FileNotFoundError:
             return None
         except Exception as error:
-            raise StoreError(f"cannot read {self._shown(name)}: {_reason(error)}") from error
+            raise StoreError(f"cannot read {self.shown(name)}: {_reason(error)}") from error
         return bytes(content)
 
     def read_all(self, names: list[str]) -> dict[str, bytes]:
@@ -70,7 +70,7 @@ class Store:
         try:
             found: dict[str, Any] = self.files.cat(list(paths)) if paths else {}
         except Exception as error:
-            raise StoreError(f"cannot read {self._shown(names[0])}: {_reason(error)}") from error
+            raise StoreError(f"cannot read {self.shown(names[0])}: {_reason(error)}") from error
         return {paths[path]: content for path, content in found.items()}
 
     def names(self, folder: str, ending: str) -> set[str]:
@@ -81,7 +81,7 @@ class Store:
         except FileNotFoundError:
             return set()
         except Exception as error:
-            raise StoreError(f"cannot list {self._shown(folder)}: {_reason(error)}") from error
+            raise StoreError(f"cannot list {self.shown(folder)}: {_reason(error)}") from error
         names = (str(path).rpartition("/")[2] for path in found)
         return {
             name.removesuffix(ending)
@@ -95,7 +95,7 @@ class Store:
             self.files.invalidate_cache()
             return bool(self.files.exists(self.path(name)))
         except Exception as error:
-            raise StoreError(f"cannot read {self._shown(name)}: {_reason(error)}") from error
+            raise StoreError(f"cannot read {self.shown(name)}: {_reason(error)}") from error
 
     def remove(self, name: str) -> None:
         """Removes a file that may be there."""
@@ -105,7 +105,7 @@ class Store:
             except FileNotFoundError:
                 raise
             except Exception as error:
-                raise StoreError(f"cannot remove {self._shown(name)}: {_reason(error)}") from error
+                raise StoreError(f"cannot remove {self.shown(name)}: {_reason(error)}") from error
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -136,7 +136,8 @@ class Store:
             for left in Path(self.root).glob("*/.*.tmp"):
                 left.unlink(missing_ok=True)
 
-    def _shown(self, name: str) -> str:
+    def shown(self, name: str) -> str:
+        """The name of a file for people: its path or URL."""
         return self.path(name) if self.local else f"{self.url.rstrip('/')}/{name}"
 
 

@@ -5,8 +5,6 @@ Nothing here raises for a run that fails: it is written down as failed, with wha
 
 import io
 import json
-import os
-import socket
 import time
 import tomllib
 from collections.abc import Iterator
@@ -22,6 +20,7 @@ from shortlane.campaign.share import Group, Task
 from shortlane.campaign.spec import Sweep
 from shortlane.campaign.store import Store, StoreError
 from shortlane.campaign.values import Value
+from shortlane.errors import InputError
 
 __all__ = ["Order", "Report", "carry_out", "write_failed"]
 
@@ -57,25 +56,18 @@ class Report:
     #: Run -> why.
     failed: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    #: Why this worker can do nothing for the campaign, and nobody need try again.
-    refused: str | None = None
 
 
-def carry_out(order: Order, task: Task) -> Report:
-    """Simulates the runs of a task."""
-    report = Report(worker=f"{socket.gethostname()}, process {os.getpid()}")
-    if (shortlane.__version__, shortlane.SCHEMA_VERSION) != (order.version, order.schema):
-        here = f"shortlane {shortlane.__version__} (schema {shortlane.SCHEMA_VERSION})"
-        wanted = f"{order.version} (schema {order.schema})"
-        report.refused = f"worker {report.worker} has {here}, and the campaign takes {wanted}"
-        return report
+def carry_out(worker: str, order: Order, task: Task) -> Report | str:
+    """Simulates the runs of a task; gives a text where no further one could be written down."""
+    report = Report(worker)
     started = time.monotonic()
     try:
         store = Store(order.url)
         for group in task:
             _carry_out(order, store, group, report)
-    except StoreError as error:
-        report.refused = f"worker {report.worker}: {error}"
+    except (StoreError, InputError) as error:
+        return f"{worker}: {error}"
     report.seconds = time.monotonic() - started
     return report
 
