@@ -135,10 +135,7 @@ impl AnyWriter {
     ///
     /// # Errors
     /// If the file cannot be written; the writer is of no more use then.
-    pub fn push(
-        &mut self,
-        cells: impl FnOnce(&mut dyn FnMut(Value)),
-    ) -> Result<(), WriteError> {
+    pub fn push(&mut self, cells: impl FnOnce(&mut dyn FnMut(Value))) -> Result<(), WriteError> {
         self.rows += 1;
         match &mut self.sink {
             Sink::Parquet(parquet) => parquet.push(cells),

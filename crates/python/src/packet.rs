@@ -54,9 +54,8 @@ impl Packet {
         // The largest number stands for "not known" in the disciplines.
         const MOST: u64 = u64::MAX - 1;
         let within = |name, value, least: u64, most: u64| within(name, value, least, most);
-        let known = |name, value: Option<i128>| {
-            value.map(|value| within(name, value, 0, MOST)).transpose()
-        };
+        let known =
+            |name, value: Option<i128>| value.map(|value| within(name, value, 0, MOST)).transpose();
         Ok(Self {
             flow: within("flow", flow, 1, u64::MAX)?,
             size: within("size", size, 1, u32::MAX.into())? as u32,

@@ -240,9 +240,7 @@ impl State {
         if let Some(seconds) = now {
             if !(0.0..=MOST).contains(&seconds) {
                 let takes = "it takes seconds from 0 to 3e9";
-                return Err(InputError::new_err(format!(
-                    "now {seconds} is not accepted: {takes}"
-                )));
+                return Err(InputError::new_err(format!("now {seconds} is not accepted: {takes}")));
             }
             let now = Nanos((seconds * 1e9).round() as u64);
             if now < self.now {

@@ -76,9 +76,8 @@ fn overrides(
     let spec = |text: &String| {
         text.parse::<Spec>().map_err(|error| InputError::new_err(format!("schedulers: {error}")))
     };
-    let schedulers = schedulers
-        .map(|texts| texts.iter().map(spec).collect::<PyResult<Vec<_>>>())
-        .transpose()?;
+    let schedulers =
+        schedulers.map(|texts| texts.iter().map(spec).collect::<PyResult<Vec<_>>>()).transpose()?;
     let seeds = seeds.map(|text| {
         scenario::seeds::parse(&text).ok_or_else(|| {
             let takes = scenario::seeds::ACCEPTED;

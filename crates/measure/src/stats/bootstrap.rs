@@ -79,12 +79,7 @@ fn acceleration<T: Clone>(sample: &[T], statistic: impl Fn(&[T]) -> f64) -> f64 
     if scale > 0.0 { moment(3) / scale } else { 0.0 }
 }
 
-fn interval(
-    value: f64,
-    replicates: &[f64],
-    acceleration: f64,
-    tail: f64,
-) -> Option<(f64, f64)> {
+fn interval(value: f64, replicates: &[f64], acceleration: f64, tail: f64) -> Option<(f64, f64)> {
     let normal = Normal::standard();
     let n = replicates.len() as f64;
     // Replicates equal to the estimate count half, so that ties are no bias.
