@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, final
 
-__file__: str
 VERSION: str
 SCHEMA_VERSION: int
 
