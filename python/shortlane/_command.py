@@ -6,42 +6,50 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from shortlane import _native
 from shortlane.errors import InputError, ShortlaneError
 
-#: Commands written in Python, with what `--help` says of them.
-PYTHON_COMMANDS = {
-    "campaign": "a sweep of any size, on this machine or a Dask cluster, that survives anything",
-    "paper": "a paper's figures and tables again, with a verdict for each claim",
-    "report": "one self-contained HTML page from a directory of results",
-}
+#: Commands written in Python: modules `shortlane.<name>._command`.
+PYTHON_COMMANDS = ("campaign", "paper", "report")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command with `arguments` (those of the process) and gives its exit status."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if not arguments or arguments[0] not in PYTHON_COMMANDS:
-        return native(arguments)
-    name, *rest = arguments
+    """Run the command with `arguments` (those of the process) and give its exit status."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    match words:
+        case [name, *rest] if name in PYTHON_COMMANDS:
+            return _python(name, rest)
+        case ["help", name] if name in PYTHON_COMMANDS:
+            return _python(name, ["--help"])
+    return _rust(["shortlane", *words])
+
+
+def _python(name: str, arguments: Sequence[str]) -> int:
     module = importlib.import_module(f"shortlane.{name}._command")
     parser = argparse.ArgumentParser(prog=f"shortlane {name}", description=module.__doc__)
     module.add_arguments(parser)
     try:
-        module.run(parser.parse_args(rest))
+        module.run(parser.parse_args(arguments))
+        sys.stdout.flush()
     except ShortlaneError as error:
         print(f"shortlane: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         print("shortlane: interrupted", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # A reader that has seen enough and left is no failure; nor is what Python has yet to flush.
+        sys.stdout = None
     return 0
 
 
-def native(arguments: Sequence[str]) -> int:
-    """The command line in Rust; it takes care of signals itself."""
-    from shortlane import _native
-
+def _rust(words: Sequence[str]) -> int:
+    """Run the command line in Rust, which takes care of signals itself."""
+    # Python's own handler would be called beside it, and raise KeyboardInterrupt at the end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return int(_native.command_line(list(arguments)))
+    # `-P`: what lies in the current directory is not to be imported.
+    agent = ["-P", "-m", "shortlane", "lab-agent"]
+    return _native.command_line(words, sys.executable, agent)
 
 
 if __name__ == "__main__":

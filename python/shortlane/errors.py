@@ -1,5 +1,10 @@
 """What can go wrong, for whoever calls the library and for the command's exit status."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shortlane.results import Results
+
 __all__ = ["Failed", "InputError", "RunError", "ScenarioError", "ShortlaneError", "Usage"]
 
 
@@ -17,6 +22,14 @@ class ScenarioError(InputError):
 
 class RunError(ShortlaneError, RuntimeError):
     """It did not work out. The command exits with 1."""
+
+    results: "Results | None"
+    """What there is all the same: the runs that were complete by then."""
+
+    def __init__(self, text: str, results: "Results | None" = None) -> None:
+        """Say what went wrong, and hand over what there is."""
+        super().__init__(text)
+        self.results = results
 
 
 #: The names by which commands raise them.

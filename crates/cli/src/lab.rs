@@ -14,7 +14,7 @@ use sched::{Amount, Nanos, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
-use crate::{Failure, print, quantity, signals, specs};
+use crate::{Call, Failure, print, quantity, signals, specs};
 use output::{Output, ProgressLine};
 
 /// This machine's own TCP and UDP through each discipline, in private namespaces.
@@ -141,13 +141,10 @@ fn law(text: &str) -> Result<SizeLaw, String> {
     text.parse().map_err(|error: workload::LawError| error.to_string())
 }
 
-/// The disciplines that are compared if none is named.
-pub(crate) const DEFAULT_SCHEDULERS: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
-
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
     fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        specs::parse(&self.schedulers, defaults, self.limit)
+        Ok(specs::parse(&self.schedulers, defaults, self.limit)?)
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
@@ -164,8 +161,11 @@ impl LinkOptions {
     }
 }
 
-/// This program itself plays client and server.
-fn agent_program() -> Result<AgentProgram, Failure> {
+/// Who plays client and server.
+fn agent_program(call: &Call) -> Result<AgentProgram, Failure> {
+    if let Some(program) = &call.agent {
+        return Ok(program.clone());
+    }
     let path = std::env::current_exe()
         .map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?;
     Ok(AgentProgram { path, arguments: vec!["lab-agent".into()] })
@@ -177,8 +177,8 @@ fn isolate() -> Result<(), Failure> {
 }
 
 impl Options {
-    fn config(&self) -> Result<Config, Failure> {
-        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+    fn config(&self, call: &Call) -> Result<Config, Failure> {
+        let schedulers = self.link.specs(&specs::DEFAULT)?;
         let jobs = self.link.jobs(schedulers.len());
         let mut timing = if self.thorough {
             Timing::thorough(jobs, self.link.late_limit)
@@ -213,16 +213,16 @@ impl Options {
             timing,
             idle_times: true,
             seed: self.link.seed,
-            agent: agent_program()?,
+            agent: agent_program(call)?,
         })
     }
 }
 
-pub(crate) fn run(options: Options) -> Result<(), Failure> {
+pub(crate) fn run(options: Options, call: &Call) -> Result<(), Failure> {
     if let Some(Mode::Sweep(sweep)) = options.sweep {
-        return sweep::run(&sweep);
+        return sweep::run(&sweep, call);
     }
-    let config = options.config()?;
+    let config = options.config(call)?;
     config.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut files = Output::open(options.out.as_deref(), options.format)?;
     let stop = signals::stop_flag()?;
@@ -251,7 +251,7 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let written = files.finish(&config, scenario, finished.ended_early.clone());
+    let written = files.finish(&config, call.command(), scenario, finished.ended_early.clone());
     let ended = finished.ended_early.map_or(Ok(()), |reason| {
         let basis = match summary.rounds {
             0 => "no round was whole, so there is nothing to show".to_owned(),

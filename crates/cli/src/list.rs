@@ -17,7 +17,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let infos: Vec<&Info> = match &options.name {
+    let infos: Vec<&'static Info> = match &options.name {
         None => registry::ALL.to_vec(),
         Some(name) => {
             let spec = Spec::named(name).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -25,11 +25,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     };
     if options.json {
-        let all: Vec<Value> = infos.iter().map(|info| as_json(info)).collect();
-        print(&format!("{:#}\n", Value::from(all)))
+        print(&format!("{:#}\n", documents(&infos)))
     } else {
         print(&infos.into_iter().map(as_text).collect::<String>())
     }
+}
+
+/// The disciplines as one JSON document.
+fn documents(infos: &[&'static Info]) -> Value {
+    infos.iter().map(|info| as_json(info)).collect()
+}
+
+/// Every discipline as one JSON document: what `list --json` prints.
+#[must_use]
+pub fn disciplines() -> Value {
+    documents(registry::ALL)
 }
 
 fn needs(info: &Info) -> Vec<&'static str> {

@@ -1,20 +1,19 @@
 //! `shortlane replay`: a capture through each discipline.
 
-use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use measure::{EventWriter, RunInfo, SCHEMA_VERSION};
-use replay::capture::{Capture, CaptureError};
+use measure::EventWriter;
+use replay::capture::{self, Capture, CaptureError};
 use replay::{Config, Progress, Report, Tables};
 use sched::{Amount, Nanos};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::lab::FileFormat;
 use crate::lab::output::open_results;
-use crate::lab::{DEFAULT_SCHEDULERS, FileFormat};
-use crate::{Failure, print, quantity, say, signals, specs};
+use crate::{Call, Failure, print, quantity, say, signals, specs};
 
 /// A capture, open loop, through each discipline.
 ///
@@ -54,7 +53,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
     let config = options.config()?;
     let bar = progress_bar();
     let bad_input = |error: CaptureError| match error {
@@ -74,10 +73,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for warning in &report.warnings {
         say(&format!("shortlane: {warning}"));
     }
-    let scenario = scenario(&config, &options.capture, &report);
+    let capture = options.capture.display().to_string();
+    let info = report.run_info(&config, &capture, call.command());
     let shown = if options.json {
         let document = json!({
-            "scenario": scenario,
+            "scenario": info.scenario,
             "open_loop": replay::text::OPEN_LOOP,
             "capture": report.capture,
             "partial": report.partial,
@@ -87,18 +87,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         print(&format!("{document:#}\n"))
     } else {
         print(&replay::text::report(&config, &report))
-    };
-    let info = RunInfo {
-        run: replay::RUN.into(),
-        schema: SCHEMA_VERSION,
-        command: std::env::args().collect(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        // A replay depends on the capture and the seed alone.
-        started: None,
-        machine: None,
-        ended_early: report.partial.then(|| "interrupted".into()),
-        seed: config.seed,
-        scenario,
     };
     let written = tables.finish(&info, report.partial).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -110,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 impl Options {
     fn config(&self) -> Result<Config, Failure> {
         let config = Config {
-            schedulers: specs::parse(&self.schedulers, &DEFAULT_SCHEDULERS, self.limit)?,
+            schedulers: specs::parse(&self.schedulers, &specs::DEFAULT, self.limit)?,
             rate_bps: self.rate,
             limit: self.limit,
             seed: self.seed,
@@ -125,24 +113,15 @@ impl Options {
         if self.capture == Path::new("-") {
             return Ok(Box::new(bar.wrap_read(std::io::stdin().lock())));
         }
-        let refused = |why: String| {
-            Failure::Usage(format!(
-                "capture {}: {why}; it takes a pcap or pcapng file, or - for standard input",
-                self.capture.display()
-            ))
-        };
-        let file = File::open(&self.capture).map_err(|error| refused(error.to_string()))?;
-        let metadata = file.metadata().map_err(|error| refused(error.to_string()))?;
-        if metadata.is_dir() {
-            return Err(refused("it is a directory".into()));
-        }
-        if metadata.is_file() {
+        let file = capture::open_file(&self.capture).map_err(Failure::Usage)?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file());
+        if let Some(metadata) = metadata {
             bar.set_length(metadata.len());
         }
         Ok(Box::new(bar.wrap_read(file)))
     }
 
-    fn tables(&self) -> Result<Tables, Failure> {
+    fn tables(&self) -> Result<Tables<'static>, Failure> {
         let mut tables = Tables::new();
         if let Some(path) = &self.events {
             tables = tables.with_events(open_events(path)?, path);
@@ -190,19 +169,4 @@ fn progress_bar() -> ProgressBar {
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
     bar
-}
-
-/// What was run, for whoever finds the results.
-fn scenario(config: &Config, capture: &Path, report: &Report) -> Value {
-    json!({
-        "capture": capture.display().to_string(),
-        "capture_facts": report.capture,
-        "partial": report.partial,
-        "warnings": report.warnings,
-        "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "rate_bps": config.rate_bps,
-        "limit": config.limit.to_string(),
-        "seed": config.seed,
-        "idle_ns": config.idle.0,
-    })
 }

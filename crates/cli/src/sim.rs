@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use scenario::{Finished, Observer, Overrides, Progress, Row, Scenario, Summary, Wanted, library};
+use scenario::{
+    Finished, Input, Observer, Overrides, Progress, Row, Scenario, ScenarioError, Summary, Wanted,
+    library,
+};
 use sched::{Nanos, Spec};
 use serde_json::json;
 
@@ -72,15 +75,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.list {
         return print(&list()?);
     }
-    let input = Input::read(options.scenario.as_deref().unwrap_or(Path::new("")))?;
+    let input = Input::read(options.scenario.as_deref().unwrap_or(Path::new("")))
+        .map_err(Failure::Usage)?;
     if options.show {
         return print(&input.text);
     }
-    let scenario = input.scenario(&Overrides {
+    let overrides = Overrides {
         schedulers: (!options.schedulers.is_empty()).then(|| options.schedulers.clone()),
         seeds: options.seeds.clone().map(|seeds| seeds.0),
         duration_ns: options.duration.map(|duration| duration.0),
-    })?;
+    };
+    let scenario = input.scenario(&overrides).map_err(refused)?;
     let mut watch = Watch {
         files: Files::open(
             options.out.as_deref(),
@@ -125,50 +130,17 @@ fn show(
         });
         return print(&format!("{document:#}\n"));
     }
-    if summary.seeds == 0 {
-        return Ok(());
-    }
-    let title = measure::text::wrap(&format!("{}: {}", scenario.name, scenario.title));
-    print(&format!("{title}\n{}", scenario::text::report(summary)))
+    print(&scenario::text::report(scenario, summary))
 }
 
-/// The text of a scenario and where it comes from.
-struct Input {
-    text: String,
-    file: String,
-    directory: Option<PathBuf>,
-}
-
-impl Input {
-    /// A file, or else a ready scenario.
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => {
-                let directory = path.parent().map(Path::to_path_buf);
-                Ok(Self { text, file, directory })
-            }
-            Err(error) => match library::find(&file) {
-                Some(ready) => Ok(Self { text: ready.text.into(), file, directory: None }),
-                None => Err(Failure::Usage(format!(
-                    "{file}: {error}; it takes a scenario file, or a ready scenario: {}",
-                    library::ALL.iter().map(|r| r.name).collect::<Vec<_>>().join(", ")
-                ))),
-            },
-        }
-    }
-
-    fn scenario(&self, overrides: &Overrides) -> Result<Scenario, Failure> {
-        Scenario::parse(&self.text, &self.file, self.directory.as_deref(), overrides)
-            .map_err(|error| Failure::Usage(error.to_string()))
-    }
+fn refused(error: ScenarioError) -> Failure {
+    Failure::Usage(error.to_string())
 }
 
 fn list() -> Result<String, Failure> {
     let mut text = String::new();
     for ready in library::ALL {
-        let input = Input { text: ready.text.into(), file: ready.name.into(), directory: None };
-        let scenario = input.scenario(&Overrides::default())?;
+        let scenario = Input::from(ready).scenario(&Overrides::default()).map_err(refused)?;
         text += &format!("{:24} {}\n", ready.name, scenario.title);
     }
     Ok(text)

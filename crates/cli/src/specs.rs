@@ -2,14 +2,18 @@
 
 use sched::{Amount, Spec, SpecError};
 
-use crate::Failure;
+/// The disciplines that are compared if none is named.
+pub const DEFAULT: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
 
 /// The disciplines that are named, or `defaults`; one that is given no limit has this one.
-pub(crate) fn parse(
+///
+/// # Errors
+/// Says which name, parameter or value is not accepted, and what is.
+pub fn parse(
     named: &[String],
     defaults: &[&'static str],
     limit: Amount,
-) -> Result<Vec<Spec>, Failure> {
+) -> Result<Vec<Spec>, SpecError> {
     let names: Vec<&str> = if named.is_empty() {
         defaults.to_vec()
     } else {
@@ -17,6 +21,5 @@ pub(crate) fn parse(
     };
     let limit = limit.to_string();
     let parse = |name: &&str| name.parse::<Spec>()?.with_default("limit", &limit);
-    let specs: Result<Vec<Spec>, SpecError> = names.iter().map(parse).collect();
-    specs.map_err(|error| Failure::Usage(error.to_string()))
+    names.iter().map(parse).collect()
 }

@@ -1,15 +1,14 @@
 //! What the command line's parser refuses, in one line: the option, what was found, what is accepted.
 
 use std::error::Error as _;
-use std::process::ExitCode;
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::say;
 
-/// Prints the help that was asked for, or says what was wrong.
-pub(crate) fn answer(error: &Error) -> ExitCode {
+/// Prints the help that was asked for, or says what was wrong. Returns the exit status.
+pub(crate) fn answer(error: &Error) -> u8 {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
@@ -19,7 +18,7 @@ pub(crate) fn answer(error: &Error) -> ExitCode {
         }
         _ => say(&format!("shortlane: {}", one_line(error))),
     }
-    ExitCode::from(error.exit_code() as u8)
+    error.exit_code() as u8
 }
 
 fn one_line(error: &Error) -> String {

@@ -190,7 +190,7 @@ fn tables_are_those_of_the_results_schema() {
     let scene = Scene::new(&pcap(2000));
     scene.succeeds(&["--out", "results", "--format", "csv"]);
     let names = names_in(&scene.path("results"));
-    let expected = ["blocks", "drops", "flows", "links", "probes", "run", "samples"];
+    let expected = ["blocks", "drops", "flows", "links", "probes", "progress", "run", "samples"];
     assert_eq!(names.len(), expected.len());
     assert!(names.iter().zip(expected).all(|(name, table)| name.starts_with(table)), "{names:?}");
     let table = |name: &str| fs::read_to_string(scene.path("results").join(name)).unwrap();

@@ -91,9 +91,12 @@ fn parse(text: &str) -> Result<Vec<Mutant>, Box<dyn Error>> {
 /// Copies what the suite is built from, without what has been built.
 fn copy_workspace(root: &Path, copy: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(copy)?;
-    for file in ["Cargo.toml", "Cargo.lock"] {
-        fs::copy(root.join(file), copy.join(file))?;
-    }
+    // Of the workspace's members, only those below crates/ are in the copy.
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    let members = manifest.lines().find(|line| line.starts_with("members")).unwrap_or_default();
+    let manifest = manifest.replace(members, "members = [\"crates/*\"]");
+    fs::write(copy.join("Cargo.toml"), manifest)?;
+    fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
     for package in PACKAGES {
         let target = copy.join("crates").join(package);
         if target.exists() {

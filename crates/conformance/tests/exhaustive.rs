@@ -79,6 +79,18 @@ fn las() {
     equals_its_model("las:charge-drops=yes", 2, 9);
 }
 
+#[test]
+fn lars() {
+    equals_its_model("lars", 3, 9);
+    equals_its_model("lars:victim=key", 2, 9);
+}
+
+#[test]
+fn scfq() {
+    equals_its_model("scfq", 3, 9);
+    equals_its_model("scfq:drop=longest-queue", 3, 9);
+}
+
 /// What must hold for every discipline, over all short sequences.
 #[test]
 fn every_discipline_in_the_registry() {

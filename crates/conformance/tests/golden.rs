@@ -173,6 +173,27 @@ fn las() {
     golden("las", "+A >A1 @1s +B >B1 +A=500 >A2 @40s +A +B=100 +A >A3 >B2 >A4");
 }
 
+#[test]
+fn lars() {
+    golden("lars", "+A +A +A +B +B >A1 >B1 >A2 >B2 >A3 >-");
+    // A half-life later, A's 2000 are 1000, less than B's 1500.
+    golden("lars:half-life=1s", "+A=2000 >A1 @1s +B=1500 >B1 +B +A >A2 >B2 >-");
+    golden("lars:half-life=2s", "+A=2000 >A1 @1s +B=1400 >B1 +B +A >B2 >A2 >-");
+    // After ten half-lives and more, 2000 are 1 and 3000 are 2.
+    golden("lars:half-life=1s", "+A=3000 >A1 +B=2000 >B1 @11s +C=40 >C1 +C +A +B >B2 >A2 >C2");
+    // Full: the flow with the largest volume loses its newest packet; by key, what is queued
+    // ahead of that packet counts as well, and does not fade.
+    golden("lars:limit=5packets", "+A=1500 >A1 +A +B +B +B +B +C!A2");
+    golden("lars:limit=5packets,victim=key", "+A=1500 >A1 +A +B +B +B +B +C!B4");
+    let by_key = "lars:limit=3packets,half-life=1s,victim=key";
+    golden(by_key, "+A=4000 >A1 +A +B=3000 +B +C!A2");
+    golden(by_key, "+A=4000 >A1 +A +B=3000 +B @1s +C!B2");
+    // Ties of new flows: the latest arrival is lost.
+    golden("lars:limit=2packets", "+A +B +C!C1 >A1 >B1");
+    // Forgotten when idle for more than 30 s, and new again.
+    golden("lars:half-life=inf", "+A >A1 @1s +B >B1 +A=500 >A2 @40s +A +B=100 +A >A3 >B2 >A4");
+}
+
 /// A flow's size is what the sequence offers: A 3000, B 2000, C 1000.
 #[test]
 fn srpt() {
@@ -202,6 +223,25 @@ fn drr() {
     golden("drr:limit=3packets,victim=head", "+A +A +B=1500 +C!A1 >A2 >B1 >C1");
     // Of equally long ones that which has been backlogged longest.
     golden("drr:limit=2packets", "+A +B +C!A1 >B1 >C1");
+}
+
+#[test]
+fn scfq() {
+    // Tags: A 1000, 2000, 3000; B 400, 800, 1200.
+    golden("scfq", "+A +A +A +B=400 +B=400 +B=400 >B1 >B2 >A1 >B3 >A2 >A3 >-");
+    // The clock is the tag in service: B1 is at 1000 + 900, or ties with A2 at 2000 and is later.
+    golden("scfq", "+A +A >A1 +B=900 >B1 >A2");
+    golden("scfq", "+A +A >A1 +B >A2 >B1");
+    // Who was idle has saved nothing up: B1 is at 3500, A3 at 3000, A4 at 4000.
+    golden("scfq", "+A +A +A >A1 >A2 +B=1500 +A >A3 >B1 >A4");
+    // A lost arrival does not count: B3 is at 1900.
+    golden("scfq:limit=3packets", "+A +A +B=1100 +B=1100!B2 >A1 +B=800 >B1 >B3 >A2");
+    // The longest queue loses its newest packet, and its tag: A3 is at 1450.
+    let longest = "scfq:limit=3packets,drop=longest-queue";
+    golden(longest, "+A +A +B=1500 +C=700!A2 >C1 +A=450 >A1 >A3 >B1");
+    golden(longest, "+A +B +B=500 +B!B3 >A1 >B1 >B2");
+    // Of equally long queues, the one that has been backlogged longest.
+    golden("scfq:limit=2packets,drop=longest-queue", "+A +B +C!A1 >B1 >C1");
 }
 
 /// Target 5 ms, interval 100 ms. Packets arrive at 0 and leave late.

@@ -42,6 +42,28 @@ fn las() {
     behaves_as_its_model("las");
 }
 
+#[test]
+fn lars() {
+    behaves_as_its_model("lars");
+}
+
+/// From half-lives shorter than most gaps between packets to none.
+#[test]
+fn lars_with_any_half_life() {
+    let info = registry::find("lars").expect("a discipline of this name");
+    for half_life in ["1ms", "70ms", "1s", "3600s", "inf"] {
+        strategy::for_all(info, except("lars"), Setup::Random, 256, &|spec, operations, seed| {
+            let spec = spec.clone().with("half-life", half_life).map_err(|e| e.to_string())?;
+            compare(&spec, operations, seed)
+        });
+    }
+}
+
+#[test]
+fn scfq() {
+    behaves_as_its_model("scfq");
+}
+
 /// The dice at other chances than the default, among them both certainties.
 #[test]
 fn sample_and_hold_at_any_probability() {

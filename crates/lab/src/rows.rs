@@ -123,6 +123,8 @@ impl Source<'_> {
             backlog_peak_packets: during.iter().map(|s| s.packets).max(),
             flow_entries_mean: mean(|s| s.flows),
             flow_entries_peak: Some(direction.peak_flows),
+            flow_entries_p99: None,
+            flow_entries_beyond_backlog: None,
             flows_untracked: None,
             late_max_ns: Some(punctuality.max_late_ns),
             late_beyond_burst: Some(punctuality.late_beyond_burst),

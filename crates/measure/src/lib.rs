@@ -3,8 +3,8 @@
 //! Lab, simulator, replay and live engine all write the same tables, so that every summary,
 //! plot and report works on all of them.
 //!
-//! * [`Flow`], [`Probe`], [`Sample`], [`DropCount`], [`LinkUse`], [`Block`] are the rows; a
-//!   column is defined once, here, and `docs/results.md` is made from the definitions.
+//! * [`Flow`], [`Advance`], [`Probe`], [`Sample`], [`DropCount`], [`LinkUse`], [`Block`] are the
+//!   rows; a column is defined once, here, and `docs/results.md` is made from the definitions.
 //! * [`PacketEvent`] is a row per packet of a bottleneck, for who wants to see them all.
 //! * [`Results`] writes a directory of tables and its `run.json`, [`TableWriter`] one table.
 //!   A file appears under its name whole or not at all.
@@ -12,6 +12,7 @@
 //! * [`text`] lays tables and sentences out for a terminal.
 #![forbid(unsafe_code)]
 
+mod any;
 mod doc;
 mod events;
 mod file;
@@ -22,10 +23,13 @@ mod table;
 pub mod text;
 mod writer;
 
+pub use any::{AnyRow, Table, tables};
 pub use doc::schema_markdown;
 pub use events::{EventWriter, PacketEvent, PacketOutcome};
 pub use file::{WriteError, write_json};
-pub use run::{Machine, Results, RunInfo, SCHEMA_VERSION};
-pub use schema::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
+pub use run::{AnyResults, Machine, Results, RunInfo, SCHEMA_VERSION};
+pub use schema::{
+    Advance, Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass,
+};
 pub use table::{Cell, Column, Kind, Row, Text, Value};
-pub use writer::{Format, TableWriter};
+pub use writer::{AnyWriter, Format, TableWriter};

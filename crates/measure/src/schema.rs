@@ -171,6 +171,11 @@ table! {
         flow_entries_mean: Option<f64> ["number"],
         /// Most entries in the flow table.
         flow_entries_peak: Option<u64> ["number"],
+        /// For 99 % of the time the flow table had no more entries than this.
+        flow_entries_p99: Option<u64> ["number"],
+        /// Arrivals and departures after which the flow table had more entries than the queue
+        /// packets. Always 0 under EFD, which remembers a flow only while it has a packet queued.
+        flow_entries_beyond_backlog: Option<u64> ["number"],
         /// How often the flow table was at its bound and could not take up a flow.
         flows_untracked: Option<u64> ["number"],
         /// The longest that a transmission started after it was due.
@@ -214,6 +219,10 @@ table! {
         end_ns: Option<u64> ["ns"],
         /// `end_ns - start_ns`; empty if incomplete.
         completion_ns: Option<u64> ["ns"],
+        /// The longest that the receiver waited for a new byte in order: from `connect_ns` to the
+        /// first, from one to the next, and, if the last never came, from the latest until TCP
+        /// gave up or the block ended. Empty if the connection never stood.
+        stall_max_ns: Option<u64> ["ns"],
         /// What the same transfer takes on an idle link.
         idle_ns: Option<u64> ["ns"],
         /// `completion_ns / idle_ns`.
@@ -248,8 +257,26 @@ table! {
         demotions: Option<u64> ["number"],
         /// Segments that TCP sent again (TCP_INFO, `tcpi_total_retrans`).
         retransmissions: Option<u64> ["packets"],
-        /// Retransmission timeouts.
+        /// Retransmission timeouts. Linux counts those of the handshake among them (TCP_INFO,
+        /// `tcpi_total_rto`), a simulation does not.
         timeouts: Option<u64> ["number"],
+        /// Timeouts of the handshake at both ends: of SYN, and of SYN-ACK.
+        handshake_timeouts: Option<u64> ["number"],
+    }
+}
+
+table! {
+    /// One row per arrival of new bytes in order at the receiver of a transfer that was chosen for
+    /// it: its `flows` row has kind `transfer` and the same `block` and `index`.
+    "progress" Advance {
+        /// The name of the traffic that it belongs to, as in table `flows`.
+        traffic: Option<Text> [""],
+        /// The transfer, as in table `flows`.
+        index: u64 ["number"],
+        /// When, from the start of the block.
+        t_ns: u64 ["ns"],
+        /// Application bytes received in order by then, these among them.
+        received_bytes: u64 ["bytes"],
     }
 }
 

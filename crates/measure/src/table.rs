@@ -20,6 +20,19 @@ pub struct Column {
     pub meaning: &'static [&'static str],
 }
 
+impl Column {
+    /// What it means, as one line.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        joined(self.meaning)
+    }
+}
+
+/// Lines of documentation as one.
+pub(crate) fn joined(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
 /// What the cells of a column hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -31,6 +44,19 @@ pub enum Kind {
     Float,
     /// UTF-8 text.
     Text,
+}
+
+impl Kind {
+    /// Its name in documentation.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Text => "text",
+        }
+    }
 }
 
 /// One cell.

@@ -51,7 +51,7 @@ fn fill(path: &Path, format: Format) -> Result<(), WriteError> {
     writer.finish()
 }
 
-/// One table of six does not fit: none appears.
+/// One table of seven does not fit: none appears.
 fn results(disk: &Path, format: Format) {
     let directory = disk.join("results");
     let mut results = Results::create(&directory, format).unwrap();

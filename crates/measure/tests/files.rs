@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use measure::{
-    Block, DropCount, Flow, FlowKind, Format, Key, LinkUse, Machine, Probe, Results, Row, RunInfo,
-    SCHEMA_VERSION, Sample, SizeClass, TableWriter, Value,
+    Advance, Block, DropCount, Flow, FlowKind, Format, Key, LinkUse, Machine, Probe, Results, Row,
+    RunInfo, SCHEMA_VERSION, Sample, SizeClass, TableWriter, Value,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -181,12 +181,13 @@ fn a_directory_of_results_appears_when_it_is_complete() {
         results.flows.push(&flow(1)).unwrap();
         results.blocks.push(&Block { key: key(1), ..Block::default() }).unwrap();
         results.links.push(&LinkUse { link: "down".into(), ..LinkUse::default() }).unwrap();
+        results.progress.push(&Advance { received_bytes: 1460, ..Advance::default() }).unwrap();
         results.probes.push(&Probe { stream: "voice".into(), ..Probe::default() }).unwrap();
         results.samples.push(&Sample { t_ns: 5, ..Sample::default() }).unwrap();
         results.drops.push(&DropCount { reason: "full".into(), ..DropCount::default() }).unwrap();
         assert!(entries(&directory).iter().all(|name| name.ends_with(".tmp")));
         results.finish(&info()).unwrap();
-        let tables = ["blocks", "drops", "flows", "links", "probes", "run", "samples"];
+        let tables = ["blocks", "drops", "flows", "links", "probes", "progress", "run", "samples"];
         let extension = |table| if table == "run" { "json" } else { format.extension() };
         let expected = tables.map(|table| format!("{table}.{}", extension(table)));
         assert_eq!(entries(&directory), expected);

@@ -8,8 +8,10 @@ mod input;
 mod pcap;
 mod pcapng;
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use frame::LinkType;
@@ -17,6 +19,25 @@ use frame::LinkType;
 use input::Input;
 use pcap::Pcap;
 use pcapng::PcapNg;
+
+/// Opens the file of a capture, or says what was found and what is accepted.
+///
+/// # Errors
+/// If it cannot be opened, or is a directory.
+pub fn open_file(path: &Path) -> Result<File, String> {
+    let open = || {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            Err(io::Error::other("it is a directory"))
+        } else {
+            Ok(file)
+        }
+    };
+    open().map_err(|error| {
+        let found = path.display();
+        format!("capture {found}: {error}; it takes a pcap or pcapng file, or - for standard input")
+    })
+}
 
 /// A packet as captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use measure::{EventWriter, PacketEvent, PacketOutcome, Text, WriteError};
+use measure::{AnyRow, EventWriter, PacketEvent, PacketOutcome, Text, WriteError};
 use sched::{DropReason, Lane, Nanos};
 use sim::{Outcome, PacketRecord};
 
@@ -19,10 +19,20 @@ use crate::trial::Trial;
 /// Rows in memory that make half of them move to the file.
 const WINDOW: usize = 1 << 16;
 
-/// The file of events, and the rows that are not in it yet.
-pub(crate) struct EventLog {
-    writer: EventWriter,
-    path: PathBuf,
+/// Takes rows as they come.
+pub(crate) type RowTaker<'t> = Box<dyn FnMut(AnyRow<'_>) + 't>;
+
+/// Where rows go that are complete.
+pub(crate) enum EventSink<'t> {
+    /// A file, opened for this path.
+    File(EventWriter, PathBuf),
+    /// Whoever called.
+    Caller(RowTaker<'t>),
+}
+
+/// Where packet events go, and the rows that are not there yet.
+pub(crate) struct EventLog<'t> {
+    sink: EventSink<'t>,
     names: Names,
     /// The packets behind those in the spool, in the order of arrival.
     arrivals: VecDeque<Arrival>,
@@ -57,11 +67,41 @@ struct Names {
     reasons: [Text; DropReason::ALL.len()],
 }
 
-impl EventLog {
-    pub(crate) fn new(writer: EventWriter, path: PathBuf) -> Self {
+impl EventSink<'_> {
+    fn push(&mut self, event: &PacketEvent) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer, _) => writer.push(event),
+            Self::Caller(take) => {
+                take(AnyRow::PacketEvent(event));
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the spool is to lie: beside the file, for there is room for such files.
+    fn directory(&self) -> PathBuf {
+        match self {
+            Self::File(_, path) => match path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+                _ => PathBuf::from("."),
+            },
+            Self::Caller(_) => std::env::temp_dir(),
+        }
+    }
+
+    fn error(&self, source: io::Error) -> WriteError {
+        let path = match self {
+            Self::File(_, path) => path.clone(),
+            Self::Caller(_) => self.directory(),
+        };
+        WriteError { path, source }
+    }
+}
+
+impl<'t> EventLog<'t> {
+    pub(crate) fn new(sink: EventSink<'t>) -> Self {
         Self {
-            writer,
-            path,
+            sink,
             names: Names {
                 schedulers: Vec::new(),
                 reasons: DropReason::ALL.map(|reason| reason.name().into()),
@@ -118,7 +158,11 @@ impl EventLog {
     }
 
     pub(crate) fn finish(self, is_partial: bool) -> Result<(), WriteError> {
-        if is_partial { self.writer.finish_as(partial_name) } else { self.writer.finish() }
+        match self.sink {
+            EventSink::File(writer, _) if is_partial => writer.finish_as(partial_name),
+            EventSink::File(writer, _) => writer.finish(),
+            EventSink::Caller(_) => Ok(()),
+        }
     }
 
     /// Fates of packets whose rows are in the spool.
@@ -139,7 +183,7 @@ impl EventLog {
             for (scheduler, fates) in self.fates.iter_mut().enumerate() {
                 let fate = fates.pop_front().expect("none is empty");
                 let row = self.names.event(scheduler, &arrival, fate);
-                self.writer.push(&row)?;
+                self.sink.push(&row)?;
             }
         }
         Ok(())
@@ -152,7 +196,7 @@ impl EventLog {
             spool.next_row(all).map_err(|source| self.error(source))?
         {
             for (scheduler, fate) in fates.into_iter().enumerate() {
-                self.writer.push(&self.names.event(scheduler, &arrival, fate))?;
+                self.sink.push(&self.names.event(scheduler, &arrival, fate))?;
             }
         }
         if !spool.is_empty() {
@@ -169,7 +213,7 @@ impl EventLog {
         }
         let spool = match &mut self.spool {
             Some(spool) => spool,
-            none => none.insert(Spool::beside(&self.path, self.fates.len())?),
+            none => none.insert(Spool::in_directory(&self.sink.directory(), self.fates.len())?),
         };
         for arrival in self.arrivals.drain(..self.arrivals.len() - keep) {
             let fates =
@@ -181,7 +225,7 @@ impl EventLog {
     }
 
     fn error(&self, source: io::Error) -> WriteError {
-        WriteError { path: self.path.clone(), source }
+        self.sink.error(source)
     }
 }
 

@@ -1,12 +1,14 @@
 //! What a replay found out.
 
-use measure::SizeClass;
+use measure::{RunInfo, SCHEMA_VERSION, SizeClass};
 use sched::DropReason;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::config::Config;
 use crate::delays::Delays;
 use crate::facts::CaptureFacts;
+use crate::rows::RUN;
 use crate::trial::Trial;
 
 /// The whole result: the capture as it was found, and what each discipline made of it.
@@ -63,6 +65,8 @@ pub struct SchedulerReport {
     pub flow_table_mean: f64,
     /// Most entries in the flow table.
     pub flow_table_peak: u64,
+    /// For 99 % of the time there were no more; `None` over no time.
+    pub flow_table_p99: Option<u64>,
     /// How often the flow table was full.
     pub flows_untracked: u64,
     /// Fraction of the time during which the link was sending.
@@ -128,6 +132,33 @@ pub struct ClassReport {
 }
 
 impl Report {
+    /// What `run.json` says of the replay, which depends on the capture and the seed alone.
+    /// `capture` names the capture, `command` is what was called.
+    #[must_use]
+    pub fn run_info(&self, config: &Config, capture: &str, command: Vec<String>) -> RunInfo {
+        RunInfo {
+            run: RUN.into(),
+            schema: SCHEMA_VERSION,
+            command,
+            version: env!("CARGO_PKG_VERSION").into(),
+            started: None,
+            machine: None,
+            ended_early: self.partial.then(|| "interrupted".into()),
+            seed: config.seed,
+            scenario: json!({
+                "capture": capture,
+                "capture_facts": self.capture,
+                "partial": self.partial,
+                "warnings": self.warnings,
+                "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "rate_bps": config.rate_bps,
+                "limit": config.limit.to_string(),
+                "seed": config.seed,
+                "idle_ns": config.idle.0,
+            }),
+        }
+    }
+
     pub(crate) fn new(
         config: &Config,
         capture: CaptureFacts,
@@ -180,6 +211,7 @@ impl SchedulerReport {
             backlog_peak_packets: ledger.backlog().peak(),
             flow_table_mean: ledger.table().mean(end),
             flow_table_peak: ledger.table().peak(),
+            flow_table_p99: ledger.table().quantile(0.99, end),
             flows_untracked: totals.flows_untracked,
             utilisation: (end_ns > 0).then(|| busy_ns / end_ns as f64),
             end_ns,

@@ -1,6 +1,6 @@
 //! Rows of the results schema.
 
-use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, SizeClass, Text};
+use measure::{AnyRow, Block, DropCount, Flow, FlowKind, Key, LinkUse, SizeClass, Text};
 use sched::DropReason;
 
 use crate::config::Config;
@@ -60,7 +60,7 @@ pub(crate) fn write_totals(
     config: &Config,
     report: &Report,
     trials: &[Trial],
-    tables: &mut Tables,
+    tables: &mut Tables<'_>,
 ) {
     if !tables.has_results() {
         return;
@@ -75,11 +75,11 @@ pub(crate) fn write_totals(
             completed: scheduler.flows_complete,
             ..Block::default()
         };
-        tables.push(|results| results.blocks.push(&row));
+        tables.push(AnyRow::Block(&row));
         let row = link_use(key.clone(), config, scheduler, trial);
-        tables.push(|results| results.links.push(&row));
+        tables.push(AnyRow::LinkUse(&row));
         for row in drops(&key, trial) {
-            tables.push(|results| results.drops.push(&row));
+            tables.push(AnyRow::DropCount(&row));
         }
     }
 }
@@ -101,6 +101,8 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
         backlog_peak_packets: Some(scheduler.backlog_peak_packets),
         flow_entries_mean: Some(scheduler.flow_table_mean),
         flow_entries_peak: Some(scheduler.flow_table_peak),
+        flow_entries_p99: scheduler.flow_table_p99,
+        flow_entries_beyond_backlog: Some(totals.entries_beyond_backlog),
         flows_untracked: Some(totals.flows_untracked),
         ..LinkUse::default()
     }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{Fingerprinter, Parsed};
-use measure::Sample;
+use measure::{AnyRow, Sample};
 use sched::{Nanos, Needs};
 use sim::FlowNames;
 
@@ -43,7 +43,7 @@ pub struct Progress {
 pub fn run<R: Read>(
     config: &Config,
     mut capture: Capture<R>,
-    tables: &mut Tables,
+    tables: &mut Tables<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, CaptureError> {
@@ -69,7 +69,7 @@ pub fn run<R: Read>(
 }
 
 /// The state of a replay.
-struct Replay<'r> {
+struct Replay<'r, 't> {
     config: &'r Config,
     needs: Needs,
     fingerprinter: Fingerprinter,
@@ -78,14 +78,14 @@ struct Replay<'r> {
     flows: Flows,
     trials: Vec<Trial>,
     counts: Counts,
-    tables: &'r mut Tables,
+    tables: &'r mut Tables<'t>,
     /// Whether flows are to be named in a file.
     named: bool,
     next_sample: Nanos,
 }
 
-impl<'r> Replay<'r> {
-    fn new(config: &'r Config, tables: &'r mut Tables) -> Self {
+impl<'r, 't> Replay<'r, 't> {
+    fn new(config: &'r Config, tables: &'r mut Tables<'t>) -> Self {
         let names = FlowNames::new(config.seed);
         let log = tables.events().is_some();
         let trial = |spec| Trial::new(spec, config.rate_bps, config.seed, names, log);
@@ -160,7 +160,7 @@ impl<'r> Replay<'r> {
                     short_lane_packets: None,
                     flow_entries: Some(trial.port.flows() as u64),
                 };
-                self.tables.push(|results| results.samples.push(&sample));
+                self.tables.push(AnyRow::Sample(&sample));
             }
             // Nothing changes in empty queues until a packet arrives.
             let steps = if is_idle { now.since(at).0 / SAMPLE_EVERY.0 } else { 0 };
@@ -182,7 +182,7 @@ impl<'r> Replay<'r> {
             if self.tables.has_results() {
                 let key = rows::key(self.config, &trial.name, block);
                 let row = rows::flow(key, self.flows.get(slot), &outcome);
-                self.tables.push(|results| results.flows.push(&row));
+                self.tables.push(AnyRow::Flow(&row));
             }
         }
     }

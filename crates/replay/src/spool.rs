@@ -44,12 +44,8 @@ const FATE: usize = 1 + 1 + 8;
 const CHUNK: u64 = 1 << 20;
 
 impl Spool {
-    /// An empty spool in the directory of `path`.
-    pub(crate) fn beside(path: &Path, schedulers: usize) -> io::Result<Self> {
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+    /// An empty spool in this directory.
+    pub(crate) fn in_directory(directory: &Path, schedulers: usize) -> io::Result<Self> {
         Ok(Self {
             file: tempfile::tempfile_in(directory)?,
             schedulers,
@@ -192,7 +188,7 @@ mod tests {
     #[test]
     fn rows_come_in_order_once_they_are_complete() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spool = Spool::beside(&directory.path().join("e.csv"), 2).unwrap();
+        let mut spool = Spool::in_directory(directory.path(), 2).unwrap();
         let departed = fate(0, Outcome::Departed(Nanos(u64::MAX)));
         let dropped = fate(1, Outcome::Dropped(DropReason::Congested));
         let queued = fate(1, Outcome::Queued);

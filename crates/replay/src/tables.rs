@@ -1,22 +1,28 @@
-//! Where rows go: the tables of a directory, and the file of packet events.
+//! Where rows go: the tables of a directory and the file of packet events, or whoever called.
 
 use std::path::Path;
 
-use measure::{EventWriter, Results, RunInfo, WriteError};
+use measure::{AnyRow, EventWriter, Results, RunInfo, WriteError};
 
-use crate::events::EventLog;
+use crate::events::{EventLog, EventSink, RowTaker};
 use crate::trial::Trial;
 
-/// What a replay writes, if anything. A file that cannot be written is given up and reported at
-/// the end; the replay goes on.
+/// What a replay writes or hands out, if anything. A file that cannot be written is given up and
+/// reported at the end; the replay goes on.
 #[derive(Default)]
-pub struct Tables {
-    results: Option<Results>,
-    events: Option<EventLog>,
+pub struct Tables<'t> {
+    results: Option<Rows<'t>>,
+    events: Option<EventLog<'t>>,
     failed: Vec<WriteError>,
 }
 
-impl Tables {
+/// Where rows of the results schema go.
+enum Rows<'t> {
+    Files(Box<Results>),
+    Caller(RowTaker<'t>),
+}
+
+impl<'t> Tables<'t> {
     /// Tables that go nowhere.
     #[must_use]
     pub fn new() -> Self {
@@ -26,14 +32,28 @@ impl Tables {
     /// Rows of the results schema go into these tables.
     #[must_use]
     pub fn with_results(mut self, results: Results) -> Self {
-        self.results = Some(results);
+        self.results = Some(Rows::Files(Box::new(results)));
+        self
+    }
+
+    /// Rows of the results schema are handed to `take`.
+    #[must_use]
+    pub fn with_rows(mut self, take: impl FnMut(AnyRow<'_>) + 't) -> Self {
+        self.results = Some(Rows::Caller(Box::new(take)));
         self
     }
 
     /// A row per packet and discipline goes to this file, which `writer` was opened for.
     #[must_use]
     pub fn with_events(mut self, writer: EventWriter, path: &Path) -> Self {
-        self.events = Some(EventLog::new(writer, path.into()));
+        self.events = Some(EventLog::new(EventSink::File(writer, path.into())));
+        self
+    }
+
+    /// A row per packet and discipline is handed to `take`.
+    #[must_use]
+    pub fn with_event_rows(mut self, take: impl FnMut(AnyRow<'_>) + 't) -> Self {
+        self.events = Some(EventLog::new(EventSink::Caller(Box::new(take))));
         self
     }
 
@@ -41,14 +61,20 @@ impl Tables {
         self.results.is_some()
     }
 
-    pub(crate) fn events(&mut self) -> Option<&mut EventLog> {
+    pub(crate) fn events(&mut self) -> Option<&mut EventLog<'t>> {
         self.events.as_mut()
     }
 
-    pub(crate) fn push(&mut self, push: impl FnOnce(&mut Results) -> Result<(), WriteError>) {
-        if let Some(results) = &mut self.results
-            && let Err(error) = push(results)
-        {
+    pub(crate) fn push(&mut self, row: AnyRow<'_>) {
+        let pushed = match &mut self.results {
+            None => Ok(()),
+            Some(Rows::Files(results)) => results.push(row),
+            Some(Rows::Caller(take)) => {
+                take(row);
+                Ok(())
+            }
+        };
+        if let Err(error) = pushed {
             self.failed.push(error);
             self.results = None;
         }
@@ -73,7 +99,10 @@ impl Tables {
     /// All that could not be written.
     pub fn finish(mut self, info: &RunInfo, is_partial: bool) -> Result<(), Vec<WriteError>> {
         let events = self.events.take().map(|events| events.finish(is_partial));
-        let results = self.results.take().map(|results| results.finish(info));
+        let results = self.results.take().map(|results| match results {
+            Rows::Files(results) => results.finish(info),
+            Rows::Caller(_) => Ok(()),
+        });
         self.failed.extend([events, results].into_iter().flatten().filter_map(Result::err));
         if self.failed.is_empty() { Ok(()) } else { Err(self.failed) }
     }

@@ -16,6 +16,13 @@ impl ScenarioError {
         Self { file: file.into(), line: None, what: what.into() }
     }
 
+    /// The same without its line, for a text that was made from values: whoever gave the values
+    /// has never seen its lines.
+    #[must_use]
+    pub fn without_line(self) -> Self {
+        Self { line: None, ..self }
+    }
+
     /// About a line, counted from 1.
     pub(crate) fn at(file: &str, line: usize, what: impl Into<String>) -> Self {
         Self { line: Some(line), ..Self::new(file, what) }

@@ -1,6 +1,6 @@
 //! One run: one scheduler, one seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::{Block, Key, LinkUse};
@@ -14,6 +14,7 @@ use crate::scenario::{Scenario, with_limit};
 use crate::sources;
 use crate::tally::{LinkTally, Tally};
 use crate::topology::Queue;
+use crate::watched::watched;
 
 /// A network for one scheduler.
 pub(crate) struct Built {
@@ -24,9 +25,9 @@ pub(crate) struct Built {
     tested: Vec<LinkId>,
 }
 
-/// Builds the network with `spec` where a queue is under test. With `log`, the first of these
-/// reports every packet.
-pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built, String> {
+/// Builds the network with `spec` where a queue is under test, or with a plain FIFO. With `log`, the
+/// first of these reports every packet.
+pub(crate) fn build(scenario: &Scenario, spec: Option<&Spec>, log: bool) -> Result<Built, String> {
     let topology = &scenario.topology;
     let mut network = Network::new();
     let nodes: Result<Vec<NodeId>, _> =
@@ -40,10 +41,13 @@ pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built
                     sim::Queue::Fifo { limit: fixed.params().amount("limit") }
                 }
                 Queue::Fixed(fixed) => sim::Queue::Discipline { spec: fixed.clone(), log: false },
-                Queue::Tested(limit) => {
-                    let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
-                    sim::Queue::Discipline { spec, log: log && tested.is_empty() }
-                }
+                Queue::Tested(limit) => match spec {
+                    Some(spec) => {
+                        let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
+                        sim::Queue::Discipline { spec, log: log && tested.is_empty() }
+                    }
+                    None => sim::Queue::Fifo { limit: *limit },
+                },
             };
             let id = network
                 .link(LinkConfig {
@@ -76,7 +80,7 @@ pub(crate) fn build(scenario: &Scenario, spec: &Spec, log: bool) -> Result<Built
 /// What a run is given.
 pub(crate) struct Job<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) idle: &'a IdleTimes,
+    pub(crate) idle: &'a IdleTimes<'a>,
     /// Its scheduler.
     pub(crate) spec: &'a Spec,
     pub(crate) seed: u64,
@@ -110,7 +114,7 @@ impl Job<'_> {
             round: self.round,
             block: self.block,
         };
-        let built = match build(self.scenario, self.spec, self.wanted.events) {
+        let built = match build(self.scenario, Some(self.spec), self.wanted.events) {
             Ok(built) => built,
             Err(error) => return Ended::Failed(error),
         };
@@ -123,7 +127,12 @@ impl Job<'_> {
         if self.scenario.record.samples_ns < u64::MAX {
             simulation.sample_every(Nanos(self.scenario.record.samples_ns));
         }
-        match sources::add(&mut simulation, self.scenario, &built.nodes, self.seed) {
+        let watched = match self.wanted.tables {
+            true => watched(self.scenario, self.seed),
+            false => BTreeSet::new(),
+        };
+        let nodes = &built.nodes;
+        match sources::add(&mut simulation, self.scenario, nodes, self.seed, &watched) {
             Ok(purposes) => recording.purposes = purposes,
             Err(error) => return Ended::Failed(error),
         }
@@ -160,7 +169,6 @@ impl Job<'_> {
         let mut drops = Vec::new();
         for (at, id) in tested.iter().enumerate() {
             let rate_bps = simulation.network().links()[id.index()].rate_bps;
-            let entries = recording.entries.get(id);
             let Some(port) = simulation.port(*id) else { continue };
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
@@ -171,7 +179,7 @@ impl Job<'_> {
                 backlog_peak: ledger.backlog().peak(),
                 entries_mean: ledger.table().mean(now),
                 entries_peak: ledger.table().peak(),
-                entries_p99: entries.and_then(|entries| entries.quantile(0.99)),
+                entries_p99: ledger.table().quantile(0.99, now),
                 dropped: dropped(counted),
                 arrived: counted.arrived_packets,
                 marked: counted.marked_packets,
@@ -210,6 +218,7 @@ fn sum(a: &Totals, b: &Totals) -> Totals {
     all.sent_bytes += a.sent_bytes;
     all.marked_packets += a.marked_packets;
     all.flows_untracked += a.flows_untracked;
+    all.entries_beyond_backlog += a.entries_beyond_backlog;
     all.dropped.resize(all.dropped.len().max(a.dropped.len()), Default::default());
     for (sum, lane) in all.dropped.iter_mut().zip(&a.dropped) {
         for (sum, reason) in sum.iter_mut().zip(lane) {
@@ -254,6 +263,8 @@ impl Recording<'_> {
             backlog_peak_packets: Some(tally.backlog_peak),
             flow_entries_mean: Some(tally.entries_mean),
             flow_entries_peak: Some(tally.entries_peak),
+            flow_entries_p99: tally.entries_p99,
+            flow_entries_beyond_backlog: Some(all.entries_beyond_backlog),
             flows_untracked: Some(all.flows_untracked),
             ..LinkUse::default()
         })));

@@ -11,6 +11,7 @@
 pub mod draw;
 mod error;
 mod idle;
+mod input;
 mod job;
 mod key;
 pub mod library;
@@ -28,11 +29,13 @@ mod tcp_keys;
 pub mod text;
 mod topology;
 mod traffic;
+mod watched;
 mod work;
 
 pub use error::ScenarioError;
+pub use input::Input;
 pub use record::Wanted;
-pub use reference::reference_markdown;
+pub use reference::{reference, reference_markdown};
 pub use rows::Row;
 pub use scenario::{Overrides, Record, Scenario};
 pub use summary::{

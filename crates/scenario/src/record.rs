@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    DropCount, Flow, FlowKind, Key, PacketEvent, PacketOutcome, Probe, Sample, SizeClass, Text,
+    Advance, DropCount, Flow, FlowKind, Key, PacketEvent, PacketOutcome, Probe, Sample, SizeClass,
+    Text,
 };
 use sched::{DropReason, Nanos};
 use sim::{ENDLESS, Exchange, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
@@ -12,7 +13,7 @@ use crate::idle::IdleTimes;
 use crate::rows::Row;
 use crate::scenario::Scenario;
 use crate::sources::Purpose;
-use crate::tally::{Spread, Tally, TrafficTally};
+use crate::tally::{Tally, TrafficTally};
 use crate::traffic::{Kind, Traffic};
 
 /// Which rows are wanted.
@@ -27,7 +28,7 @@ pub struct Wanted {
 /// The recorder of one run.
 pub(crate) struct Recording<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) idle: &'a IdleTimes,
+    pub(crate) idle: &'a IdleTimes<'a>,
     pub(crate) key: Key,
     pub(crate) wanted: Wanted,
     /// What each source is for.
@@ -38,8 +39,6 @@ pub(crate) struct Recording<'a> {
     pub(crate) tally: Tally,
     /// Drops of transfers, by direction, lane, reason and class.
     drops: BTreeMap<DropKey, (u64, u64)>,
-    /// Samples of the flow table after the warm-up, by direction.
-    pub(crate) entries: BTreeMap<LinkId, Spread>,
     names: Vec<Text>,
     /// The arrival of the first packet, from which the times of packet events count.
     first_arrival: Option<Nanos>,
@@ -53,7 +52,7 @@ type DropKey = (LinkId, usize, DropReason, SizeClass);
 impl<'a> Recording<'a> {
     pub(crate) fn new(
         scenario: &'a Scenario,
-        idle: &'a IdleTimes,
+        idle: &'a IdleTimes<'a>,
         key: Key,
         wanted: Wanted,
         out: &'a mut dyn FnMut(Row),
@@ -69,7 +68,6 @@ impl<'a> Recording<'a> {
             out,
             tally: Tally { traffic, ..Tally::default() },
             drops: BTreeMap::new(),
-            entries: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
             first_arrival: None,
             transfers: 0,
@@ -213,6 +211,7 @@ impl<'a> Recording<'a> {
             connect_ns: report.connected.map(|at| at.0),
             end_ns: report.completed.filter(|_| is_transfer).map(|at| at.0),
             completion_ns: completion,
+            stall_max_ns: report.longest_stall.map(|stall| stall.0),
             idle_ns: idle,
             slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
             received_bytes: report.received,
@@ -233,6 +232,7 @@ impl<'a> Recording<'a> {
             demotions: sum(|a| u64::from(a.demotions)),
             retransmissions: sender.map(|stats| u64::from(stats.retransmissions)),
             timeouts: sender.map(|stats| u64::from(stats.timeouts)),
+            handshake_timeouts: report.tcp.map(|ends| handshake_timeouts(&ends)),
         }
     }
 }
@@ -240,6 +240,10 @@ impl<'a> Recording<'a> {
 /// What the end that sends the data counted: the one that sent more data.
 fn sender_of(stats: &[tcp::Stats; 2]) -> tcp::Stats {
     if stats[1].data_segments > stats[0].data_segments { stats[1] } else { stats[0] }
+}
+
+fn handshake_timeouts(ends: &[tcp::Stats; 2]) -> u64 {
+    ends.iter().map(|stats| u64::from(stats.syn_timeouts)).sum()
 }
 
 fn kind_of(kind: &Kind) -> FlowKind {
@@ -352,11 +356,16 @@ impl Recorder for Recording<'_> {
         }
     }
 
+    fn advance(&mut self, advance: &sim::Advance) {
+        let number = self.purposes[advance.source.index()].traffic;
+        let index = self.index(number, advance.index);
+        let traffic = Some(self.names[number].clone());
+        let (t_ns, received_bytes) = (advance.at.0, advance.received);
+        self.put(|key| Row::Advance(Advance { key, traffic, index, t_ns, received_bytes }));
+    }
+
     fn sample(&mut self, sample: &sim::Sample) {
         let Some(link) = self.tested.get(&sample.link).cloned() else { return };
-        if sample.at.0 >= self.scenario.warm_up_ns {
-            self.entries.entry(sample.link).or_default().add(sample.flows);
-        }
         self.put(|key| {
             Row::Sample(Sample {
                 key,

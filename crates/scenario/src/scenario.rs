@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use measure::{RunInfo, SCHEMA_VERSION};
 use sched::{Amount, Spec};
 
 use crate::error::ScenarioError;
@@ -46,6 +47,8 @@ pub struct Record {
     pub samples_ns: u64,
     /// Whether packets of constant-rate streams have rows.
     pub probes: bool,
+    /// How many transfers have a row for every new byte that arrives.
+    pub progress: usize,
 }
 
 /// What the command line sets instead of the file.
@@ -117,6 +120,23 @@ impl Scenario {
         })
     }
 
+    /// What `run.json` says of the simulation. When, where and with what options about files it was
+    /// run is not told: the same scenario and seeds give the same bytes.
+    #[must_use]
+    pub fn run_info(&self, ended_early: Option<String>) -> RunInfo {
+        RunInfo {
+            run: self.name.clone(),
+            schema: SCHEMA_VERSION,
+            command: vec!["shortlane".into(), "sim".into(), self.name.clone()],
+            version: env!("CARGO_PKG_VERSION").into(),
+            started: None,
+            machine: None,
+            ended_early,
+            seed: self.seeds.first().copied().unwrap_or_default(),
+            scenario: self.describe(),
+        }
+    }
+
     /// Which scheduler the others are held against: the first `fifo`, or else the first.
     #[must_use]
     pub fn reference(&self) -> usize {
@@ -163,5 +183,6 @@ fn record(root: &Table<'_>) -> Result<Record, ScenarioError> {
     Ok(Record {
         samples_ns: table.needed("samples", table.time("samples"))?,
         probes: table.needed("probes", table.flag("probes"))?,
+        progress: table.needed("progress", table.count("progress"))? as usize,
     })
 }

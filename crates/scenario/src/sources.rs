@@ -1,5 +1,7 @@
 //! The traffic of a scenario as sources of a simulation.
 
+use std::collections::BTreeSet;
+
 use sched::Nanos;
 use sim::sources::{
     Bursts, DatagramStream, FlowPlan, Pair, RequestStream, Trace, Transfers, Visitors, Web,
@@ -11,6 +13,7 @@ use workload::{Datagram, DatagramList, Random, Requests};
 use crate::draw;
 use crate::scenario::Scenario;
 use crate::traffic::{Kind, Traffic};
+use crate::watched;
 
 /// What a source is for.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +27,14 @@ pub(crate) struct Purpose {
 /// With more pairs of ends than this, ways are not settled ahead.
 const MOST_PAIRS: usize = 20_000;
 
-/// Adds all traffic of a scenario. The purpose of each source stands at its place.
+/// Adds all traffic of a scenario, and watches the transfers that are to be. The purpose of each
+/// source stands at its place.
 pub(crate) fn add(
     simulation: &mut Simulation,
     scenario: &Scenario,
     nodes: &[NodeId],
     seed: u64,
+    watched: &BTreeSet<watched::Transfer>,
 ) -> Result<Vec<Purpose>, String> {
     let mut purposes = Vec::new();
     for (number, traffic) in scenario.traffic.iter().enumerate() {
@@ -38,8 +43,11 @@ pub(crate) fn add(
             None => None,
         };
         for (place, source) in (0..).zip(sources(traffic, tcp, &Ends::new(traffic, nodes), seed)) {
-            simulation.add_source(source);
+            let id = simulation.add_source(source);
             purposes.push(Purpose { traffic: number, place });
+            // Transfers of one traffic have one source.
+            let of_traffic = watched.range((number, 0)..=(number, u64::MAX));
+            of_traffic.for_each(|(_, index)| simulation.watch(id, *index));
         }
     }
     let pairs = |traffic: &Traffic| traffic.from.len().saturating_mul(traffic.to.len());

@@ -73,7 +73,6 @@ pub(crate) struct LinkTally {
     pub(crate) backlog_peak: u64,
     pub(crate) entries_mean: f64,
     pub(crate) entries_peak: u64,
-    /// Of the samples.
     pub(crate) entries_p99: Option<u64>,
     /// Packets dropped in or before the short lane, and any other.
     pub(crate) dropped: [u64; 2],

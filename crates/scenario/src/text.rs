@@ -4,13 +4,16 @@ use measure::SizeClass;
 use measure::stats::Estimate;
 use measure::text::{decimals, ratio, scheduler, table, value, wrap};
 
+use crate::scenario::Scenario;
 use crate::summary::{ClassSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind};
 
-/// The whole report.
+/// The whole report; empty where no seed is complete.
 #[must_use]
-pub fn report(summary: &Summary) -> String {
-    let Some(first) = summary.schedulers.first() else { return String::new() };
-    let mut parts = Vec::new();
+pub fn report(scenario: &Scenario, summary: &Summary) -> String {
+    let Some(first) = summary.schedulers.first().filter(|_| summary.seeds > 0) else {
+        return String::new();
+    };
+    let mut parts = vec![wrap(&format!("{}: {}", scenario.name, scenario.title))];
     let (mut streams, mut long) = (false, false);
     for (number, traffic) in first.traffic.iter().enumerate() {
         match &traffic.kind {

@@ -74,9 +74,7 @@ pub fn run(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Finished, String> {
-    let Some(first) = scenario.schedulers.first() else { return Ok(Finished::default()) };
-    let built = build(scenario, first, false)?;
-    let idle = IdleTimes::measure(scenario, &built.network, &built.nodes);
+    let idle = IdleTimes::new(scenario, build(scenario, None, false)?);
     let work = Work {
         scenario,
         idle: &idle,
@@ -97,7 +95,7 @@ pub fn run(
 
 struct Work<'a> {
     scenario: &'a Scenario,
-    idle: &'a IdleTimes,
+    idle: &'a IdleTimes<'a>,
     wanted: Wanted,
     threads: usize,
     /// Set when no run is to go on.

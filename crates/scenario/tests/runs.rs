@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use measure::{Block, Flow, LinkUse, Probe};
+use measure::{Advance, Block, Flow, FlowKind, LinkUse, Probe, Sample};
 use scenario::{
     Observer, Overrides, Progress, Row, Scenario, Summary, TrafficKind, Wanted, library,
 };
@@ -14,7 +14,8 @@ struct Rows {
     links: Vec<LinkUse>,
     flows: Vec<Flow>,
     probes: Vec<Probe>,
-    samples: usize,
+    samples: Vec<Sample>,
+    advances: Vec<Advance>,
 }
 
 impl Observer for Rows {
@@ -24,7 +25,8 @@ impl Observer for Rows {
             Row::Link(row) => self.links.push(*row),
             Row::Flow(row) => self.flows.push(*row),
             Row::Probe(row) => self.probes.push(row),
-            Row::Sample(_) => self.samples += 1,
+            Row::Sample(row) => self.samples.push(row),
+            Row::Advance(row) => self.advances.push(row),
             Row::Drop(_) | Row::Event(_) => {}
         }
     }
@@ -69,7 +71,7 @@ fn a_packet_takes_transmission_and_propagation() {
     let forward = &rows.links[0];
     assert_eq!((&*forward.link, forward.sent_packets, forward.dropped_packets), ("l", 13, 0));
     assert!((forward.utilisation.unwrap() - 0.104).abs() < 1e-9);
-    assert_eq!(rows.samples, 2 * 11, "both directions, from 0 to 1 s");
+    assert_eq!(rows.samples.len(), 2 * 11, "both directions, from 0 to 1 s");
 }
 
 #[test]
@@ -202,6 +204,132 @@ fn the_warm_up_counts_in_tables_and_not_in_means() {
     assert!(arrived > 3 * flows, "all of the run is in the table: {arrived} of {flows} flows");
 }
 
+/// A dumbbell of 2 Mbit/s with 30 packets of buffer, for 60 s of which 10 s do not count.
+fn dumbbell(schedulers: &str, more: &str) -> Scenario {
+    parse(&format!(
+        "[scenario]\ntitle = \"t\"\nduration = \"60s\"\nwarm-up = \"10s\"\nseeds = 1\n\
+         [schedulers]\nrun = [{schedulers}]\n[topology]\nkind = \"dumbbell\"\npairs = 2\n\
+         access = {{ rate = \"100mbit\", delay = \"1ms\" }}\n\
+         bottleneck = {{ rate = \"2mbit\", delay = \"1ms\", limit = \"30packets\" }}\n{more}"
+    ))
+}
+
+const OVERLOAD: &str = "[[traffic]]\nkind = \"transfers\"\nload = 1.2\n";
+
+/// The longest wait of a transfer, from its rows in table `progress`.
+fn longest_stall(flow: &Flow, rows: &[&Advance]) -> u64 {
+    let mut since = flow.connect_ns.unwrap();
+    let end = if flow.complete { None } else { Some(60_000_000_000) };
+    let waits = rows.iter().map(|row| row.t_ns).chain(end).map(|at| {
+        let wait = at - since;
+        since = at;
+        wait
+    });
+    waits.max().unwrap_or_default()
+}
+
+#[test]
+fn progress_is_that_of_the_largest_transfers_under_every_scheduler() {
+    let periodic = "[[traffic]]\nkind = \"periodic\"\nevery = \"20s\"\nsize = \"2mb\"\n";
+    let more = format!("[record]\nprogress = 4\n{OVERLOAD}{periodic}");
+    let (rows, _) = run(&dumbbell("\"fifo\", \"las\"", &more));
+    let mut watched = Vec::new();
+    for block in 0..2 {
+        let advances: Vec<&Advance> =
+            rows.advances.iter().filter(|row| row.key.block == block).collect();
+        let mut of_block: Vec<u64> = advances.iter().map(|row| row.index).collect();
+        of_block.sort_unstable();
+        of_block.dedup();
+        for index in &of_block {
+            let own = |flow: &&Flow| flow.key.block == block && flow.index == *index;
+            let flow = rows.flows.iter().find(own).unwrap();
+            let own: Vec<&Advance> =
+                advances.iter().filter(|row| row.index == *index).copied().collect();
+            assert!(own.iter().all(|row| row.traffic == flow.traffic));
+            assert!(own.is_sorted_by(|a, b| a.received_bytes < b.received_bytes));
+            assert_eq!(own.last().unwrap().received_bytes, flow.received_bytes);
+            assert_eq!(flow.stall_max_ns, Some(longest_stall(flow, &own)));
+            assert!((10_000_000_000..45_000_000_000).contains(&flow.planned_ns.unwrap()));
+        }
+        watched.push(of_block);
+    }
+    assert_eq!(watched[0], watched[1]);
+    // Two of the four are the rounds at 20 and at 40 s, larger than 1000 packets.
+    let of_both: Vec<&str> = watched[0]
+        .iter()
+        .filter_map(|index| rows.flows.iter().find(|flow| flow.index == *index)?.traffic.as_deref())
+        .collect();
+    assert_eq!(of_both.len(), 4);
+    assert_eq!(of_both.iter().filter(|traffic| **traffic == "periodic").count(), 2);
+    // Nobody has asked for it: none.
+    let (rows, _) = run(&dumbbell("\"fifo\"", OVERLOAD));
+    assert!(rows.advances.is_empty() && rows.flows.iter().any(|flow| flow.stall_max_ns > Some(0)));
+}
+
+#[test]
+fn losses_are_told_of_every_transfer_and_stream_from_its_start() {
+    let stream =
+        "[[traffic]]\nkind = \"cbr\"\nrate = \"64kbit\"\npacket = \"160b\"\nstart = \"5s\"\n";
+    let (rows, _) = run(&dumbbell("\"fifo\", \"las\"", &format!("{OVERLOAD}{stream}")));
+    for block in 0..2 {
+        let flows: Vec<&Flow> = rows.flows.iter().filter(|flow| flow.key.block == block).collect();
+        let (streams, transfers): (Vec<&Flow>, Vec<&Flow>) =
+            flows.iter().partition(|flow| flow.kind == FlowKind::Stream);
+        assert!(transfers.iter().any(|flow| !flow.complete));
+        let mut sums = [0; 4];
+        for flow in &transfers {
+            let told = [
+                flow.packets,
+                flow.dropped_packets,
+                flow.retransmissions,
+                flow.timeouts.zip(flow.handshake_timeouts).map(|(data, syn)| data + syn),
+            ];
+            for (sum, told) in sums.iter_mut().zip(told) {
+                *sum += told.unwrap_or_else(|| panic!("{flow:?}"));
+            }
+        }
+        let [packets, dropped, again, timeouts] = sums;
+        assert!(again > 0 && timeouts > 0);
+        let [stream] = streams[..] else { panic!("there is one stream") };
+        // Of every 20 ms, from 5 s on: what came before the end of the warm-up counts as well.
+        assert_eq!((stream.start_ns, stream.packets), (5_000_000_000, Some(55 * 50)));
+        let lost = rows.probes.iter().filter(|p| p.key.block == block && p.delay_ns.is_none());
+        assert_eq!(stream.dropped_packets, Some(lost.count() as u64));
+        assert!(stream.dropped_packets > Some(0));
+        let link = rows.links.iter().find(|link| link.key.block == block).unwrap();
+        // What TCP still sends of transfers that both ends are done with belongs to none.
+        let all = |of_transfers: u64, of_stream: Option<u64>| of_transfers + of_stream.unwrap();
+        let stray = link.arrived_packets - all(packets, stream.packets);
+        let stray_dropped = link.dropped_packets - all(dropped, stream.dropped_packets);
+        assert!(stray_dropped <= stray && stray * 1000 <= packets, "{stray_dropped}, {stray}");
+    }
+}
+
+/// What the histogram of the flow table is made from, and the columns of table `links`.
+#[test]
+fn samples_and_links_tell_the_flow_table() {
+    let schedulers = "\"las\", \"x-protect\", \"efd\", \"run2c\"";
+    let text = format!("[record]\nsamples = \"1s\"\n{OVERLOAD}");
+    let (rows, _) = run(&dumbbell(schedulers, &text));
+    for block in 0..4 {
+        let link = rows.links.iter().find(|link| link.key.block == block).unwrap();
+        let (mean, peak) = (link.flow_entries_mean.unwrap(), link.flow_entries_peak.unwrap());
+        let p99 = link.flow_entries_p99.unwrap();
+        assert!(mean > 1.0 && mean < p99 as f64 && p99 <= peak, "{link:?}");
+        let samples = rows.samples.iter().filter(|s| s.key.block == block && s.link == link.link);
+        let counted: Vec<u64> = samples
+            .filter(|sample| sample.t_ns >= 10_000_000_000)
+            .map(|sample| sample.flow_entries.unwrap())
+            .collect();
+        assert_eq!(counted.len(), 51);
+        assert!(counted.iter().all(|entries| *entries <= peak));
+        let sampled = counted.iter().sum::<u64>() as f64 / 51.0;
+        assert!((sampled / mean - 1.0).abs() < 0.2, "{sampled}, {mean} of {}", link.key.scheduler);
+        let beyond = link.flow_entries_beyond_backlog.unwrap();
+        assert_eq!(beyond == 0, &*link.key.scheduler == "efd", "{beyond}");
+    }
+}
+
 /// Each with its first and last scheduler for two seconds: something gets through each.
 #[test]
 fn every_ready_scenario_runs() {
@@ -221,7 +349,7 @@ fn every_ready_scenario_runs() {
         let (rows, summary) = run(&scenario);
         assert_eq!((rows.blocks.len(), summary.seeds), (2, 1), "{}", ready.name);
         assert!(rows.links[0].sent_packets > 0, "{}", ready.name);
-        let report = scenario::text::report(&summary);
+        let report = scenario::text::report(&scenario, &summary);
         for line in report.lines() {
             assert!(line.chars().count() <= 100, "{}: {line}", ready.name);
         }

@@ -222,6 +222,11 @@ impl<T: Copy + Default> Flows<T> {
         table.retain(keep_or_free, forgotten);
     }
 
+    /// The state in every slot, also in those that belong to no flow at present.
+    pub(crate) fn states_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.states.iter_mut()
+    }
+
     /// Looks at a few entries near where `newcomer` would be, and forgets the one of least
     /// `rank`; entries of rank `None` stay. Returns who was forgotten.
     pub(crate) fn evict_near(

@@ -75,13 +75,13 @@ impl MinHeap {
         (0..self.len).map(|index| self.get(index))
     }
 
-    /// Takes out every entry for which `keep` returns false.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(u128) -> bool) {
+    /// Puts `change(entry)` in the place of every entry, and takes out those where it is `None`.
+    pub(crate) fn refill(&mut self, mut change: impl FnMut(u128) -> Option<u128>) {
         let len = core::mem::take(&mut self.len);
         for index in 0..len {
             let entry = self.get(index);
             self.set(index, VACANT);
-            if keep(entry) {
+            if let Some(entry) = change(entry) {
                 self.push(entry);
             }
         }
@@ -263,8 +263,9 @@ mod tests {
                     model.insert(entry);
                 }
                 4 if step % 100 == 0 => {
-                    heap.retain(|e| e % 3 != 0);
-                    model.retain(|e| e % 3 != 0);
+                    let change = |e: u128| (!e.is_multiple_of(3)).then_some(e ^ 1 << 70);
+                    heap.refill(change);
+                    model = model.into_iter().filter_map(change).collect();
                 }
                 _ => {
                     heap.pop();

@@ -20,6 +20,7 @@ use crate::packet::Packet;
 use crate::params::{Kind, ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
 use crate::sorted::{Order, Sorted};
+use crate::units::Nanos;
 
 /// Least attained service.
 pub(crate) struct Las {
@@ -127,7 +128,7 @@ impl Order for Las {
     }
 
     #[inline]
-    fn departed(&mut self, flow: &mut Attained, packet: &Packet, next: u32) {
+    fn departed(&mut self, flow: &mut Attained, packet: &Packet, next: u32, _now: Nanos) {
         flow.head = match &self.charged_keys {
             None => flow.head + u64::from(packet.size),
             Some(keys) => keys.get(next as usize).copied().unwrap_or(flow.all),

@@ -41,8 +41,10 @@ disciplines![
     crate::lanes::SbSh,
     crate::lanes::Composed,
     crate::las::Las,
+    crate::lars::Lars,
     crate::srpt::Srpt,
     crate::drr::Drr,
+    crate::scfq::Scfq,
     crate::codel::Codel,
     crate::fq_codel::FqCodel,
 ];

@@ -1,4 +1,4 @@
-//! Disciplines that serve flows in a sorted order: what LAS and SRPT share.
+//! Disciplines that serve flows in a sorted order: what LAS, LARS and SRPT share.
 //!
 //! Packets wait in per-flow queues; a heap of backlogged flows says whose head is next, so an
 //! arrival to a backlogged flow touches no heap. An [`Order`] says what flows are sorted by. When
@@ -26,7 +26,7 @@ use crate::units::{Amount, Nanos};
 /// What flows are sorted by, and what an order keeps per flow.
 ///
 /// Keys are compared as (first, second) number. While a flow is backlogged its key may fall
-/// only by a departure of its own packet.
+/// only by a departure of its own packet, or when all fall together by [`Order::rebase`].
 pub(crate) trait Order: Send + Sized {
     /// State per flow.
     type Flow: Copy + Default + Send;
@@ -44,7 +44,7 @@ pub(crate) trait Order: Send + Sized {
     fn joined(&mut self, flow: &mut Self::Flow, packet: &Packet, node: u32, first: bool);
 
     /// The flow's head departs; `next` is the node of the new head, if there is one.
-    fn departed(&mut self, flow: &mut Self::Flow, packet: &Packet, next: u32);
+    fn departed(&mut self, flow: &mut Self::Flow, packet: &Packet, next: u32, now: Nanos);
 
     /// The flow's newest packet is pushed out.
     fn pushed_out(&mut self, flow: &mut Self::Flow, packet: &Packet);
@@ -57,6 +57,30 @@ pub(crate) trait Order: Send + Sized {
 
     /// The largest rank loses its tail when the buffer is full.
     fn rank(&self, flow: &Self::Flow, queue: &FlowQueue, tail: &Node) -> (u64, u64);
+
+    /// It is `now`; called before departures and push-outs. Returns whether the numbers that are
+    /// kept have grown so far that they must be brought down first.
+    #[inline(always)]
+    fn tick(&mut self, _now: Nanos) -> bool {
+        false
+    }
+
+    /// Brings the numbers of all flows down together, in the same order.
+    fn rebase<'a>(&mut self, _flows: impl Iterator<Item = &'a mut Self::Flow>)
+    where
+        Self::Flow: 'a,
+    {
+    }
+
+    /// Whether numbers must be brought down before these parameters are taken over.
+    fn rescales(&self, _params: &Params) -> bool {
+        false
+    }
+
+    /// Whether ranks change as time passes: a ranking is then good for one push-out.
+    fn ranks_age(&self) -> bool {
+        false
+    }
 }
 
 /// A flow: its packets, what the order keeps, and when it was last heard of.
@@ -213,7 +237,8 @@ impl<O: Order> Sorted<O> {
     /// Pushes packets out until the rest fits. Returns whether the packet that has just arrived
     /// is still there.
     #[cold]
-    fn make_room<S: Sink>(&mut self, sink: &mut S) -> bool {
+    fn make_room<S: Sink>(&mut self, now: Nanos, sink: &mut S) -> bool {
+        self.rebase_if_due(now);
         if !self.ranking.is_active() {
             let (heap, this) = (&self.heap, RankOf { order: &self.order, packets: &self.packets });
             let backlogged = heap.iter().filter_map(|entry| {
@@ -236,6 +261,9 @@ impl<O: Order> Sorted<O> {
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
             sink.dropped(packet, Drop { reason, lane: Lane::HIGH });
+        }
+        if self.order.ranks_age() {
+            self.ranking.deactivate();
         }
         survived
     }
@@ -300,18 +328,40 @@ impl<O: Order> Sorted<O> {
     #[cold]
     fn sweep<S: Sink>(&mut self, now: Nanos, sink: &mut S) {
         self.next_sweep = now + self.sweep;
-        self.vacated = NONE;
-        let flows = &mut self.flows;
-        self.heap.retain(|entry| {
-            let flow = &mut flows[slot_of(entry)];
-            flow.seen.set_in_heap(!flow.queue.is_empty());
-            flow.seen.in_heap()
-        });
+        self.renew_heap();
         let idle = self.idle;
         self.flows.retain(
             |flow| flow.seen.in_heap() || now.since(flow.seen.last_arrival()) <= idle,
             |flow| sink.event(Event::FlowRemoved { flow }),
         );
+    }
+
+    /// Tells the order the time, and brings its numbers down if they have grown too large.
+    #[inline]
+    fn rebase_if_due(&mut self, now: Nanos) {
+        if self.order.tick(now) {
+            self.rebase();
+        }
+    }
+
+    #[cold]
+    fn rebase(&mut self) {
+        self.order.rebase(self.flows.states_mut().map(|flow| &mut flow.order));
+        self.ranking.deactivate();
+        self.renew_heap();
+    }
+
+    /// Brings every heap entry up to date, and leaves out those of flows with nothing queued.
+    fn renew_heap(&mut self) {
+        self.vacated = NONE;
+        let mut heap = core::mem::take(&mut self.heap);
+        heap.refill(|entry| {
+            let slot = slot_of(entry);
+            let entry = self.entry(slot);
+            self.flows[slot].seen.set_in_heap(entry.is_some());
+            entry
+        });
+        self.heap = heap;
     }
 }
 
@@ -365,7 +415,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
             return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
         }
         self.insert(slot, packet);
-        if has_room || self.make_room(sink) {
+        if has_room || self.make_room(now, sink) {
             sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         }
         self.arrivals += 1;
@@ -373,13 +423,14 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         self.sweep_if_due(now, sink);
+        self.rebase_if_due(now);
         let Some(slot) = self.next_flow() else { return Dequeue::Empty };
         let flow = &mut self.flows[slot];
         let Some((packet, _)) = self.packets.pop_front(&mut flow.queue) else {
             return Dequeue::Empty;
         };
         if slot != UNTRACKED {
-            self.order.departed(&mut flow.order, &packet, flow.queue.head());
+            self.order.departed(&mut flow.order, &packet, flow.queue.head(), now);
         }
         match self.entry(slot) {
             Some(entry) => self.heap.replace_top(entry),
@@ -409,6 +460,9 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         self.sweep = params.time("sweep");
         self.idle = params.time("idle");
         self.next_sweep = last_sweep + self.sweep;
+        if self.order.rescales(params) {
+            self.rebase();
+        }
         self.order.change(params);
         self.ranking.deactivate();
         self.params = params.clone();

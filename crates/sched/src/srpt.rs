@@ -16,6 +16,7 @@ use crate::packet::Packet;
 use crate::params::Params;
 use crate::qdisc::{Qdisc, Sink};
 use crate::sorted::{Order, Sorted};
+use crate::units::Nanos;
 
 /// Shortest remaining processing time.
 pub(crate) struct Srpt;
@@ -88,7 +89,7 @@ impl Order for Srpt {
 
     fn joined(&mut self, _flow: &mut Progress, _packet: &Packet, _node: u32, _first: bool) {}
 
-    fn departed(&mut self, flow: &mut Progress, packet: &Packet, _next: u32) {
+    fn departed(&mut self, flow: &mut Progress, packet: &Packet, _next: u32, _now: Nanos) {
         // An unknown size stays unknown.
         if flow.remaining != u64::MAX {
             flow.remaining = flow.remaining.saturating_sub(flow.advance(packet));

@@ -69,6 +69,11 @@ pub struct FlowReport {
     pub closed: Option<Nanos>,
     /// Bytes received in the direction of the data, in order.
     pub received: u64,
+    /// The longest that the receiver of the data waited for a new byte in order: from when the
+    /// connection stood until the first, from one to the next, and, if the last never came, from
+    /// the latest until TCP gave up or the run ended. `None` if the connection never stood, and for
+    /// datagrams. On a connection that stays open the time between exchanges counts as well.
+    pub longest_stall: Option<Nanos>,
     /// Why TCP gave up, if it did.
     pub failure: Option<tcp::Failure>,
     /// What TCP counted at the client and at the server; `None` for datagrams.
@@ -168,6 +173,12 @@ pub(crate) struct Tcp {
     /// Whether the server has begun to answer it.
     pub(crate) answered: bool,
     pub(crate) connected: Option<Nanos>,
+    /// When the receiver of the data last got a new byte in order; at first, when the connection
+    /// stood. And the longest that it has waited for one.
+    pub(crate) advanced: Nanos,
+    pub(crate) longest_stall: Nanos,
+    /// Whether the recorder is told of every new byte.
+    pub(crate) watched: bool,
     /// The answer to the exchange under way.
     pub(crate) response_bytes: u64,
     /// What server and client have received when the exchange is over.
@@ -181,6 +192,19 @@ impl Tcp {
     /// The end whose bytes the other waits for: the server, if it is to answer.
     pub(crate) const fn data_sender(&self) -> usize {
         if self.bytes[SERVER] > 0 { SERVER } else { CLIENT }
+    }
+
+    /// The receiver of the data got a new byte in order.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        self.longest_stall = self.longest_stall.max(now.since(self.advanced));
+        self.advanced = now;
+    }
+
+    /// The longest wait for a new byte, the one under way among them unless all is there.
+    pub(crate) fn stall(&self, is_complete: bool, now: Nanos) -> Option<Nanos> {
+        let open = if is_complete { Nanos::ZERO } else { now.since(self.advanced) };
+        self.connected.map(|_| self.longest_stall.max(open))
     }
 }
 

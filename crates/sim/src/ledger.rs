@@ -3,56 +3,10 @@
 use sched::{Backlog, Drop, DropReason, Event, Lane, Nanos, Packet, Sink};
 
 use crate::flow_names::{FlowName, FlowNames};
+use crate::over_time::{TimeHistogram, TimeMean};
 use crate::packet_log::{Outcome, PacketLog};
 
 const REASONS: usize = DropReason::ALL.len();
-
-/// A quantity over time: its integral and its peak.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TimeMean {
-    since: u64,
-    last: u64,
-    value: u64,
-    area: u128,
-    peak: u64,
-}
-
-impl TimeMean {
-    /// The quantity has this value from `now` on.
-    #[inline]
-    pub fn set(&mut self, value: u64, now: Nanos) {
-        self.area += u128::from(self.value) * u128::from(now.0.saturating_sub(self.last));
-        self.last = now.0;
-        self.value = value;
-        self.peak = self.peak.max(value);
-    }
-
-    /// Forgets what was before `now`.
-    pub fn restart(&mut self, now: Nanos) {
-        *self = Self { since: now.0, last: now.0, value: self.value, area: 0, peak: self.value };
-    }
-
-    /// The mean until `now`; 0 over no time at all.
-    #[must_use]
-    pub fn mean(&self, now: Nanos) -> f64 {
-        let span = now.0.saturating_sub(self.since);
-        if span == 0 { 0.0 } else { self.area(now) as f64 / span as f64 }
-    }
-
-    /// The integral until `now`, in units times nanoseconds.
-    #[must_use]
-    pub fn area(&self, now: Nanos) -> u128 {
-        let mut closed = *self;
-        closed.set(self.value, now);
-        closed.area
-    }
-
-    /// The largest value.
-    #[must_use]
-    pub const fn peak(&self) -> u64 {
-        self.peak
-    }
-}
 
 /// Packets and bytes of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +27,8 @@ pub struct Totals {
     pub dropped_sojourn_ns: u128,
     /// How often the flow table was at its bound and could not take up a flow.
     pub flows_untracked: u64,
+    /// Arrivals and departures after which the flow table had more entries than the queue packets.
+    pub entries_beyond_backlog: u64,
     /// Packets sent, by lane.
     pub sent_by_lane: Vec<u64>,
     /// Packets and bytes dropped, by lane and [`DropReason`].
@@ -138,7 +94,7 @@ pub struct Ledger {
     totals: Totals,
     queued: Queued,
     backlog: TimeMean,
-    table: TimeMean,
+    table: TimeHistogram,
     /// By slot of the flow's name.
     accounts: Vec<FlowAccount>,
     log: Option<PacketLog>,
@@ -193,7 +149,7 @@ impl Ledger {
             totals: Totals::default(),
             queued: Queued::default(),
             backlog: TimeMean::default(),
-            table: TimeMean::default(),
+            table: TimeHistogram::default(),
             accounts: Vec::new(),
             log: log.then(PacketLog::default),
             lost: Vec::new(),
@@ -214,7 +170,7 @@ impl Ledger {
 
     /// The entries in the flow table over time.
     #[must_use]
-    pub const fn table(&self) -> &TimeMean {
+    pub const fn table(&self) -> &TimeHistogram {
         &self.table
     }
 
@@ -295,9 +251,11 @@ impl Ledger {
         }
     }
 
+    #[inline]
     pub(crate) fn queue_is(&mut self, backlog: Backlog, flows: usize) {
         self.backlog.set(backlog.packets, self.now);
-        self.table.set(flows as u64, self.now);
+        self.table.set(flows, self.now);
+        self.totals.entries_beyond_backlog += u64::from(flows as u64 > backlog.packets);
     }
 
     pub(crate) fn lost(&mut self) -> &mut Vec<(Packet, Drop)> {
@@ -398,17 +356,6 @@ const fn two_lanes(lane: Lane) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_mean_weighs_by_time() {
-        let mut mean = TimeMean::default();
-        mean.set(4, Nanos(10));
-        mean.set(1, Nanos(20));
-        assert_eq!(mean.mean(Nanos(40)), 1.5);
-        assert_eq!(mean.peak(), 4);
-        mean.restart(Nanos(40));
-        assert_eq!((mean.mean(Nanos(40)), mean.mean(Nanos(50)), mean.peak()), (0.0, 1.0, 1));
-    }
 
     #[test]
     fn a_straggler_is_not_counted_for_the_new_flow() {

@@ -169,6 +169,7 @@ impl Port {
         self.ledger.restart(now);
     }
 
+    #[inline]
     fn look(&mut self) {
         self.ledger.queue_is(self.qdisc.backlog(), self.qdisc.flows());
     }

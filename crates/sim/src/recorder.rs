@@ -21,6 +21,19 @@ pub struct Probe {
     pub arrived: Option<Nanos>,
 }
 
+/// The receiver of a watched connection's data got new bytes in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advance {
+    /// The source that the connection belongs to.
+    pub source: SourceId,
+    /// The source's own name for it.
+    pub index: u64,
+    /// When.
+    pub at: Nanos,
+    /// What it has received since the connection stood.
+    pub received: u64,
+}
+
 /// What a user waits for, if it is not one whole flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExchangeKind {
@@ -74,6 +87,8 @@ pub trait Recorder {
     fn exchange(&mut self, _exchange: &Exchange) {}
     /// A probed datagram arrived, or was lost.
     fn probe(&mut self, _probe: &Probe) {}
+    /// A watched connection got on.
+    fn advance(&mut self, _advance: &Advance) {}
     /// A port was looked at.
     fn sample(&mut self, _sample: &Sample) {}
     /// A packet's fate at a port with a log, in the order of arrivals.

@@ -101,6 +101,12 @@ impl Simulation {
         self.world.expect(from, to)
     }
 
+    /// Tells the recorder whenever new bytes arrive in order at the receiver of the data of this
+    /// connection, which `source` has still to open under this name.
+    pub fn watch(&mut self, source: SourceId, index: u64) {
+        self.world.watched.insert((source, index));
+    }
+
     /// Looks at all ports this often.
     pub fn sample_every(&mut self, every: Nanos) {
         self.sample_every = (every > Nanos::ZERO).then_some(every);
@@ -252,6 +258,7 @@ impl Simulation {
             for notice in heard.drain(..) {
                 match notice {
                     Notice::Probe(probe) => to.probe(&probe),
+                    Notice::Advance(advance) => to.advance(&advance),
                     Notice::Exchange(exchange) => to.exchange(&exchange),
                     Notice::Exchanged { source, flow, index } => self
                         .with_source(source, |source, context| {

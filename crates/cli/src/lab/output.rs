@@ -38,6 +38,7 @@ impl Output {
     pub(super) fn finish(
         self,
         config: &Config,
+        command: Vec<String>,
         scenario: Value,
         ended_early: Option<String>,
     ) -> Result<(), Failure> {
@@ -52,7 +53,7 @@ impl Output {
         let info = RunInfo {
             run: "lab".into(),
             schema: SCHEMA_VERSION,
-            command: std::env::args().collect(),
+            command,
             version: env!("CARGO_PKG_VERSION").into(),
             started: Some(self.started),
             machine: Some(Machine::here()),

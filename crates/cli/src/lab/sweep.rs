@@ -9,7 +9,7 @@ use workload::SizeLaw;
 
 use super::output::ProgressLine;
 use super::{LinkOptions, agent_program, isolate};
-use crate::{Failure, print, quantity, say, signals};
+use crate::{Call, Failure, print, quantity, say, signals};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -44,8 +44,8 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 const DEFAULT_SCHEDULERS: [&str; 3] = ["fifo", "fq-codel", "efd"];
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let sweep = options.sweep()?;
+pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
+    let sweep = options.sweep(call)?;
     for &size in &options.sizes {
         let config = sweep.config(size, options.bulk[0]);
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn sweep(&self) -> Result<Sweep, Failure> {
+    fn sweep(&self, call: &Call) -> Result<Sweep, Failure> {
         let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
         let jobs = self.link.jobs(schedulers.len());
         let base = Config {
@@ -91,7 +91,7 @@ impl Options {
             timing: Timing::thorough(jobs, self.link.late_limit),
             idle_times: false,
             seed: self.link.seed,
-            agent: agent_program()?,
+            agent: agent_program(call)?,
         };
         Ok(Sweep { base, sizes: self.sizes.clone(), bulk: self.bulk.clone() })
     }

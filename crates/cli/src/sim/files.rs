@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use measure::{EventWriter, Format, Results, RunInfo, SCHEMA_VERSION, WriteError};
+use measure::{EventWriter, Format, Results, WriteError};
 use scenario::{Row, Scenario};
 
 use crate::Failure;
@@ -54,20 +54,10 @@ impl Files {
         if let (Row::Event(event), Some(events)) = (row, &mut self.events) {
             return events.push(event);
         }
-        let Some(results) = &mut self.results else { return Ok(()) };
-        match row {
-            Row::Block(row) => results.blocks.push(row),
-            Row::Link(row) => results.links.push(row),
-            Row::Flow(row) => results.flows.push(row),
-            Row::Probe(row) => results.probes.push(row),
-            Row::Sample(row) => results.samples.push(row),
-            Row::Drop(row) => results.drops.push(row),
-            Row::Event(_) => Ok(()),
-        }
+        self.results.as_mut().map_or(Ok(()), |results| results.push(row.any()))
     }
 
-    /// Gives the files their names. What depends on when, where and with what options about
-    /// files it was run is in none of them: the same scenario and seeds give the same bytes.
+    /// Gives the files their names.
     pub(super) fn finish(
         self,
         scenario: &Scenario,
@@ -84,17 +74,6 @@ impl Files {
         let Some(results) = self.results.filter(|results| results.blocks.rows() > 0) else {
             return Ok(());
         };
-        let info = RunInfo {
-            run: scenario.name.clone(),
-            schema: SCHEMA_VERSION,
-            command: vec!["shortlane".into(), "sim".into(), scenario.name.clone()],
-            version: env!("CARGO_PKG_VERSION").into(),
-            started: None,
-            machine: None,
-            ended_early,
-            seed: scenario.seeds.first().copied().unwrap_or_default(),
-            scenario: scenario.describe(),
-        };
-        results.finish(&info).map_err(failed)
+        results.finish(&scenario.run_info(ended_early)).map_err(failed)
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::SHORTLANE;
 use crate::run::{Run, succeed};
 
-const TABLES: [&str; 6] = ["blocks", "drops", "flows", "links", "probes", "samples"];
+const TABLES: [&str; 7] = ["blocks", "drops", "flows", "links", "probes", "progress", "samples"];
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();

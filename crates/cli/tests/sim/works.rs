@@ -50,10 +50,10 @@ fn the_same_scenario_gives_the_same_bytes_whatever_the_threads() {
         results.push((shown, files));
     }
     let names: Vec<&str> = results[0].1.iter().map(|(name, _)| name.as_str()).collect();
-    let expected =
-        ["blocks", "drops", "flows", "links", "probes"].map(|table| format!("{table}.parquet"));
-    assert_eq!(names[..5], expected);
-    assert_eq!(names[5..], ["run.json", "samples.parquet", "events"]);
+    let expected = ["blocks", "drops", "flows", "links", "probes", "progress"]
+        .map(|table| format!("{table}.parquet"));
+    assert_eq!(names[..6], expected);
+    assert_eq!(names[6..], ["run.json", "samples.parquet", "events"]);
     assert!(results[0] == results[1], "one thread and four give different results");
 }
 

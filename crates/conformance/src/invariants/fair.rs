@@ -1,4 +1,4 @@
-//! DRR and FQ-CoDel: nobody gets ahead of anybody by more than a turn.
+//! DRR, SCFQ and FQ-CoDel: nobody gets ahead of anybody by more than a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use crate::run::Call;
 
 pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["drr"], given: always, check: flows_take_turns },
+    Invariant { of: &["scfq"], given: always, check: flows_share_by_the_packet },
     Invariant { of: &["fq-codel"], given: always, check: buckets_take_turns },
 ];
 
@@ -17,6 +18,11 @@ pub(super) const ALL: &[Invariant] = &[
 /// at most a quantum and two packets (Shreedhar and Varghese 1996, theorem 2).
 fn flows_take_turns() -> Check {
     take_turns(|_, packet| packet.flow.get(), |quantum, packet| quantum + 2 * packet)
+}
+
+/// ... at most the largest packets of the two (Golestani 1994, theorem 1).
+fn flows_share_by_the_packet() -> Check {
+    take_turns(|_, packet| packet.flow.get(), |_, packet| 2 * packet)
 }
 
 /// A bucket has its quantum in each round, and carries over less than a quantum or a packet, so
@@ -42,7 +48,9 @@ fn take_turns(queue_of: fn(&Params, &Packet) -> u64, bound: fn(i64, i64) -> i64)
             leads.clear();
         }
         // What was granted under another quantum is still there.
-        quantum = quantum.max(step.params.number("quantum") as i64);
+        if step.params.has("quantum") {
+            quantum = quantum.max(step.params.number("quantum") as i64);
+        }
         let backlogged = |ledger: &Ledger| -> BTreeSet<_> {
             ledger.queued.values().map(|(packet, _)| queue_of(&step.params, packet)).collect()
         };

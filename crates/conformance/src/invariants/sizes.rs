@@ -1,15 +1,17 @@
-//! LAS and SRPT: the flow with the least number is served.
+//! LAS, LARS and SRPT: the flow with the least number is served.
 
 use std::collections::{HashMap, HashSet};
 
-use sched::{Event, FlowId, Params};
+use sched::{Event, FlowId, Nanos, Params};
 
 use super::{Check, Invariant};
 use crate::ledger::{Ledger, hold};
+use crate::naive::is_near;
 use crate::run::{Call, Step};
 
 pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["las"], given: counts_service, check: least_served_goes_first },
+    Invariant { of: &["lars"], given: tracks_all, check: least_recently_served_goes_first },
     Invariant { of: &["srpt"], given: tracks_all, check: least_remaining_goes_first },
 ];
 
@@ -60,6 +62,36 @@ fn least_served_goes_first() -> Check {
             hold!(least == Some(own), "{packet:?}: served {own}, somebody else {least:?}");
         }
         served.count(step);
+        Ok(())
+    })
+}
+
+/// Fades the volumes step by step, where the model sums over all that was served. A change of the
+/// half-life ends the check: when the discipline last looked at the clock cannot be seen.
+fn least_recently_served_goes_first() -> Check {
+    let mut volumes: HashMap<FlowId, f64> = HashMap::new();
+    let (mut last, mut half_life) = (Nanos::ZERO, None);
+    Box::new(move |before, step, _after| {
+        if *half_life.get_or_insert(step.params.time("half-life")) != step.params.time("half-life")
+        {
+            half_life = Some(Nanos::ZERO);
+            return Ok(());
+        }
+        let half_lives = (step.now - last).0 as f64 / step.params.time("half-life").0 as f64;
+        last = step.now;
+        volumes.values_mut().for_each(|volume| *volume *= (-half_lives).exp2());
+        for event in step.events() {
+            if let Event::FlowRemoved { flow } = event {
+                volumes.remove(&flow);
+            }
+        }
+        if let Some(packet) = step.departed() {
+            let volume = |flow| volumes.get(&flow).copied().unwrap_or_default();
+            let least = backlogged(before).into_iter().map(volume).fold(f64::INFINITY, f64::min);
+            let own = volume(packet.flow);
+            hold!(is_near(own, least), "{packet:?}: a volume of {own}, somebody else {least}");
+            *volumes.entry(packet.flow).or_default() += f64::from(packet.size);
+        }
         Ok(())
     })
 }

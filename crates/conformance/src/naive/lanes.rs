@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use sched::{Amount, FlowId, Nanos, Packet, Params};
+use sched::{Amount, Event, FlowId, Nanos, Packet, Params};
 
 use super::{Model, cost};
+use crate::run::Step;
 
 /// The packets of both lanes in order of arrival, and who is lost.
 struct Held {
@@ -132,7 +133,7 @@ impl Efd {
 const BILLION: i128 = 1_000_000_000;
 
 impl Model for Efd {
-    fn enqueue(&mut self, packet: Packet, _now: Nanos, _sampled: bool) -> Vec<u64> {
+    fn enqueue(&mut self, packet: Packet, _now: Nanos, _said: &Step) -> Vec<u64> {
         let flow = self.flows.entry(packet.flow).or_default();
         let long = flow.add(&packet, self.threshold, self.boundary);
         let lost = self.held.admit(packet, long);
@@ -140,7 +141,7 @@ impl Model for Efd {
         lost
     }
 
-    fn dequeue(&mut self, _now: Nanos) -> Option<u64> {
+    fn dequeue(&mut self, _now: Nanos, _said: &Step) -> Option<u64> {
         self.on_wire = None;
         self.forget_absent();
         let long = match (self.held.head(false), self.held.head(true)) {
@@ -340,10 +341,13 @@ impl Sb {
 }
 
 impl Model for Sb {
-    fn enqueue(&mut self, packet: Packet, now: Nanos, sampled: bool) -> Vec<u64> {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, said: &Step) -> Vec<u64> {
         self.known.upkeep(now, &self.held);
         self.known.measure(now, &self.held);
         let is_known = self.known.flows.contains_key(&packet.flow);
+        let is_taken_up =
+            |event| matches!(event, Event::FlowCreated { flow } if flow == packet.flow);
+        let sampled = said.events().any(is_taken_up);
         let mut long = false;
         if is_known || sampled || !self.samples {
             let flow = self.known.flows.entry(packet.flow).or_insert_with(|| Flow {
@@ -366,7 +370,7 @@ impl Model for Sb {
         lost
     }
 
-    fn dequeue(&mut self, _now: Nanos) -> Option<u64> {
+    fn dequeue(&mut self, _now: Nanos, _said: &Step) -> Option<u64> {
         let long = self.shares.choose(&self.held);
         let packet = self.held.take(long)?;
         self.shares.sent(&packet, &self.held);

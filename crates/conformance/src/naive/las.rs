@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use sched::{Amount, FlowId, Nanos, Packet, Params};
 
 use super::{Model, cost};
+use crate::run::Step;
 
 /// The model of `las`.
 pub struct Las {
@@ -69,7 +70,7 @@ impl Las {
 }
 
 impl Model for Las {
-    fn enqueue(&mut self, packet: Packet, now: Nanos, _sampled: bool) -> Vec<u64> {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, _said: &Step) -> Vec<u64> {
         self.upkeep(now);
         let limit = self.limit.value();
         // Nobody is pushed out for a packet that never fits, nor because the limit was lowered.
@@ -96,7 +97,7 @@ impl Model for Las {
         lost
     }
 
-    fn dequeue(&mut self, now: Nanos) -> Option<u64> {
+    fn dequeue(&mut self, now: Nanos, _said: &Step) -> Option<u64> {
         self.upkeep(now);
         let places = 0..self.queue.len();
         let next = places.min_by_key(|place| (self.queue[*place].0, self.queue[*place].1.id))?;

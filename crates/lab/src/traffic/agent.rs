@@ -1,7 +1,6 @@
 //! A role as a process of its own, started by a parent that lives as long as it does.
 
 use std::io::{self, BufRead, Read, Write};
-use std::process::ExitCode;
 use std::thread;
 
 use nix::sys::prctl::set_pdeathsig;
@@ -33,20 +32,22 @@ pub enum Message<R> {
 ///
 /// Keep its standard input open while it is wanted: it dies at end of file, and also (by
 /// `PR_SET_PDEATHSIG`) with the *thread* that started it, so start it from one that stays.
+///
+/// Returns whether it went well.
 #[must_use]
-pub fn serve_agent() -> ExitCode {
+pub fn serve_agent() -> bool {
     agent(|plan, ready| -> Result<ServerReport, Error> { run_server(plan, ready) })
 }
 
 /// The client as a process; see [`serve_agent`].
 #[must_use]
-pub fn client_agent() -> ExitCode {
+pub fn client_agent() -> bool {
     agent(|plan, ready| -> Result<ClientReport, Error> { run_client(plan, ready) })
 }
 
-fn agent<R: Serialize>(role: impl FnOnce(&Plan, &dyn Fn()) -> Result<R, Error>) -> ExitCode {
+fn agent<R: Serialize>(role: impl FnOnce(&Plan, &dyn Fn()) -> Result<R, Error>) -> bool {
     if !bound_to_parent() {
-        return ExitCode::FAILURE;
+        return false;
     }
     come_first();
     let result = read_plan().and_then(|plan| {
@@ -56,11 +57,11 @@ fn agent<R: Serialize>(role: impl FnOnce(&Plan, &dyn Fn()) -> Result<R, Error>) 
     match result {
         Ok(report) => {
             write_message(&Message::Report(report));
-            ExitCode::SUCCESS
+            true
         }
         Err(error) => {
             write_message::<R>(&Message::Failed(error.to_string()));
-            ExitCode::FAILURE
+            false
         }
     }
 }

@@ -13,10 +13,14 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+fn status(went_well: bool) -> ExitCode {
+    if went_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some("serve-agent") => return lab::traffic::serve_agent(),
-        Some("client-agent") => return lab::traffic::client_agent(),
+        Some("serve-agent") => return status(lab::traffic::serve_agent()),
+        Some("client-agent") => return status(lab::traffic::client_agent()),
         Some("parent-of-agent") => return agents::be_parent_of_agent(),
         _ => {}
     }

@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Estimate, TAIL, plain_mean};
+use super::{Confidence, Estimate, plain_mean};
 
 /// A statistic of independent observations with its bias-corrected and accelerated bootstrap
 /// interval (Efron 1987). The same seed gives the same interval. No interval below ten
@@ -18,17 +18,31 @@ pub fn bca<T: Clone>(
     resamples: usize,
     seed: u64,
 ) -> Option<Estimate> {
-    if sample.is_empty() {
-        return None;
+    Confidence::P95.bca(sample, statistic, resamples, seed)
+}
+
+impl Confidence {
+    /// As [`bca()`].
+    #[must_use]
+    pub fn bca<T: Clone>(
+        self,
+        sample: &[T],
+        statistic: impl Fn(&[T]) -> f64,
+        resamples: usize,
+        seed: u64,
+    ) -> Option<Estimate> {
+        if sample.is_empty() {
+            return None;
+        }
+        let value = statistic(sample);
+        let estimate = |interval| Estimate { value, interval, n: sample.len() as u64 };
+        if sample.len() < 10 {
+            return Some(estimate(None));
+        }
+        let replicates = replicates(sample, &statistic, resamples, seed);
+        let acceleration = acceleration(sample, &statistic);
+        Some(estimate(interval(value, &replicates, acceleration, self.tail())))
     }
-    let value = statistic(sample);
-    let estimate = |interval| Estimate { value, interval, n: sample.len() as u64 };
-    if sample.len() < 10 {
-        return Some(estimate(None));
-    }
-    let replicates = replicates(sample, &statistic, resamples, seed);
-    let acceleration = acceleration(sample, &statistic);
-    Some(estimate(interval(value, &replicates, acceleration)))
 }
 
 /// The statistic of samples drawn with replacement, sorted.
@@ -65,7 +79,7 @@ fn acceleration<T: Clone>(sample: &[T], statistic: impl Fn(&[T]) -> f64) -> f64 
     if scale > 0.0 { moment(3) / scale } else { 0.0 }
 }
 
-fn interval(value: f64, replicates: &[f64], acceleration: f64) -> Option<(f64, f64)> {
+fn interval(value: f64, replicates: &[f64], acceleration: f64, tail: f64) -> Option<(f64, f64)> {
     let normal = Normal::standard();
     let n = replicates.len() as f64;
     // Replicates equal to the estimate count half, so that ties are no bias.
@@ -81,7 +95,7 @@ fn interval(value: f64, replicates: &[f64], acceleration: f64) -> Option<(f64, f
         let level = normal.cdf(bias + shifted / (1.0 - acceleration * shifted));
         replicates[((level * n) as usize).min(replicates.len() - 1)]
     };
-    Some((end(TAIL), end(1.0 - TAIL)))
+    Some((end(tail), end(1.0 - tail)))
 }
 
 #[cfg(test)]

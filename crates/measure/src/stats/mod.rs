@@ -1,25 +1,26 @@
-//! Statistics: what may be said about a sample, with its 95 % interval.
+//! Statistics: what may be said about a sample, with its 95 % interval; [`Confidence`] has the
+//! same with others.
 //!
 //! Samples are finite numbers; a statistic that does not exist is `None`, never a stand-in.
 
 mod bootstrap;
+mod confidence;
 mod paired;
 
 pub use bootstrap::bca;
+pub use confidence::Confidence;
 pub use paired::{Match, Matches, geometric_ratio, ratio_of_sums};
 
 use serde::Serialize;
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
-
-/// Half of what a two-sided 95 % interval leaves out.
-const TAIL: f64 = 0.025;
+use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// A number estimated from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Its 95 % interval, lower and upper end; `None` where the sample is too small for one.
+    /// Its interval, lower and upper end, of 95 % unless another was asked for; `None` where the
+    /// sample is too small for one.
     pub interval: Option<(f64, f64)>,
     /// How many independent observations stand behind it.
     pub n: u64,
@@ -70,13 +71,7 @@ impl Summary {
 /// The interval takes the values for independent: values of one block are not, block means are.
 #[must_use]
 pub fn mean(sample: &[f64]) -> Option<Estimate> {
-    let n = sample.len() as u64;
-    let mean = plain_mean(sample)?;
-    let interval = standard_error(sample, mean).map(|error| {
-        let reach = t_quantile(n - 1) * error;
-        (mean - reach, mean + reach)
-    });
-    Some(Estimate { value: mean, interval, n })
+    Confidence::P95.mean(sample)
 }
 
 /// The `q`-quantile, with an interval between two order statistics that holds for any
@@ -86,22 +81,7 @@ pub fn mean(sample: &[f64]) -> Option<Estimate> {
 /// The estimate interpolates between the two nearest values (type 7 of Hyndman and Fan).
 #[must_use]
 pub fn quantile(sample: &[f64], q: f64) -> Option<Estimate> {
-    let n = sample.len() as u64;
-    if n < least_n(q)? {
-        return None;
-    }
-    let mut sorted = sample.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let below = Binomial::new(q, n).ok()?;
-    // P(at most k of n values lie below the quantile) rises with k.
-    let low = first_in(0, n, |k| below.cdf(k) > TAIL);
-    let high = first_in(0, n, |k| below.cdf(k) >= 1.0 - TAIL);
-    let ends = (low.checked_sub(1)?, high);
-    let at = |index: u64| sorted.get(index as usize).copied();
-    let place = q * (n - 1) as f64;
-    let (left, right) = (at(place.floor() as u64)?, at(place.ceil() as u64)?);
-    let value = left + (right - left) * place.fract();
-    Some(Estimate { value, interval: Some((at(ends.0)?, at(ends.1)?)), n })
+    Confidence::P95.quantile(sample, q)
 }
 
 /// How many values it takes for the `q`-quantile to have a 95 % interval: the least `n` with
@@ -109,8 +89,49 @@ pub fn quantile(sample: &[f64], q: f64) -> Option<Estimate> {
 /// `0 < q < 1`.
 #[must_use]
 pub fn least_n(q: f64) -> Option<u64> {
-    let larger = q.max(1.0 - q);
-    (q > 0.0 && q < 1.0).then(|| (TAIL.ln() / larger.ln()).ceil() as u64)
+    Confidence::P95.least_n(q)
+}
+
+impl Confidence {
+    /// As [`mean()`].
+    #[must_use]
+    pub fn mean(self, sample: &[f64]) -> Option<Estimate> {
+        let n = sample.len() as u64;
+        let mean = plain_mean(sample)?;
+        let interval = standard_error(sample, mean).map(|error| {
+            let reach = self.t_quantile(n - 1) * error;
+            (mean - reach, mean + reach)
+        });
+        Some(Estimate { value: mean, interval, n })
+    }
+
+    /// As [`quantile()`].
+    #[must_use]
+    pub fn quantile(self, sample: &[f64], q: f64) -> Option<Estimate> {
+        let n = sample.len() as u64;
+        if n < self.least_n(q)? {
+            return None;
+        }
+        let mut sorted = sample.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let below = Binomial::new(q, n).ok()?;
+        // P(at most k of n values lie below the quantile) rises with k.
+        let low = first_in(0, n, |k| below.cdf(k) > self.tail());
+        let high = first_in(0, n, |k| below.cdf(k) >= 1.0 - self.tail());
+        let ends = (low.checked_sub(1)?, high);
+        let at = |index: u64| sorted.get(index as usize).copied();
+        let place = q * (n - 1) as f64;
+        let (left, right) = (at(place.floor() as u64)?, at(place.ceil() as u64)?);
+        let value = left + (right - left) * place.fract();
+        Some(Estimate { value, interval: Some((at(ends.0)?, at(ends.1)?)), n })
+    }
+
+    /// As [`least_n()`], with another tail than 0.025.
+    #[must_use]
+    pub fn least_n(self, q: f64) -> Option<u64> {
+        let larger = q.max(1.0 - q);
+        (q > 0.0 && q < 1.0).then(|| (self.tail().ln() / larger.ln()).ceil() as u64)
+    }
 }
 
 /// Jain's index of fairness, `(sum x)^2 / (n sum x^2)`: 1 where all shares are equal, `1 / n`
@@ -131,11 +152,6 @@ fn standard_error(sample: &[f64], mean: f64) -> Option<f64> {
     let n = sample.len() as f64;
     let squares: f64 = sample.iter().map(|x| (x - mean).powi(2)).sum();
     (sample.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt())
-}
-
-/// How many standard errors a 95 % interval reaches to either side.
-fn t_quantile(degrees: u64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - TAIL))
 }
 
 /// The first of `low..high` for which a predicate that turns true once is true; else `high`.
@@ -169,11 +185,17 @@ mod tests {
             (100, 1.983972),
             (1000, 1.962339),
         ];
+        let t_quantile = |degrees| Confidence::P95.t_quantile(degrees);
         for (degrees, t) in known {
             assert!(close(t_quantile(degrees), t), "{degrees}: {}", t_quantile(degrees));
         }
         // The normal distribution's; the library loses digits out there.
         assert!((t_quantile(1_000_000) - 1.959966).abs() < 2e-4);
+        let at = |level, degrees| Confidence::new(level).unwrap().t_quantile(degrees);
+        for (level, degrees, t) in [(0.9, 9, 1.833113), (0.99, 29, 2.756386), (0.999, 29, 3.659405)]
+        {
+            assert!(close(at(level, degrees), t), "{level}: {}", at(level, degrees));
+        }
     }
 
     #[test]
@@ -213,6 +235,25 @@ mod tests {
         let p95 = quantile(&sample, 0.95).unwrap();
         assert!(close(p95.value, 95.05), "{}", p95.value);
         assert_eq!(p95.interval, Some((90.0, 100.0)));
+    }
+
+    #[test]
+    fn a_surer_interval_is_wider_and_takes_more() {
+        let sure = Confidence::new(0.99).unwrap();
+        let sample: Vec<f64> = (0..30).map(|i| f64::from(i * i)).collect();
+        let width = |estimate: Option<Estimate>| {
+            let (low, high) = estimate.unwrap().interval.unwrap();
+            high - low
+        };
+        let ratio = width(sure.mean(&sample)) / width(mean(&sample));
+        assert!(close(ratio, 2.756386 / 2.045230), "{ratio}");
+        assert!(width(sure.quantile(&sample, 0.5)) > width(quantile(&sample, 0.5)));
+        // 0.5^8 is the first power below 0.005.
+        assert_eq!((sure.least_n(0.5), least_n(0.5)), (Some(8), Some(6)));
+        assert_eq!(sure.quantile(&sample[..7], 0.5), None);
+        for level in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
+            assert!(Confidence::new(level).is_none(), "{level}");
+        }
     }
 
     #[test]

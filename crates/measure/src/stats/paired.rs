@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Estimate, mean, plain_mean, t_quantile};
+use super::{Confidence, Estimate, plain_mean};
 use crate::schema::{Flow, FlowKind, SizeClass};
 
 /// One flow of the workload under both schedulers.
@@ -131,20 +131,7 @@ impl Matches {
 /// Student's t; it takes two pairs. `None` unless both sums are above 0.
 #[must_use]
 pub fn ratio_of_sums(sums: &[(f64, f64)]) -> Option<Estimate> {
-    let total_a: f64 = sums.iter().map(|sum| sum.0).sum();
-    let total_b: f64 = sums.iter().map(|sum| sum.1).sum();
-    if !(total_a > 0.0 && total_b > 0.0) {
-        return None;
-    }
-    let value = total_a / total_b;
-    let n = sums.len() as u64;
-    let interval = (n > 1).then(|| {
-        let squares: f64 = sums.iter().map(|(a, b)| (a / total_a - b / total_b).powi(2)).sum();
-        let error = (squares * n as f64 / (n - 1) as f64).sqrt();
-        let factor = (t_quantile(n - 1) * error).exp();
-        (value / factor, value * factor)
-    });
-    Some(Estimate { value, interval, n })
+    Confidence::P95.ratio_of_sums(sums)
 }
 
 /// The geometric mean of `a / b` over independent pairs (means of rounds or of seeds), with an
@@ -152,13 +139,40 @@ pub fn ratio_of_sums(sums: &[(f64, f64)]) -> Option<Estimate> {
 /// 0.
 #[must_use]
 pub fn geometric_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
-    if !pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0) {
-        return None;
+    Confidence::P95.geometric_ratio(pairs)
+}
+
+impl Confidence {
+    /// As [`ratio_of_sums()`].
+    #[must_use]
+    pub fn ratio_of_sums(self, sums: &[(f64, f64)]) -> Option<Estimate> {
+        let total_a: f64 = sums.iter().map(|sum| sum.0).sum();
+        let total_b: f64 = sums.iter().map(|sum| sum.1).sum();
+        if !(total_a > 0.0 && total_b > 0.0) {
+            return None;
+        }
+        let value = total_a / total_b;
+        let n = sums.len() as u64;
+        let interval = (n > 1).then(|| {
+            let squares: f64 = sums.iter().map(|(a, b)| (a / total_a - b / total_b).powi(2)).sum();
+            let error = (squares * n as f64 / (n - 1) as f64).sqrt();
+            let factor = (self.t_quantile(n - 1) * error).exp();
+            (value / factor, value * factor)
+        });
+        Some(Estimate { value, interval, n })
     }
-    let logarithms: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
-    let Estimate { interval, n, .. } = mean(&logarithms)?;
-    let value = plain_mean(&logarithms)?.exp();
-    Some(Estimate { value, interval: interval.map(|(l, h)| (l.exp(), h.exp())), n })
+
+    /// As [`geometric_ratio()`].
+    #[must_use]
+    pub fn geometric_ratio(self, pairs: &[(f64, f64)]) -> Option<Estimate> {
+        if !pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0) {
+            return None;
+        }
+        let logarithms: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
+        let Estimate { interval, n, .. } = self.mean(&logarithms)?;
+        let value = plain_mean(&logarithms)?.exp();
+        Some(Estimate { value, interval: interval.map(|(l, h)| (l.exp(), h.exp())), n })
+    }
 }
 
 #[cfg(test)]

@@ -132,6 +132,14 @@ pub(crate) static RECORD: Section = Section {
             "How often queue and flow table of every tested link are sampled; \"inf\": never.",
         ),
         key("probes", Takes::Flag, "true", "A row per packet of a constant-rate stream."),
+        key(
+            "progress",
+            Takes::Count { min: 0, max: 1_000 },
+            "0",
+            "So many transfers have a row for each arrival of new bytes: the largest of traffic \
+             `transfers` and `periodic` that start after the warm-up and in the first three quarters \
+             of a run, of equal ones the earliest. They are the same under every scheduler.",
+        ),
     ]],
 };
 

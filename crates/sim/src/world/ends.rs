@@ -5,7 +5,7 @@ use tcp::{Config, Segment, State};
 
 use super::{Event, Notice, World};
 use crate::flow::{CLIENT, Flow, Kind, SERVER, Tcp, TcpId};
-use crate::recorder::Probe;
+use crate::recorder::{Advance, Probe};
 
 impl World {
     /// A datagram has arrived with so many bytes, or is lost.
@@ -38,12 +38,13 @@ impl World {
         let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
         let before = tcp.ends[end].received();
         tcp.ends[end].on_segment(config, segment, ce, now);
-        let progress = tcp.ends[end].received() != before;
+        let is_new = tcp.ends[end].received() != before;
         if tcp.connected.is_none() && end == CLIENT && tcp.ends[CLIENT].state() != State::SynSent {
             tcp.connected = Some(self.now);
+            tcp.advanced = self.now;
         }
-        if progress {
-            self.progress(slot);
+        if is_new {
+            self.progress(slot, end);
         }
         self.transmit(slot, end);
         self.finish_if_over(slot);
@@ -99,10 +100,18 @@ impl World {
         }
     }
 
-    /// Bytes were received: the server may have to answer, or the exchange may be over.
-    pub(super) fn progress(&mut self, slot: u32) {
+    /// An end received new bytes: the server may have to answer, or the exchange may be over.
+    fn progress(&mut self, slot: u32, end: usize) {
         let flow = &mut self.flows[slot as usize];
         let Kind::Tcp(tcp) = &mut flow.kind else { return };
+        if end != tcp.data_sender() {
+            tcp.advance(self.now);
+            if tcp.watched {
+                let (source, index, received) = (flow.source, flow.index, tcp.ends[end].received());
+                let at = self.now;
+                self.notices.push(Notice::Advance(Advance { source, index, at, received }));
+            }
+        }
         if !tcp.busy || tcp.ends[SERVER].received() < tcp.request_goal {
             return;
         }

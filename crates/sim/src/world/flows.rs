@@ -28,6 +28,9 @@ impl World {
             busy: false,
             answered: false,
             connected: None,
+            advanced: Nanos::ZERO,
+            longest_stall: Nanos::ZERO,
+            watched: self.watched.contains(&(source, connection.index)),
             response_bytes: 0,
             request_goal: 0,
             response_goal: 0,
@@ -185,6 +188,7 @@ impl World {
             completed: flow.completed,
             closed,
             received: 0,
+            longest_stall: None,
             failure: None,
             tcp: None,
             ports: Vec::new(),
@@ -198,6 +202,7 @@ impl World {
                 report.bytes = tcp.bytes[sender];
                 report.connected = tcp.connected;
                 report.received = tcp.ends[1 - sender].received();
+                report.longest_stall = tcp.stall(flow.completed.is_some(), self.now);
                 report.failure = tcp.ends.iter().find_map(Endpoint::failed);
                 report.tcp = Some([CLIENT, SERVER].map(|end| tcp.ends[end].stats()));
             }

@@ -5,7 +5,7 @@ mod flows;
 mod packets;
 mod ways;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sched::Nanos;
 use tcp::Config;
@@ -16,7 +16,7 @@ use crate::flow::{Flow, FlowReport, SourceId, Way};
 use crate::flow_names::{FlowName, FlowNames};
 use crate::link::Link;
 use crate::network::{LinkId, Network, NodeId};
-use crate::recorder::{Exchange, Probe};
+use crate::recorder::{Advance, Exchange, Probe};
 use crate::transit::Transits;
 
 /// Something that is to happen.
@@ -39,6 +39,7 @@ pub(crate) enum Notice {
     Exchanged { source: SourceId, flow: FlowName, index: u64 },
     Done(Box<FlowReport>),
     Probe(Probe),
+    Advance(Advance),
     Exchange(Exchange),
 }
 
@@ -62,6 +63,8 @@ pub(crate) struct World {
     serial: u64,
     pub(crate) tcps: Vec<Config>,
     pub(crate) notices: Vec<Notice>,
+    /// Connections to come whose progress is told, by source and its own name for them.
+    pub(crate) watched: HashSet<(SourceId, u64)>,
     /// Packets that reached the end of a link.
     pub(crate) packet_hops: u64,
 }
@@ -86,6 +89,7 @@ impl World {
             serial: 0,
             tcps: Vec::new(),
             notices: Vec::new(),
+            watched: HashSet::new(),
             packet_hops: 0,
         }
     }

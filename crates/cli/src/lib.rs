@@ -1,0 +1,160 @@
+//! The `shortlane` command as a library: the binary and the Python package run the same code.
+
+mod lab;
+mod list;
+pub mod quantity;
+mod replay;
+mod signals;
+mod sim;
+pub mod specs;
+mod usage;
+
+pub use list::disciplines;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+
+use ::lab::AgentProgram;
+use clap::{Args, Parser, Subcommand};
+
+/// Gives short and interactive flows a short lane through a busy link.
+#[derive(Parser)]
+#[command(name = "shortlane", bin_name = "shortlane", version, max_term_width = 100)]
+struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Every discipline: what it does, its parts, its parameters
+    List(list::Options),
+    /// This machine's own TCP and UDP through each discipline, in private namespaces
+    Lab(Box<lab::Options>),
+    /// A capture, open loop, through each discipline
+    Replay(Box<replay::Options>),
+    /// A scenario through the simulator: any topology, any traffic, every discipline
+    Sim(Box<sim::Options>),
+    /// One self-contained HTML page from a directory of results (in the Python package)
+    Report(InPython),
+    /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
+    Paper(InPython),
+    /// A sweep of any size, here or on a cluster, that survives anything (in the Python package)
+    Campaign(InPython),
+    /// Client or server of the lab; started by it
+    #[command(hide = true)]
+    LabAgent {
+        /// `client` or `server`
+        role: String,
+    },
+}
+
+/// The arguments of a command that is written in Python.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+struct InPython {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<OsString>,
+}
+
+/// How the command was called.
+pub struct Call {
+    /// The program as it was named and its arguments, as in [`std::env::args_os`].
+    pub words: Vec<OsString>,
+    /// The program that plays client and server of the lab; `None`: this executable.
+    pub agent: Option<AgentProgram>,
+}
+
+impl Call {
+    /// The words as `run.json` keeps them.
+    fn command(&self) -> Vec<String> {
+        self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// How a command ends that did not succeed: with this exit status, once everything is said.
+pub(crate) enum Failure {
+    /// Bad usage or bad input: exit status 2.
+    Usage(String),
+    /// It did not work out: exit status 1.
+    Failed(String),
+}
+
+impl From<sched::SpecError> for Failure {
+    fn from(error: sched::SpecError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl Failure {
+    fn into_text(self) -> String {
+        let (Self::Usage(text) | Self::Failed(text)) = self;
+        text
+    }
+}
+
+/// Runs the command, and gives its exit status: 0 if it succeeded, 2 for bad usage or bad input,
+/// 1 if it did not work out.
+#[must_use]
+pub fn run(call: &Call) -> u8 {
+    let command = match Command::try_parse_from(&call.words) {
+        Ok(command) => command,
+        Err(error) => return usage::answer(&error),
+    };
+    let result = match command.action {
+        Action::List(options) => list::run(&options),
+        Action::Lab(options) => lab::run(*options, call),
+        Action::Replay(options) => replay::run(&options, call),
+        Action::Sim(options) => sim::run(&options),
+        Action::Report(_) => Err(in_python("report")),
+        Action::Paper(_) => Err(in_python("paper")),
+        Action::Campaign(_) => Err(in_python("campaign")),
+        Action::LabAgent { role } => return u8::from(!agent(&role)),
+    };
+    let (status, text) = match result {
+        Ok(()) => return 0,
+        Err(Failure::Usage(text)) => (2, text),
+        Err(Failure::Failed(text)) => (1, text),
+    };
+    say(&format!("shortlane: {text}"));
+    status
+}
+
+/// This program was built without the Python package, or the package would have answered.
+fn in_python(name: &str) -> Failure {
+    Failure::Usage(format!(
+        "{name} comes with the Python package: `pip install .` in Shortlane's sources installs it, \
+         with a `shortlane` command that has everything"
+    ))
+}
+
+/// Whatever failed, in one.
+fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
+    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+}
+
+/// Writes results to standard output. A reader that has seen enough and left is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error; if nobody can read it, so be it.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Returns whether it went well.
+fn agent(role: &str) -> bool {
+    match role {
+        "client" => ::lab::traffic::client_agent(),
+        _ => ::lab::traffic::serve_agent(),
+    }
+}

@@ -1,0 +1,134 @@
+"""A sweep of any size, on this machine or a Dask cluster, that survives anything."""
+
+import argparse
+import json
+import sys
+
+from shortlane.campaign import values
+from shortlane.campaign.campaign import Campaign
+from shortlane.campaign.results import Failure, Results
+from shortlane.errors import Failed, InputError, Usage
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`shortlane campaign run` and `status`."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run|status")
+    go = commands.add_parser(
+        "run",
+        help="run what is not done yet",
+        description="Runs what is not done yet. The same command resumes after any interruption.",
+    )
+    go.add_argument("sweep", metavar="SWEEP.toml", help="the sweep")
+    go.add_argument("--out", required=True, metavar="DIR|URL", help="where results are kept")
+    go.add_argument(
+        "--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786"
+    )
+    go.add_argument("--jobs", type=_count, metavar="N", help="local processes; one per core")
+    go.add_argument("--limit", type=_time, metavar="TIME", help="longest real time of one run")
+    go.add_argument(
+        "--tries", type=_count, default=3, metavar="N", help="times a run may kill its worker [3]"
+    )
+    go.add_argument(
+        "--hang",
+        type=_time,
+        default=60.0,
+        metavar="TIME",
+        help="a local worker that has not answered for that long is replaced [60s]",
+    )
+    go.add_argument(
+        "--again",
+        action="store_true",
+        help="go on in a folder with results of another version, or of runs that are no more",
+    )
+    status = commands.add_parser("status", help="what is done, what failed, what is missing")
+    status.add_argument("out", metavar="DIR|URL", help="where results are kept")
+    for command in (go, status):
+        command.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Carries out the command; raises `Failed` if any run has failed."""
+    if arguments.command == "status":
+        _report(Results(arguments.out), as_json=arguments.json)
+    else:
+        _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.cluster is not None and arguments.jobs is not None:
+        raise Usage("--jobs is for local processes; with --cluster its workers are taken")
+    campaign = Campaign.load(arguments.sweep)
+    try:
+        outcome = campaign.run(
+            arguments.out,
+            cluster=arguments.cluster,
+            jobs=arguments.jobs,
+            progress=True,
+            limit_s=arguments.limit,
+            tries=arguments.tries,
+            hang_s=arguments.hang,
+            again=arguments.again,
+        )
+    except KeyboardInterrupt:
+        state = _counts(Results(arguments.out))
+        done = f"{state['done']} of {state['runs']} runs are done"
+        left = f"{state['missing']} remain"
+        raise Failed(f"interrupted; {done}, {left}: the same command goes on") from None
+    _report(Results(outcome.out), as_json=arguments.json)
+
+
+def _counts(results: Results) -> dict[str, int]:
+    states = results.runs()["state"].to_list()
+    counts = {state: states.count(state) for state in ("done", "failed", "missing")}
+    return {"runs": len(states), **counts}
+
+
+def _report(results: Results, *, as_json: bool) -> None:
+    counts, failures = _counts(results), results.failures()
+    if as_json:
+        document = {
+            "campaign": results.title,
+            "out": results.store.url,
+            "version": results.plan.version,
+            "schema": results.plan.schema,
+            **counts,
+            "failures": [vars(failure) for failure in failures],
+        }
+        print(json.dumps(document, indent=2))
+    else:
+        print(_text(results, counts, failures))
+    if failures:
+        sys.stdout.flush()
+        raise Failed(
+            f"{len(failures)} of {counts['runs']} runs failed; the next start retries them"
+        )
+
+
+def _text(results: Results, counts: dict[str, int], failures: list[Failure]) -> str:
+    missing = f", {counts['missing']} missing" if counts["missing"] else ""
+    lines = [f"{results.title}: {counts['done']} of {counts['runs']} runs done{missing}"]
+    for failure in failures:
+        setting = [f"{key} = {value}" for key, value in failure.params.items()]
+        named = ", ".join([*setting, failure.scheduler, f"seed {failure.seed}"])
+        lines.append(f"failed: {named}: {failure.error}")
+        lines.append(f"  {failure.command.replace(f'{failure.run_id}.toml', failure.scenario)}")
+    return "\n".join(lines)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; it takes a number, 1 to 1024")
+    return int(text)
+
+
+def _time(text: str) -> float:
+    try:
+        seconds = values.quantity(text) if text.endswith(("s", "min", "sec")) else 0.0
+    except InputError:
+        seconds = 0.0
+    if not seconds > 0:
+        accepted = "a time above 0 with its unit, such as 20s or 2min"
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; it takes {accepted}")
+    return seconds

@@ -1,0 +1,94 @@
+"""How far a campaign is: a line that stays in place on a terminal, one for each tenth elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+__all__ = ["Progress", "Tell"]
+
+#: Takes a fraction from 0 to 1 and a line of text.
+Tell = Callable[[float, str], None]
+
+#: A terminal is written to at most this often, in seconds.
+EVERY_S = 0.2
+
+
+class Progress:
+    """Counts runs, and simulated time, from which the time left follows."""
+
+    def __init__(self, tell: Tell | None, runs: int, left_s: list[float]) -> None:
+        """`runs` in all, those before this start included; simulated time of each to come."""
+        self.tell = tell
+        self.runs = runs
+        self.before = self.done = runs - len(left_s)
+        self.failed = 0
+        self.work_s = sum(left_s)
+        self.worked_s = 0.0
+        self.started = time.monotonic()
+
+    def begin(self) -> None:
+        """From now on work is done: time left is reckoned from here."""
+        self.started = time.monotonic()
+
+    def add(self, *, simulated_s: float, failed: bool) -> None:
+        """One run has ended."""
+        self.worked_s += simulated_s
+        self.failed += failed
+        self.done += not failed
+
+    def show(self, note: str = "") -> None:
+        """Tells how far things are, and `note`."""
+        if self.tell is not None:
+            fraction = min(self.worked_s / self.work_s, 1.0) if self.work_s else 1.0
+            self.tell(fraction, self._text(fraction) + note)
+
+    def _text(self, fraction: float) -> str:
+        text = f"{self.done} of {self.runs} runs"
+        if self.failed:
+            text += f", {self.failed} failed"
+        if 0 < fraction < 1:
+            left = (time.monotonic() - self.started) * (1 - fraction) / fraction
+            text += f", {_duration(left)} left"
+        return text
+
+
+def on_stderr() -> Tell:
+    """Tells a terminal or a log."""
+    return _Terminal(sys.stderr) if sys.stderr.isatty() else _Log(sys.stderr)
+
+
+class _Terminal:
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.told = 0.0
+
+    def __call__(self, fraction: float, text: str) -> None:
+        now = time.monotonic()
+        if fraction < 1 and now - self.told < EVERY_S:
+            return
+        self.told = now
+        bar = "#" * round(24 * fraction)
+        end = "\n" if fraction >= 1 else ""
+        self.stream.write(f"\r\x1b[K[{bar:24}] {100 * fraction:3.0f} %  {text}{end}")
+        self.stream.flush()
+
+
+class _Log:
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.tenths = -1
+
+    def __call__(self, fraction: float, text: str) -> None:
+        tenths = int(10 * fraction + 1e-9)
+        if tenths > self.tenths:
+            self.tenths = tenths
+            print(f"{10 * tenths} %: {text}", file=self.stream, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"

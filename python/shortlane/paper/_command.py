@@ -1,0 +1,142 @@
+"""Runs a paper's simulations again and gives a verdict on each of its claims."""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import shortlane
+from shortlane import campaign
+from shortlane.errors import InputError, RunError
+from shortlane.paper import data, page, words
+from shortlane.paper.claims import Paper, Row, load
+from shortlane.paper.drawing import draw_all
+from shortlane.paper.judge import judge_rows, judge_variants
+from shortlane.paper.runs import Job, Runs, jobs
+from shortlane.paper.shared import SHARED
+from shortlane.paper.statistics import Statistic
+
+__all__ = ["add_arguments", "run"]
+
+
+#: Failed runs of a campaign that are told in full.
+SHOWN = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `shortlane paper`."""
+    known = ", ".join(data.names())
+    parser.add_argument("paper", help=f"one of: {known}; or a folder with a paper.toml")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer and shorter runs, without sensitivity: an indication in about two minutes",
+    )
+    parser.add_argument(
+        "--rows", metavar="IDS", help="only these claims, such as A-F2,A-F5a, without sensitivity"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the folder for page, figures and runs; what is there of them is not run again "
+        "(default: PAPER-results, with --quick PAPER-quick)",
+    )
+    parser.add_argument(
+        "--no-sensitivity", action="store_true", help="do not vary what the paper leaves open"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: all cores)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask cluster: tcp://host:port")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Runs what is missing, judges, draws, writes the page, and prints the verdicts."""
+    folder = data.folder(arguments.paper)
+    statistics, drawing = _of_paper(folder.name)
+    paper = load(folder, statistics)
+    rows = _chosen(paper, arguments.rows)
+    without = arguments.quick or arguments.no_sensitivity or arguments.rows is not None
+    variants = () if without else paper.variants
+    name = f"{paper.id}-{'quick' if arguments.quick else 'results'}"
+    out: Path = arguments.out or Path(name)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror}; --out takes a folder to write to") from error
+
+    todo = jobs(paper, rows, quick=arguments.quick, variants=variants)
+    counts = _run_all(todo, out / "runs", arguments)
+    print("judging", file=sys.stderr, flush=True)
+    runs = Runs(paper, out / "runs", statistics, drawing.COLUMNS if drawing else None)
+    judged = judge_rows(runs, rows, statistics)
+    sensitivity = judge_variants(paper, runs, rows, statistics, variants)
+    drawn = draw_all(drawing.FIGURES, runs, rows, out) if drawing else []
+    scale = page.Scale(arguments.quick, shortlane.__version__, counts, _again(arguments))
+    told = page.Page(paper, judged, sensitivity, scale, drawn)
+    page.write(out, told)
+    if arguments.json:
+        print(json.dumps(page.as_document(told), indent=1, ensure_ascii=False))
+    else:
+        print(words.table(judged))
+        if arguments.quick:
+            print("\nQuick: fewer and shorter runs, so the verdicts are indicative.")
+        print(f"\nThe page: {out / 'README.md'}")
+    failed = sum(failed for _, failed in counts.values())
+    if failed:
+        raise RunError(f"{failed} runs failed and are in no verdict; see {out / 'runs'}")
+
+
+def _of_paper(name: str) -> tuple[Mapping[str, Statistic], ModuleType | None]:
+    """The paper's statistics, or the shared ones; the module with its figures, if there is one."""
+    own = _module(name)
+    return getattr(own, "STATISTICS", SHARED), _module(f"{name}_figures")
+
+
+def _module(name: str) -> ModuleType | None:
+    """What is written in Python for a paper: `flow_scheduler` for `flow-scheduler`."""
+    full = f"shortlane.paper.{name.replace('-', '_')}"
+    return importlib.import_module(full) if importlib.util.find_spec(full) else None
+
+
+def _chosen(paper: Paper, wanted: str | None) -> list[Row]:
+    if wanted is None:
+        return list(paper.rows)
+    by_id = {row.id: row for row in paper.rows}
+    ids = [one.strip() for one in wanted.split(",")]
+    for one in ids:
+        if one not in by_id:
+            raise InputError(f"--rows {one!r} is not accepted; it takes {', '.join(by_id)}")
+    return [row for row in paper.rows if row.id in ids]
+
+
+def _run_all(
+    todo: Sequence[Job], runs: Path, arguments: argparse.Namespace
+) -> dict[str, tuple[int, int]]:
+    """Runs what is missing of every campaign; gives the runs done and failed of each."""
+    counts = {}
+    for place, job in enumerate(todo):
+        print(f"{place + 1} of {len(todo)}: {job.name}", file=sys.stderr, flush=True)
+        outcome = campaign.Campaign.load(job.definition).run(
+            runs / job.folder, cluster=arguments.cluster, jobs=arguments.jobs, progress=True
+        )
+        for failure in outcome.failed[:SHOWN]:
+            print(f"failed: {failure.error}; again: {failure.command}", file=sys.stderr)
+        if len(outcome.failed) > SHOWN:
+            rest = f"and {len(outcome.failed) - SHOWN} more"
+            print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
+        counts[job.name] = (outcome.done, len(outcome.failed))
+    return counts
+
+
+def _again(arguments: argparse.Namespace) -> str:
+    """The command that gives the same page."""
+    words = ["shortlane", "paper", arguments.paper]
+    words += ["--quick"] if arguments.quick else []
+    words += ["--rows", arguments.rows] if arguments.rows else []
+    words += ["--no-sensitivity"] if arguments.no_sensitivity else []
+    return shlex.join(words)

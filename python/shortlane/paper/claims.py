@@ -1,0 +1,294 @@
+"""A paper's claims as data: what was published, when it counts as reproduced, what to vary."""
+
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shortlane.paper.reader import Reader, one_of, read
+from shortlane.paper.statistics import Statistic
+
+__all__ = ["Bounds", "Check", "Paper", "Point", "Quick", "Row", "Variant", "load"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a statistic may be, both ends included; None is no bound."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        """As a criterion reads: `<= 0.6`, `in [0.7, 1.1]`."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"in [{self.at_least:g}, {self.at_most:g}]"
+        if self.at_most is not None:
+            return f"<= {self.at_most:g}"
+        return "reported" if self.at_least is None else f">= {self.at_least:g}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One inequality of a row: a statistic of the runs at a point, and its bounds.
+
+    `hard`: it must hold in every single run, so that it has no interval.
+    """
+
+    words: str
+    statistic: str
+    point: str
+    arguments: Mapping[str, Any]
+    bounds: Bounds
+    hard: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim. `reports` are values beside it that nothing is judged by."""
+
+    id: str
+    claim: str
+    setting: str
+    published: str
+    criterion: str
+    checks: tuple[Check, ...]
+    reports: tuple[Check, ...] = ()
+    calibrated: bool = False
+    figure: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Runs that a statistic is taken of: a campaign, and which of its points.
+
+    `figures` are those that are drawn of it, beside those of rows that are judged by it.
+    """
+
+    words: str
+    campaign: str
+    at: Mapping[str, Any]
+    figures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The same campaigns with something changed that the paper leaves open.
+
+    `set` changes keys of the scenario; `schedulers` runs a scheduler with other parameters in the
+    place of one of the paper's names, whose other runs are kept; `arguments` are those of checks
+    that go with it.
+    """
+
+    id: str
+    words: str
+    campaigns: tuple[str, ...]
+    set: Mapping[str, Any] = field(default_factory=dict)
+    schedulers: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quick:
+    """How `--quick` scales: seeds, and keys of the scenario."""
+
+    seeds: str
+    set: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """All that is known of a paper before anything has run."""
+
+    id: str
+    folder: Path
+    title: str
+    reference: str
+    setting: str
+    choices: tuple[str, ...]
+    schedulers: Mapping[str, str]
+    campaigns: tuple[str, ...]
+    points: Mapping[str, Point]
+    rows: tuple[Row, ...]
+    variants: tuple[Variant, ...]
+    variant_seeds: str
+    quick: Quick
+
+    def campaign_file(self, name: str) -> Path:
+        """Where the campaign of that name is."""
+        return self.folder / f"{name}.toml"
+
+    def specification(self, label: str) -> str:
+        """The scheduler that a label stands for, as runs name it."""
+        return self.schedulers.get(label, label)
+
+
+def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
+    """The paper in `folder`: `paper.toml`, and `sensitivity.toml` if it is there.
+
+    Args:
+        folder: one of `papers/`.
+        statistics: what checks may use, by name.
+
+    Raises:
+        InputError: a file is missing or malformed; names file, place, found and accepted.
+
+    """
+    top = read(folder / "paper.toml")
+    points = {name: _point(reader, folder) for name, reader in top.named_tables("points").items()}
+    rows = tuple(_row(reader, points, statistics) for reader in top.tables("row"))
+    if not rows:
+        raise top.missing("row", "at least one table [[row]]")
+    for place, row in enumerate(rows):
+        if row.id in {other.id for other in rows[:place]}:
+            raise top.refused(f"row[{place}].id", row.id, "an id of its own")
+    campaigns = tuple(dict.fromkeys(point.campaign for point in points.values()))
+    variants, seeds = _variants(folder, campaigns, [row.id for row in rows])
+    paper = Paper(
+        id=folder.name,
+        folder=folder,
+        title=top.text("title"),
+        reference=top.text("reference"),
+        setting=top.text("setting").strip(),
+        choices=tuple(top.texts("choices")),
+        schedulers=_texts(top, "schedulers"),
+        campaigns=campaigns,
+        points=points,
+        rows=rows,
+        variants=variants,
+        variant_seeds=seeds,
+        quick=_quick(top),
+    )
+    top.done()
+    return paper
+
+
+def _point(reader: Reader, folder: Path) -> Point:
+    campaign = reader.text("campaign")
+    if not (folder / f"{campaign}.toml").is_file():
+        raise reader.refused("campaign", campaign, f"the name of a file in {folder}, without .toml")
+    figures = tuple(reader.texts("figures"))
+    point = Point(reader.text("words"), campaign, reader.table("at"), figures)
+    reader.done()
+    return point
+
+
+def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]) -> Row:
+    row = Row(
+        id=reader.text("id"),
+        claim=reader.text("claim"),
+        figure=reader.text("figure", ""),
+        setting=reader.text("setting"),
+        published=reader.text("published"),
+        criterion=reader.text("criterion"),
+        note=reader.text("note", ""),
+        calibrated=reader.flag("calibrated"),
+        checks=_checks(reader, "check", points, statistics),
+        reports=_checks(reader, "report", points, statistics),
+    )
+    if not row.checks:
+        raise reader.missing("check", "at least one table [[row.check]]")
+    for check in row.checks:
+        if check.bounds == Bounds():
+            raise reader.missing("check", f"at-least or at-most for '{check.words}'")
+    reader.done()
+    return row
+
+
+def _checks(
+    row: Reader, key: str, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
+) -> tuple[Check, ...]:
+    checks: list[Check] = []
+    for reader in row.tables(key):
+        statistic = one_of(reader, "statistic", reader.text("statistic"), statistics)
+        point = reader.text("point", "")
+        words = reader.text("words")
+        arguments = reader.table("with")
+        bounds = Bounds(reader.number("at-least"), reader.number("at-most"))
+        hard = reader.flag("hard")
+        for choice in _every(reader):
+            here = one_of(reader, "point", choice.pop("point", point), points)
+            chosen = {**arguments, **choice}
+            try:
+                text = words.format(**chosen, point=points[here].words)
+            except (KeyError, IndexError, ValueError) as error:
+                known = ", ".join([*chosen, "point"])
+                raise reader.refused("words", words, f"only {{{known}}} in braces") from error
+            _complete(reader, statistics[statistic], chosen)
+            checks.append(Check(text, statistic, here, chosen, bounds, hard))
+        reader.done()
+    return tuple(checks)
+
+
+def _complete(reader: Reader, statistic: Statistic, arguments: Mapping[str, Any]) -> None:
+    """Refuses arguments that the statistic does not take, and the lack of those that it needs."""
+    needed, taken = statistic.parameters()
+    for name in arguments:
+        if name not in taken:
+            raise reader.refused("with", name, f"arguments of {statistic.name}: {', '.join(taken)}")
+    for name in needed:
+        if name not in arguments:
+            raise reader.missing(f"with.{name}", f"an argument of {statistic.name}")
+
+
+def _every(reader: Reader) -> list[dict[str, Any]]:
+    """Every combination of `each`; one without anything if there is none."""
+    each = reader.table("each")
+    for name, values in each.items():
+        if not isinstance(values, list) or not values:
+            raise reader.refused(f"each.{name}", values, "a list that is not empty")
+    return [dict(zip(each, values, strict=True)) for values in itertools.product(*each.values())]
+
+
+def _quick(top: Reader) -> Quick:
+    found = top.table("quick")
+    if not found:
+        raise top.missing("quick", "a table with seeds and set")
+    reader = Reader(top.file, "quick", found)
+    quick = Quick(reader.text("seeds"), reader.table("set"))
+    reader.done()
+    return quick
+
+
+def _variants(
+    folder: Path, campaigns: Collection[str], rows: Collection[str]
+) -> tuple[tuple[Variant, ...], str]:
+    """The variants, and the seeds that they run with."""
+    file = folder / "sensitivity.toml"
+    if not file.is_file():
+        return (), ""
+    top = read(file)
+    seeds = top.text("seeds")
+    variants = []
+    for reader in top.tables("variant"):
+        variant = Variant(
+            id=reader.text("id"),
+            words=reader.text("words"),
+            campaigns=tuple(reader.texts("campaigns")),
+            set=reader.table("set"),
+            schedulers=_texts(reader, "schedulers"),
+            arguments=reader.table("arguments"),
+            rows=tuple(reader.texts("rows")),
+        )
+        for name in variant.campaigns:
+            one_of(reader, "campaigns", name, campaigns)
+        for name in variant.rows:
+            one_of(reader, "rows", name, rows)
+        if not variant.campaigns:
+            raise reader.missing("campaigns", "a list of campaigns that it changes")
+        if not variant.set and not variant.schedulers:
+            raise reader.missing("set", "what it changes: a table 'set' or 'schedulers'")
+        reader.done()
+        variants.append(variant)
+    top.done()
+    return tuple(variants), seeds
+
+
+def _texts(reader: Reader, key: str) -> dict[str, str]:
+    table = reader.table(key)
+    for name, value in table.items():
+        if not isinstance(value, str):
+            raise reader.refused(f"{key}.{name}", value, "a text")
+    return table

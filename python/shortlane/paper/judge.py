@@ -1,0 +1,91 @@
+"""Verdicts on a paper's rows, and on the same rows under variants of what it leaves open."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from shortlane.paper.claims import Check, Paper, Row, Variant
+from shortlane.paper.runs import Runs, affected
+from shortlane.paper.statistics import Statistic, Tables
+from shortlane.paper.verdict import Measured, Verdict, judge, measure
+
+__all__ = ["Judged", "Sensitivity", "judge_row", "judge_rows", "judge_variants"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row with its verdict."""
+
+    row: Row
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The rows that a variant concerns, judged under it."""
+
+    variant: Variant
+    rows: tuple[Judged, ...]
+
+
+def judge_row(
+    row: Row,
+    at: Callable[[str], Tables],
+    statistics: Mapping[str, Statistic],
+    arguments: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """The verdict on one row.
+
+    Args:
+        row: the claim.
+        at: gives the tables of a point.
+        statistics: by name.
+        arguments: in the place of those of the row's checks, where a statistic takes them.
+
+    """
+    inequalities = sum(not check.hard for check in row.checks)
+
+    def measured(check: Check, of: int) -> Measured:
+        statistic = statistics[check.statistic]
+        changed = {k: v for k, v in (arguments or {}).items() if k in check.arguments}
+        check = replace(check, arguments={**check.arguments, **changed})
+        return measure(check, statistic, statistic(at(check.point), **check.arguments), of)
+
+    return judge(
+        [measured(check, inequalities) for check in row.checks],
+        calibrated=row.calibrated,
+        reports=[measured(report, 1) for report in row.reports],
+    )
+
+
+def judge_rows(
+    runs: Runs, rows: Sequence[Row], statistics: Mapping[str, Statistic]
+) -> list[Judged]:
+    """The verdicts on rows by the runs as the paper has them."""
+    found = []
+    for place, row in enumerate(rows):
+        found.append(Judged(row, judge_row(row, runs.at, statistics)))
+        runs.keep(check.point for later in rows[place + 1 :] for check in later.checks)
+    return found
+
+
+def judge_variants(
+    paper: Paper,
+    runs: Runs,
+    rows: Collection[Row],
+    statistics: Mapping[str, Statistic],
+    variants: Sequence[Variant],
+) -> list[Sensitivity]:
+    """The verdicts on the rows that each variant concerns; without those that concern none."""
+    found = []
+    for variant in variants:
+        at = partial(runs.at, variant=variant)
+        judged = tuple(
+            Judged(row, judge_row(replace(row, reports=()), at, statistics, variant.arguments))
+            for row in affected(paper, rows, variant)
+        )
+        runs.keep(())
+        if judged:
+            found.append(Sensitivity(variant, judged))
+    return found

@@ -1,0 +1,299 @@
+"""The page of a paper: verdicts first, then figures, settings, choices, sensitivity, findings."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shortlane.paper.claims import Paper
+from shortlane.paper.judge import Judged, Sensitivity
+from shortlane.paper.verdict import Measured, Outcome, Verdict
+from shortlane.paper.words import SIGNS, criterion, document, interval
+
+__all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure: its file beside the page, None if it could not be drawn, and what it shows."""
+
+    title: str
+    file: str | None
+    caption: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a page tells."""
+
+    paper: Paper
+    judged: Sequence[Judged]
+    sensitivity: Sequence[Sensitivity]
+    scale: "Scale"
+    figures: Sequence[Drawn] = ()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much was run."""
+
+    quick: bool
+    version: str
+    #: Of each campaign: runs done, runs failed.
+    runs: Mapping[str, tuple[int, int]]
+    #: What repeats it.
+    command: str
+
+
+def write(folder: Path, page: Page) -> None:
+    """Writes `verdicts.json` and `README.md` into `folder`, each whole or not at all."""
+    found = json.dumps(as_document(page), indent=1, ensure_ascii=False)
+    _replace(folder / "verdicts.json", f"{found}\n")
+    parts = [
+        _head(page),
+        _verdicts(page.judged),
+        _figures(page.figures),
+        _findings(page.paper),
+        _checks(page.judged),
+        _settings(page.paper, page.scale),
+        _sensitivity(page),
+        _how(page.scale),
+    ]
+    _replace(folder / "README.md", "\n\n".join(part for part in parts if part) + "\n")
+
+
+def as_document(page: Page) -> dict[str, object]:
+    """All that was found, for JSON."""
+    paper, scale = page.paper, page.scale
+    return {
+        "paper": paper.id,
+        "title": paper.title,
+        "quick": scale.quick,
+        "version": scale.version,
+        "command": scale.command,
+        "runs": {
+            name: {"done": done, "failed": failed} for name, (done, failed) in scale.runs.items()
+        },
+        "rows": [
+            {
+                "id": one.row.id,
+                "claim": one.row.claim,
+                "published": one.row.published,
+                "criterion": one.row.criterion,
+                "verdict": str(one.verdict.outcome),
+                "worst": document(one.verdict.worst),
+                "checks": [document(check) for check in one.verdict.checks],
+                "reports": [document(report) for report in one.verdict.reports],
+            }
+            for one in page.judged
+        ],
+        "sensitivity": [
+            {
+                "variant": one.variant.id,
+                "what": one.variant.words,
+                "rows": [
+                    {
+                        "id": row.row.id,
+                        "verdict": str(row.verdict.outcome),
+                        "worst": document(row.verdict.worst),
+                        "checks": [document(check) for check in row.verdict.checks],
+                    }
+                    for row in one.rows
+                ],
+            }
+            for one in page.sensitivity
+        ],
+    }
+
+
+def _head(page: Page) -> str:
+    paper, judged, scale = page.paper, page.judged, page.scale
+    counts = [
+        f"{sum(one.verdict.outcome is outcome for one in judged)} {outcome}"
+        for outcome in (
+            Outcome.REPRODUCED,
+            Outcome.CALIBRATED,
+            Outcome.NOT_REPRODUCED,
+            Outcome.INCONCLUSIVE,
+        )
+    ]
+    lines = [
+        f"# {paper.title}",
+        "",
+        f"{paper.reference}. Simulated again with Shortlane {scale.version}: of {len(judged)} "
+        f"claims {', '.join(counts)}.",
+    ]
+    if scale.quick:
+        lines += [
+            "",
+            "> **Quick.** Fewer and shorter runs: the verdicts are indicative. Run without "
+            "`--quick` for those that count.",
+        ]
+    failed = {name: failed for name, (_, failed) in scale.runs.items() if failed}
+    if failed:
+        listed = ", ".join(f"{count} of {name}" for name, count in failed.items())
+        lines += ["", f"> **Runs failed** and are missing here: {listed}."]
+    return "\n".join(lines)
+
+
+def _verdicts(judged: Sequence[Judged]) -> str:
+    rows = [
+        [
+            one.row.id,
+            one.row.claim,
+            f"{one.verdict.worst.check.words}: **{interval(one.verdict.worst)}**",
+            criterion(one.verdict.worst),
+            f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}",
+            _holding(one.verdict),
+        ]
+        for one in judged
+    ]
+    return "\n".join(
+        [
+            "## Verdicts",
+            "",
+            "A row of several inequalities is judged by the worst of them, which is shown; "
+            "[all of them](#every-inequality). Intervals are of all a row's inequalities together "
+            "(95 %, Bonferroni), over seeds, from ratios or values of the same arrivals under "
+            "every scheduler. *Calibrated*: a choice of ours was derived from the claim.",
+            "",
+            *_markdown(
+                ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"], rows
+            ),
+        ]
+    )
+
+
+def _holding(verdict: Verdict) -> str:
+    held = sum(check.outcome is Outcome.REPRODUCED for check in verdict.checks)
+    return f"{held} of {len(verdict.checks)}"
+
+
+def _figures(figures: Sequence[Drawn]) -> str:
+    if not figures:
+        return ""
+    lines = ["## Figures"]
+    for one in figures:
+        shown = [f"![{one.title}]({one.file})", ""] if one.file else []
+        lines += ["", f"### {one.title}", "", *shown, one.caption]
+    return "\n".join(lines)
+
+
+def _findings(paper: Paper) -> str:
+    """What was found out, kept by hand."""
+    file = paper.folder / "findings.md"
+    if not file.is_file():
+        return ""
+    return f"## Findings\n\n{file.read_text(encoding='utf-8').strip()}"
+
+
+def _checks(judged: Sequence[Judged]) -> str:
+    lines = ["## Every inequality"]
+    for one in judged:
+        row, verdict = one.row, one.verdict
+        lines += [
+            "",
+            f"### {row.id}: {row.claim}",
+            "",
+            f"*{row.setting}.* Published: {row.published}",
+            "",
+            f"Reproduced if: {row.criterion}",
+        ]
+        if row.note:
+            lines += ["", row.note]
+        measured = [_measured(check, str(check.outcome)) for check in verdict.checks]
+        measured += [_measured(report, "reported") for report in verdict.reports]
+        lines += ["", *_markdown(["what", "ours", "needed", "seeds", ""], measured)]
+    return "\n".join(lines)
+
+
+def _measured(one: Measured, outcome: str) -> list[str]:
+    needed = "" if outcome == "reported" else criterion(one)
+    return [one.check.words, interval(one), needed, str(one.n), outcome]
+
+
+def _settings(paper: Paper, scale: Scale) -> str:
+    runs = [[name, str(done), str(failed)] for name, (done, failed) in scale.runs.items()]
+    return "\n".join(
+        [
+            "## Setting",
+            "",
+            paper.setting,
+            "",
+            "What the paper leaves open, and what is taken:",
+            "",
+            *(f"* {choice}" for choice in paper.choices),
+            "",
+            *_markdown(["campaign", "runs", "failed"], runs),
+        ]
+    )
+
+
+def _sensitivity(page: Page) -> str:
+    judged, sensitivity = page.judged, page.sensitivity
+    if not sensitivity:
+        return ""
+    names = [one.row.id for one in judged]
+    base = ["as above", *(SIGNS[one.verdict.outcome] for one in judged)]
+    signs = [base]
+    values = []
+    for one in sensitivity:
+        by_row = {row.row.id: row for row in one.rows}
+        signs.append(
+            [
+                one.variant.words,
+                *(SIGNS[by_row[name].verdict.outcome] if name in by_row else "" for name in names),
+            ]
+        )
+        for name, row in by_row.items():
+            worst = row.verdict.worst
+            text = f"{worst.check.words}: {interval(worst)}"
+            values.append(
+                [name, one.variant.words, text, criterion(worst), str(row.verdict.outcome)]
+            )
+    values.sort(key=lambda value: names.index(value[0]))
+    legend = ", ".join(f"{sign} {outcome}" for outcome, sign in SIGNS.items())
+    shown = [name for place, name in enumerate(names) if any(row[place + 1] for row in signs[1:])]
+    keep = [0, *(names.index(name) + 1 for name in shown)]
+    return "\n".join(
+        [
+            "## Sensitivity",
+            "",
+            "Each variant changes one thing that the paper leaves open, for all rows at once. "
+            f"Seeds {page.paper.variant_seeds}. {legend}; empty: not concerned.",
+            "",
+            *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
+            "",
+            "<details><summary>The values</summary>",
+            "",
+            *_markdown(["row", "variant", "ours, the worst", "needed", "verdict"], values),
+            "",
+            "</details>",
+        ]
+    )
+
+
+def _how(scale: Scale) -> str:
+    return "\n".join(
+        [
+            "## Again",
+            "",
+            "```sh",
+            scale.command,
+            "```",
+            "",
+            "[How verdicts are made](../../docs/papers.md); all numbers are in `verdicts.json`.",
+        ]
+    )
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines]
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

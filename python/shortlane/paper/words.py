@@ -1,0 +1,98 @@
+"""How values, intervals and verdicts are written."""
+
+import textwrap
+from collections.abc import Sequence
+
+from shortlane.paper.judge import Judged
+from shortlane.paper.verdict import Measured, Outcome
+
+__all__ = ["criterion", "document", "interval", "number", "table"]
+
+#: Widths of the columns on a terminal: 100 together with what stands between them.
+WIDTHS = (6, 30, 33, 24)
+
+#: Signs beside a verdict, for whoever scans a page.
+SIGNS = {
+    Outcome.REPRODUCED: "✓",
+    Outcome.CALIBRATED: "≈",
+    Outcome.INCONCLUSIVE: "?",
+    Outcome.NOT_REPRODUCED: "✗",
+}
+
+
+def number(value: float) -> str:
+    """Three digits, never in powers of ten."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    text = f"{value:.3g}"
+    return f"{value:.6f}".rstrip("0") if "e" in text else text
+
+
+def interval(measured: Measured) -> str:
+    """`0.07 x [0.06, 0.08]`; without an interval the value alone."""
+    if measured.value is None:
+        return "no value"
+    unit = f" {measured.unit}" if measured.unit else ""
+    text = f"{number(measured.value)}{unit}"
+    if measured.low is not None and measured.high is not None:
+        return f"{text} [{number(measured.low)}, {number(measured.high)}]"
+    return text if measured.check.hard else f"{text} (too few seeds)"
+
+
+def criterion(measured: Measured) -> str:
+    """The bounds of a check as a reader wants them."""
+    always = ", always" if measured.check.hard else ""
+    return f"{measured.check.bounds}{always}"
+
+
+def document(measured: Measured) -> dict[str, object]:
+    """A check as JSON."""
+    bounds = measured.check.bounds
+    return {
+        "what": measured.check.words,
+        "statistic": measured.check.statistic,
+        "point": measured.check.point,
+        "arguments": dict(measured.check.arguments),
+        "at_least": bounds.at_least,
+        "at_most": bounds.at_most,
+        "hard": measured.check.hard,
+        "value": measured.value,
+        "low": measured.low,
+        "high": measured.high,
+        "unit": measured.unit,
+        "confidence": measured.confidence,
+        "seeds": measured.n,
+        "outcome": str(measured.outcome),
+    }
+
+
+def table(judged: Sequence[Judged]) -> str:
+    """The verdicts for a terminal, 100 columns wide at most."""
+    rule = "-" * (sum(WIDTHS) + 2 * (len(WIDTHS) - 1))
+    lines = _cells(["row", "claim", "our worst value [95 % of the row]", "verdict"])
+    for one in judged:
+        worst = one.verdict.worst
+        value = f"{interval(worst)}; {criterion(worst)}\n({worst.check.words})"
+        lines += [rule, *_cells([one.row.id, one.row.claim, value, _verdict(one)])]
+    return "\n".join(lines)
+
+
+def _verdict(one: Judged) -> str:
+    fitting = sum(check.outcome is Outcome.REPRODUCED for check in one.verdict.checks)
+    of = f"{fitting} of {len(one.verdict.checks)} checks hold"
+    return f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}\n{of}"
+
+
+def _cells(texts: Sequence[str]) -> list[str]:
+    columns = [
+        [line for part in text.split("\n") for line in textwrap.wrap(part, width)]
+        for text, width in zip(texts, WIDTHS, strict=True)
+    ]
+    height = max(map(len, columns))
+    padded = [column + [""] * (height - len(column)) for column in columns]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, WIDTHS, strict=True)).rstrip()
+        for row in zip(*padded, strict=True)
+    ]

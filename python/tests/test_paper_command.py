@@ -1,0 +1,146 @@
+"""`shortlane paper` from end to end, on a copy of the EFD paper scaled down much further."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from shortlane.paper import data
+
+ROWS = "A-F7a,A-C3"
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """The paper with runs of 20 s, so that all campaigns take seconds."""
+    folder = shutil.copytree(data.folder("efd"), tmp_path / "efd")
+    scale(folder, seeds="1..2")
+    return folder
+
+
+def scale(folder, seeds):
+    file = folder / "paper.toml"
+    head, _, rest = file.read_text().partition("[quick]")
+    _, _, rest = rest.partition("[schedulers]")
+    quick = f'seeds = "{seeds}"\n'
+    quick += 'set = { "scenario.duration" = "20s", "scenario.warm-up" = "5s" }\n\n'
+    file.write_text(f"{head}[quick]\n{quick}[schedulers]{rest}")
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "shortlane", "paper", *map(str, arguments)]
+
+
+def shortlane(*arguments):
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def results(out):
+    return {path: path.stat().st_mtime_ns for path in out.glob("runs/*/runs/*.parquet")}
+
+
+def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path):
+    out = tmp_path / "out"
+    first = shortlane(paper, "--quick", "--rows", ROWS, "--out", out)
+    assert first.returncode == 0, first.stderr
+    assert max(map(len, first.stdout.splitlines())) <= 100
+    assert "A-F7a" in first.stdout
+    assert "indicative" in first.stdout
+    assert "A-F2" not in first.stdout
+
+    found = json.loads((out / "verdicts.json").read_text())
+    assert found["quick"] is True
+    assert [row["id"] for row in found["rows"]] == ["A-F7a", "A-C3"]
+    # One packet of 1500 bytes more or less in the 10 s that the stream has here.
+    volume = found["rows"][1]["worst"]
+    assert volume["value"] == pytest.approx(7.92, abs=0.0015 * 990 / 10)
+    assert (volume["unit"], volume["seeds"]) == ("MB", 2)
+    page = (out / "README.md").read_text()
+    assert page.index("## Verdicts") < page.index("## Figures") < page.index("## Setting")
+    assert "![Figure 7a: loss of a 64 kbit/s stream](figure-7a.svg)" in page
+    assert (out / "figure-7a.svg").read_text().lstrip().startswith("<?xml")
+    assert not (out / "figure-5a.svg").exists()
+
+    done = results(out)
+    second = shortlane(paper, "--quick", "--rows", ROWS, "--out", out, "--json")
+    assert second.returncode == 0, second.stderr
+    assert json.loads(second.stdout) == found
+    assert results(out) == done
+
+
+def test_killed_at_any_time_it_goes_on(paper, tmp_path):
+    scale(paper, seeds="1..8")
+    out = tmp_path / "out"
+    arguments = (paper, "--quick", "--rows", "A-C3", "--out", out, "--jobs", "1")
+    process = subprocess.Popen(
+        command(*arguments), start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not results(out):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = results(out)
+    assert before
+    assert not (out / "verdicts.json").exists()
+
+    again = shortlane(*arguments)
+    assert again.returncode == 0, again.stderr
+    after = results(out)
+    assert before.items() <= after.items()
+    found = json.loads((out / "verdicts.json").read_text())
+    assert found["runs"] == {"cbr": {"done": len(after), "failed": 0}}
+    assert found["rows"][0]["worst"]["seeds"] == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fed"], "there is no paper 'fed'; there are: efd"),
+        (["efd", "--rows", "A-C9"], "--rows 'A-C9' is not accepted; it takes A-F1b, A-F2"),
+        (["efd", "--out", "/dev/null/there"], "/dev/null/there: Not a directory; --out takes"),
+    ],
+)
+def test_bad_usage_is_one_line(arguments, said):
+    refused = shortlane(*arguments)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"shortlane: {said}")
+    assert refused.stderr.count("\n") == 1
+    assert refused.stdout == ""
+
+
+def test_malformed_claims_are_bad_input(paper, tmp_path):
+    (paper / "paper.toml").write_text("title = 1\n")
+    refused = shortlane(paper, "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"shortlane: {paper / 'paper.toml'}: ")
+
+
+def test_a_key_that_no_scenario_has_is_bad_input(paper, tmp_path):
+    file = paper / "cbr.toml"
+    file.write_text(file.read_text().replace("traffic.1.packet", "traffic.1.pocket"))
+    refused = shortlane(paper, "--quick", "--rows", "A-C3", "--out", tmp_path / "out")
+    assert refused.returncode != 0
+    assert "pocket" in refused.stderr
+
+
+def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):
+    file = paper / "cbr.toml"
+    file.write_text(file.read_text().replace('"fifo", ', '"fifo:limit=0packets", '))
+    out = tmp_path / "out"
+    ended = shortlane(paper, "--quick", "--rows", "A-C3", "--out", out)
+    assert ended.returncode == 1
+    assert "failed: schedulers.run" in ended.stderr
+    assert "again: shortlane sim " in ended.stderr
+    assert "shortlane campaign status" in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("shortlane: 12 runs failed")
+    found = json.loads((out / "verdicts.json").read_text())
+    assert found["runs"] == {"cbr": {"done": 72, "failed": 12}}
+    assert found["rows"][0]["verdict"] == "inconclusive"
+    assert found["rows"][0]["worst"]["seeds"] == 0
+    assert "12 of cbr" in (out / "README.md").read_text()
