@@ -168,7 +168,7 @@ def read(out: Path) -> None:
     number = len(list(out.glob("runs/*")))
     size = sum(path.stat().st_size for path in out.glob("runs/*"))
     print(
-        f"\nTwo columns of {int(rows):,} flows from {number:,} files of {size / number / 1e3:.0f} kB: "
+        f"\nTwo columns of {int(rows):,} flows from {number:,} files of {size // number:,} bytes: "
         f"{statistics.median(seconds):.2f} s"
     )
 

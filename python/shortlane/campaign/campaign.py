@@ -109,8 +109,7 @@ class Campaign:
                 from shortlane.campaign.cluster import connect  # noqa: PLC0415 - takes a while
                 from shortlane.campaign.drive import Driver  # noqa: PLC0415
 
-                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client:
-                    shown.begin()
+                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client, shown:
                     driver = Driver(client, order, store, shown, shared=cluster is not None)
                     self._drive(driver, left)
             failed = self._settle(store)
