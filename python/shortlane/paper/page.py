@@ -167,7 +167,7 @@ def _verdicts(judged: Sequence[Judged]) -> str:
 
 def _holding(verdict: Verdict) -> str:
     held = sum(check.outcome is Outcome.REPRODUCED for check in verdict.checks)
-    return f"{held} of {len(verdict.checks)}"
+    return f"{held}/{len(verdict.checks)}"
 
 
 def _figures(figures: Sequence[Drawn]) -> str:
@@ -235,7 +235,7 @@ def _sensitivity(page: Page) -> str:
     if not sensitivity:
         return ""
     names = [one.row.id for one in judged]
-    base = ["as above", *(SIGNS[one.verdict.outcome] for one in judged)]
+    base = ["as above", *(_sign(one) for one in judged)]
     signs = [base]
     values = []
     for one in sensitivity:
@@ -243,7 +243,7 @@ def _sensitivity(page: Page) -> str:
         signs.append(
             [
                 one.variant.words,
-                *(SIGNS[by_row[name].verdict.outcome] if name in by_row else "" for name in names),
+                *(_sign(by_row[name]) if name in by_row else "" for name in names),
             ]
         )
         for name, row in by_row.items():
@@ -261,7 +261,8 @@ def _sensitivity(page: Page) -> str:
             "## Sensitivity",
             "",
             "Each variant changes one thing that the paper leaves open, for all rows at once. "
-            f"Seeds {page.paper.variant_seeds}. {legend}; empty: not concerned.",
+            f"Seeds {page.paper.variant_seeds}. {legend}, with the number of checks that hold; "
+            "empty: not concerned.",
             "",
             *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
             "",
@@ -272,6 +273,10 @@ def _sensitivity(page: Page) -> str:
             "</details>",
         ]
     )
+
+
+def _sign(one: Judged) -> str:
+    return f"{SIGNS[one.verdict.outcome]} {_holding(one.verdict)}"
 
 
 def _how(scale: Scale) -> str:
