@@ -121,8 +121,12 @@ def test_the_lab_runs_with_agents_of_this_python(tmp_path):
     (tmp_path / "shortlane.py").write_text("raise SystemExit(3)")
     out = tmp_path / "out"
     command = [sys.executable, "-P", "-m", "shortlane", "lab"]
-    with start([*command, *options, *schedulers, "--out", str(out)], cwd=tmp_path) as process:
-        text, errors = process.communicate(timeout=240)
+    for _ in range(3):
+        with start([*command, *options, *schedulers, "--out", str(out)], cwd=tmp_path) as process:
+            text, errors = process.communicate(timeout=240)
+        # A machine that was too busy to measure anything is not what is tested.
+        if "in a row were void" not in errors:
+            break
     assert process.returncode == 0, errors
     found = [s["scheduler"] for s in json.loads(text)["summary"]["schedulers"]]
     assert found == ["fifo", "efd:threshold=10packets"]

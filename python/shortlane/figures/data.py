@@ -7,7 +7,6 @@ a value (incomplete, lost) are in no mean and always counted beside it.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -239,7 +238,7 @@ def histogram(
         return empty
     whole = found.schema[value].is_integer()
     edges = list(edges) if edges is not None else _edges(found[value], bins, whole)
-    if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges)):
+    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
         raise Usage(f"edges: found {edges}; accepted: at least two, each above the one before")
     parts = []
     for name in names(source, frame, by):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["bars", "cdf", "histogram", "mean_by_size", "progress", "time_series"]
 
 
+@style.styled
 def mean_by_size(
     source: Source,
     value: str = "completion_ns",
@@ -46,9 +46,9 @@ def mean_by_size(
         label = f"{name} ({missing})" if missing else str(name)
         x = (own["size_bytes"] / per).to_list()
         mean = own["mean"] * what.scale
-        # An interval may reach below 0, where the axis ends.
-        low = (own["low"] * what.scale).clip(lower_bound=min(mean.to_list(), default=0.0) / 100)
         axes.plot(x, mean.to_list(), label=label, **look.line)
+        # An interval that reaches 0 runs off the axis.
+        low = (own["low"] * what.scale).clip(lower_bound=1e-12)
         axes.vlines(
             x,
             low.to_list(),
@@ -59,6 +59,7 @@ def mean_by_size(
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    _limits_by(axes, found["mean"] * what.scale)
     axes.set_xlabel(f"size (packets of {packet_bytes} B)" if packet_bytes else "size (kB)")
     axes.set_ylabel(_of_mean(what))
     _plain_numbers(axes, "xy")
@@ -66,6 +67,7 @@ def mean_by_size(
     return figure
 
 
+@style.styled
 def cdf(
     source: Source,
     value: str = "completion_ns",
@@ -76,7 +78,7 @@ def cdf(
     axes: Axes | None = None,
     width: float = style.COLUMN,
 ) -> Figure:
-    """The distribution of a column of `flows` or `probes`: `completion_ns`, `delay_ns`, ...
+    """The distribution of a column of `flows` or `probes` (`completion_ns`, `slowdown`, `delay_ns`).
 
     Flows without the value and lost packets count: a curve ends as far below 1 as there are. With
     `tail`, the share of values above, on a logarithmic axis.
@@ -110,6 +112,7 @@ def cdf(
     return figure
 
 
+@style.styled
 def time_series(
     source: Source,
     value: str = "backlog_packets",
@@ -117,7 +120,8 @@ def time_series(
     by: str = "scheduler",
     link: str | None = None,
     observation: dict[str, int] | None = None,
-    band: bool = True,
+    points: int = 80,
+    band: bool = False,
     log: bool = False,
     axes: Axes | None = None,
     width: float = style.COLUMN,
@@ -125,9 +129,11 @@ def time_series(
     """A column of table `samples` over time: one run, one link, a line per scheduler.
 
     The first run and the first link, unless `observation` (`{"seed": 2}`) and `link` say which.
-    Lines are means of short windows; a band shows the least and most in each.
+    Lines are means of `points` windows of time; with `band`, the least and most in each.
     """
-    found = data.time_series(source, value, by=by, link=link, observation=observation)
+    found = data.time_series(
+        source, value, by=by, link=link, observation=observation, points=points
+    )
     if "link" in found.columns and not found.is_empty():
         found = found.filter(pl.col("link").eq_missing(link or found["link"][0]))
     what = quantity(value, "samples")
@@ -160,6 +166,7 @@ def time_series(
     return figure
 
 
+@style.styled
 def histogram(
     source: Source,
     value: str = "flow_entries",
@@ -186,7 +193,7 @@ def histogram(
         axes.stairs(
             own["share"].to_list(), x, color=look.color, linestyle=look.linestyle, linewidth=1.1
         )
-        middle = [(a + b) / 2 for a, b in itertools.pairwise(x)]
+        middle = [(a + b) / 2 for a, b in zip(x, x[1:], strict=False)]
         drawn = own.with_columns(x=pl.Series(middle)).filter(pl.col("count") > 0)
         axes.plot(
             drawn["x"].to_list(),
@@ -204,6 +211,7 @@ def histogram(
     return figure
 
 
+@style.styled
 def progress(
     source: Source,
     *,
@@ -254,6 +262,7 @@ def _panels(
     return style.figure_and_axes(grid[0])[0], grid
 
 
+@style.styled
 def bars(
     source: Source,
     value: str = "lost_percent",
@@ -270,15 +279,20 @@ def bars(
     Of results, `lost_percent` of the streams. Of a plain frame, any column `value` of rows that
     are independent observations (one a seed), such as those of `data.losses`.
     """
-    if isinstance(source, pl.DataFrame | pl.LazyFrame) and value in columns(source.lazy()):
-        rows = source.lazy().collect()
-    elif value == "lost_percent":
-        rows = data.losses(source, by=[by, group])
-    else:
+    plain = isinstance(source, pl.DataFrame | pl.LazyFrame) and value in columns(source.lazy())
+    if not plain and value != "lost_percent":
         raise Usage(
             f"value: found {value!r}; accepted of results: 'lost_percent', else a frame "
             "with that column"
         )
+    of_probes = "stream" if group == "stream" else group
+    rows = (
+        source.lazy().collect()
+        if plain
+        else data.losses(  # type: ignore[union-attr]
+            source, by=[by, of_probes]
+        )
+    )
     found = data.estimates(rows, value, by=[by, group])
     groups = rows[group].unique(maintain_order=True).to_list()
     what = quantity(value)
@@ -325,6 +339,13 @@ def _of_mean(what: Quantity) -> str:
     return what.label if what.name.startswith("mean") else f"mean {what.label}"
 
 
+def _limits_by(axes: Axes, means: pl.Series) -> None:
+    """A logarithmic y axis that fits the means, whatever their intervals reach."""
+    above = means.filter(means > 0).to_list()
+    if above:
+        axes.set_ylim(min(above) / 1.6, max(above) * 1.6)
+
+
 def _plain_numbers(axes: Axes, which: str) -> None:
     """100 instead of 10², and few marks between decades."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -358,8 +379,5 @@ def _legend(axes: Axes, title: str | None = None) -> None:
         labelspacing=0.25,
         title=title,
         title_fontsize=7,
-        fontsize=7,
-        frameon=False,
-        handlelength=2.8,
         alignment="left",
     )

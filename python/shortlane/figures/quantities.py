@@ -1,4 +1,4 @@
-"""What the columns of results are called in figures: label, unit, scale, and their table."""
+"""What the columns of results are called in figures: label, unit, scale, and the table they are in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _known() -> dict[str, Quantity]:
     rows = [
         Quantity("completion_ns", flows, "completion time", "s", 1e-9),
         Quantity("idle_ns", flows, "completion time on an idle link", "s", 1e-9),
-        Quantity("slowdown", flows, "slowdown", "\N{MULTIPLICATION SIGN} idle", 1.0),
+        Quantity("slowdown", flows, "slowdown", "× idle", 1.0),
         Quantity("queueing_mean_ns", flows, "mean time in the queue", "ms", 1e-6),
         Quantity("queueing_max_ns", flows, "longest time in the queue", "ms", 1e-6),
         Quantity("stall_max_ns", flows, "longest stall", "s", 1e-9),
