@@ -180,6 +180,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
     return with_style
 
 
+@styled
 def figure_and_axes(
     axes: Axes | None, *, width: float = COLUMN, height: float = 2.3
 ) -> tuple[Figure, Axes]:
@@ -193,6 +194,7 @@ def figure_and_axes(
     return figure, grid[0]
 
 
+@styled
 def new_figure(panels: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """A figure of `panels` axes above each other that share x, `height` inches each.
 
