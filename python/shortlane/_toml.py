@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from shortlane import _native
+from shortlane._section import Section
 from shortlane.errors import ScenarioError
 
 
 def scenario_text(scenario: Mapping[str, Any]) -> str:
     """Write a scenario: tables under headers, everything inside them in one line a key."""
     plain, tables = [], []
-    for key, value in scenario.items():
+    for key, given in scenario.items():
+        value = _plain(given)
         if isinstance(value, Mapping):
             tables.append(f"[{_key(key, '')}]\n{_lines(value, key)}")
         elif _is_list_of_tables(value):
@@ -29,8 +32,16 @@ def _lines(table: Mapping[str, Any], path: str) -> str:
 
 
 def _is_list_of_tables(value: Any) -> bool:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return is_list and len(value) > 0 and all(isinstance(item, Mapping) for item in value)
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
+
+
+def _plain(value: Any) -> Any:
+    """Sections of `shortlane.scenario` as mappings, sequences as lists."""
+    if isinstance(value, Section):
+        return value.to_dict()
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview)):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _key(key: Any, path: str) -> str:
@@ -42,7 +53,7 @@ def _key(key: Any, path: str) -> str:
 
 
 def _value(value: Any, path: str) -> str:
-    match value:
+    match _plain(value):
         case bool():
             return "true" if value else "false"
         case str():
@@ -53,16 +64,16 @@ def _value(value: Any, path: str) -> str:
             return str(int(value))
         case Real():
             return repr(float(value))
-        case Mapping():
-            pairs = (
+        case Mapping() as table:
+            pairs = [
                 f"{_key(key, path)} = {_value(item, f'{path}.{key}')}"
-                for key, item in value.items()
-            )
-            return "{ " + ", ".join(pairs) + " }" if value else "{}"
-        case Sequence() if not isinstance(value, (bytes, bytearray, memoryview)):
-            items = (_value(item, f"{path}[{place}]") for place, item in enumerate(value))
-            return "[" + ", ".join(items) + "]"
-        case _ if hasattr(value, "spec"):
+                for key, item in table.items()
+            ]
+            return "{ " + ", ".join(pairs) + " }" if pairs else "{}"
+        case list() as items:
+            texts = (_value(item, f"{path}[{place}]") for place, item in enumerate(items))
+            return "[" + ", ".join(texts) + "]"
+        case _native.Queue():
             return _text(value.spec)
     raise ScenarioError(
         f"<dict>: {path} is {value!r}; a scenario takes text, numbers, true or false, "

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from shortlane import _native
 from shortlane.errors import InputError
@@ -54,16 +54,19 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
-        known = isinstance(self._source, _native.Table)
-        return self._source.columns if known else self.polars().columns
+        if isinstance(self._source, _native.Table):
+            return self._source.columns
+        return self.polars().columns
 
     def polars(self) -> "polars.DataFrame":
         """Give the table as a polars frame; it shares the table's memory."""
         if self._frame is None:
             import polars
 
-            known = isinstance(self._source, _native.Table)
-            self._frame = polars.DataFrame(self._source) if known else self._source()
+            if isinstance(self._source, _native.Table):
+                self._frame = polars.DataFrame(self._source)
+            else:
+                self._frame = self._source()
         return self._frame
 
     def pandas(self) -> "pandas.DataFrame":
@@ -104,6 +107,14 @@ class Results:
         self.summary = {} if summary is None else summary
         self.text = text
         self.warnings = warnings or []
+
+    def write(self, directory: str | Path, format: Literal["parquet", "csv"] = "parquet") -> None:
+        """Write the tables and `run.json` to a directory: the files of the command's `--out`.
+
+        A table of events is written as well. `run.json` is the last to appear: a directory with it
+        is complete. Raises `RunError` if a file cannot be written.
+        """
+        _native.write(str(directory), format, json.dumps(self.info), self.tables)
 
     def __getitem__(self, name: str) -> Table:
         try:

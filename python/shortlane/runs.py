@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shortlane import _native
+from shortlane._section import Scheduler
 from shortlane._toml import scenario_text
 from shortlane.errors import InputError, RunError
 from shortlane.results import Results, of_native, schema
+from shortlane.scenario import Scenario
 
-__all__ = ["simulate"]
+__all__ = ["Progress", "replay", "simulate"]
 
 #: Told how far things are: a part between 0 and 1, and a few words. True draws a bar.
 Progress = Callable[[float, str], object] | bool | None
 
 
 def simulate(
-    scenario: str | os.PathLike[str] | Mapping[str, Any],
-    schedulers: Iterable[Any] | None = None,
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    schedulers: Iterable[Scheduler] | None = None,
     seeds: str | int | Iterable[int] | None = None,
     duration: str | float | None = None,
     *,
@@ -55,12 +57,53 @@ def simulate(
     return _whole(finished)
 
 
+def replay(
+    capture: str | os.PathLike[str],
+    rate: str,
+    limit: str | int = "300packets",
+    schedulers: Iterable[Scheduler] | None = None,
+    *,
+    seed: int = 1,
+    idle: str | float = "60s",
+    events: bool = False,
+    tables: Iterable[str] | None = None,
+    progress: Progress = None,
+) -> Results:
+    """Send a capture through each scheduler, open loop: packets arrive when they were captured.
+
+    `capture` is a pcap or pcapng file, also gzipped; it is read once from front to back. `rate` is
+    that of the link, `limit` the queue limit of every scheduler that is not given one (a number is
+    packets). A flow that is silent for longer than `idle` has ended. With `events` there is a row
+    per packet and scheduler. The rest is as in `simulate`; `results.warnings` has what should be
+    known before the figures are believed.
+
+    Raises `InputError` for a capture or arguments that are not accepted.
+    """
+    capture, idle = os.fsdecode(capture), _time(idle) or ""
+    limit = f"{limit}packets" if isinstance(limit, int) else limit
+    named = _schedulers(schedulers) or []
+    command = ["shortlane", "replay", capture, "--rate", rate, "--limit", limit]
+    command += [word for scheduler in named for word in ("--scheduler", scheduler)]
+    finished = _native.replay(
+        capture,
+        rate=rate,
+        limit=limit,
+        schedulers=named,
+        seed=seed,
+        idle=idle,
+        tables=_tables(tables, events),
+        progress=_progress(progress),
+        command=[*command, "--seed", str(seed), "--idle", idle],
+    )
+    return _whole(finished)
+
+
 def _source(scenario: Any) -> str | tuple[str, str]:
-    if hasattr(scenario, "to_dict"):
+    if isinstance(scenario, Scenario):
         scenario = scenario.to_dict()
     if isinstance(scenario, Mapping):
         return ("scenario", scenario_text(scenario))
-    return os.fspath(scenario)
+    return os.fsdecode(scenario)
 
 
 def _whole(finished: _native.Finished) -> Results:
@@ -70,7 +113,7 @@ def _whole(finished: _native.Finished) -> Results:
     return results
 
 
-def _schedulers(schedulers: Iterable[Any] | None) -> list[str] | None:
+def _schedulers(schedulers: Iterable[Scheduler] | None) -> list[str] | None:
     if schedulers is None:
         return None
     # One name is a likely slip, and an iterable of letters.

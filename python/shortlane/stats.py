@@ -69,7 +69,9 @@ def geometric_ratio(
     return _estimate(_native.geometric_ratio(_pairs(pairs), confidence))
 
 
-def ratio_of_sums(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> Estimate | None:
+def ratio_of_sums(
+    pairs: Iterable[tuple[float, float]], confidence: float = 0.95
+) -> Estimate | None:
     """Give the sum of all `a` over the sum of all `b`, for independent pairs of sums.
 
     The interval is by the delta method on the logarithm of the ratio and Student's t, from two

@@ -9,6 +9,7 @@ from shortlane.paper.claims import Bounds, load
 from shortlane.paper.efd import STATISTICS
 from shortlane.paper.reader import read
 from shortlane.paper.runs import affected, jobs
+from shortlane.paper.shared import SHARED
 
 
 @pytest.fixture
@@ -180,3 +181,16 @@ def test_a_reader_refuses_what_it_was_not_asked_for(tmp_path):
     assert reader.text("a") == "x"
     with pytest.raises(InputError, match="the file has no key 'b'; it takes a"):
         reader.done()
+
+
+def test_the_ten_lines_of_the_documentation_are_a_paper(tmp_path):
+    documentation = data.folder("efd").parents[1] / "docs" / "papers.md"
+    if not documentation.is_file():
+        pytest.skip("not a checkout")
+    _, _, code = documentation.read_text().partition("```toml\n")
+    code, _, _ = code.partition("```")
+    (tmp_path / "paper.toml").write_text(code)
+    (tmp_path / "s1.toml").write_text('[campaign]\nscenario = "mg1"\n')
+    paper = load(tmp_path, SHARED)
+    assert [check.words for check in paper.rows[0].checks] == ["sb to fifo"]
+    assert [job.folder for job in jobs(paper, paper.rows, quick=True, variants=())] == ["s1"]

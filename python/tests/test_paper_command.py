@@ -127,3 +127,20 @@ def test_a_key_that_no_scenario_has_is_bad_input(paper, tmp_path):
     refused = shortlane(paper, "--quick", "--rows", "A-C3", "--out", tmp_path / "out")
     assert refused.returncode != 0
     assert "pocket" in refused.stderr
+
+
+def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):
+    file = paper / "cbr.toml"
+    file.write_text(file.read_text().replace('"fifo", ', '"fifo:limit=0packets", '))
+    out = tmp_path / "out"
+    ended = shortlane(paper, "--quick", "--rows", "A-C3", "--out", out)
+    assert ended.returncode == 1
+    assert "failed: schedulers.run" in ended.stderr
+    assert "again: shortlane sim " in ended.stderr
+    assert "shortlane campaign status" in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("shortlane: 12 runs failed")
+    found = json.loads((out / "verdicts.json").read_text())
+    assert found["runs"] == {"cbr": {"done": 72, "failed": 12}}
+    assert found["rows"][0]["verdict"] == "inconclusive"
+    assert found["rows"][0]["worst"]["seeds"] == 0
+    assert "12 of cbr" in (out / "README.md").read_text()

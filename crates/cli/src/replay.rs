@@ -11,8 +11,8 @@ use replay::{Config, Progress, Report, Tables};
 use sched::{Amount, Nanos};
 use serde_json::json;
 
-use crate::lab::output::open_results;
 use crate::lab::FileFormat;
+use crate::lab::output::open_results;
 use crate::{Call, Failure, print, quantity, say, signals, specs};
 
 /// A capture, open loop, through each discipline.

@@ -15,6 +15,14 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
+impl Table {
+    /// The table of these rows.
+    #[must_use]
+    pub fn of<R: Row>() -> Self {
+        Self { name: R::TABLE, about: R::ABOUT, columns: R::columns() }
+    }
+}
+
 macro_rules! tables {
     ($($variant:ident),*) => {
         /// A row of some table.
@@ -29,11 +37,7 @@ macro_rules! tables {
         /// Every table, in the order of the documentation; the one of `--events` last.
         #[must_use]
         pub fn tables() -> Vec<Table> {
-            vec![$(Table {
-                name: $variant::TABLE,
-                about: $variant::ABOUT,
-                columns: $variant::columns(),
-            }),*]
+            vec![$(Table::of::<$variant>()),*]
         }
 
         impl AnyRow<'_> {

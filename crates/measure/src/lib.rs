@@ -27,9 +27,9 @@ pub use any::{AnyRow, Table, tables};
 pub use doc::schema_markdown;
 pub use events::{EventWriter, PacketEvent, PacketOutcome};
 pub use file::{WriteError, write_json};
-pub use run::{Machine, Results, RunInfo, SCHEMA_VERSION};
+pub use run::{AnyResults, Machine, Results, RunInfo, SCHEMA_VERSION};
 pub use schema::{
     Advance, Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass,
 };
 pub use table::{Cell, Column, Kind, Row, Text, Value};
-pub use writer::{Format, TableWriter};
+pub use writer::{AnyWriter, Format, TableWriter};

@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::any::AnyRow;
-use crate::file::{WriteError, json_file};
+use crate::any::{AnyRow, Table};
+use crate::file::{NewFile, WriteError, json_file};
 use crate::schema::{Advance, Block, DropCount, Flow, LinkUse, Probe, Sample};
 use crate::table::Row;
-use crate::writer::{Format, TableWriter};
+use crate::writer::{AnyWriter, Format, TableWriter};
 
 /// Changes when a column changes its meaning or goes; new columns leave it alone.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What was run, where, and on what: the content of `run.json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The run's name, as in column `run`.
     pub run: String,
@@ -27,13 +27,13 @@ pub struct RunInfo {
     pub version: String,
     /// When it started, RFC 3339; not told of simulations, whose results depend on neither clock
     /// nor machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// The machine; likewise.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// Why it ended before its time; what is there is what was complete by then.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<String>,
     /// The seed that all others derive from.
     pub seed: u64,
@@ -42,7 +42,7 @@ pub struct RunInfo {
 }
 
 /// The machine that a run was done on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Kernel release; empty where unknown.
     pub kernel: String,
@@ -149,7 +149,51 @@ impl Results {
             self.drops.close()?,
             json_file(&self.directory.join("run.json"), info)?,
         ];
-        files.into_iter().try_for_each(crate::file::NewFile::publish)
+        files.into_iter().try_for_each(NewFile::publish)
+    }
+}
+
+/// A directory of results under way, of tables that are known only at run time.
+pub struct AnyResults {
+    directory: PathBuf,
+    format: Format,
+    files: Vec<NewFile>,
+}
+
+impl AnyResults {
+    /// Makes the directory if need be.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub fn create(directory: &Path, format: Format) -> Result<Self, WriteError> {
+        fs::create_dir_all(directory)
+            .map_err(|source| WriteError { path: directory.into(), source })?;
+        Ok(Self { directory: directory.into(), format, files: Vec::new() })
+    }
+
+    /// Adds a table; `write` is to push its rows.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(
+        &mut self,
+        table: &Table,
+        write: impl FnOnce(&mut AnyWriter) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let path = self.directory.join(format!("{}.{}", table.name, self.format.extension()));
+        let mut writer = AnyWriter::create(&path, self.format, table)?;
+        write(&mut writer)?;
+        self.files.push(writer.close()?);
+        Ok(())
+    }
+
+    /// Gives all tables their names, `run.json` last: a directory with `run.json` is complete.
+    ///
+    /// # Errors
+    /// If a file cannot be written; no table has its name then, unless the renaming itself failed.
+    pub fn finish(mut self, info: &RunInfo) -> Result<(), WriteError> {
+        self.files.push(json_file(&self.directory.join("run.json"), info)?);
+        self.files.into_iter().try_for_each(NewFile::publish)
     }
 }
 

@@ -13,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
+use crate::any::Table;
 use crate::file::{NewFile, WriteError};
 use crate::run::SCHEMA_VERSION;
 use crate::table::{Column, Kind, Row, Value};
@@ -48,9 +49,14 @@ impl Format {
 /// Writes the rows of one table to one file, which appears when [`TableWriter::finish`] has
 /// succeeded. A writer that failed, or is dropped, leaves nothing.
 pub struct TableWriter<R> {
+    writer: AnyWriter,
+    row: PhantomData<fn(R)>,
+}
+
+/// The same for rows whose type is known only at run time.
+pub struct AnyWriter {
     sink: Sink,
     rows: u64,
-    row: PhantomData<fn(R)>,
 }
 
 enum Sink {
@@ -64,17 +70,8 @@ impl<R: Row> TableWriter<R> {
     /// # Errors
     /// If that is not possible: no such directory, no permission.
     pub fn create(path: &Path, format: Format) -> Result<Self, WriteError> {
-        let file = NewFile::create(path)?;
-        let sink = match format {
-            Format::Parquet => Sink::Parquet(ParquetSink::new(file, &R::columns(), R::TABLE)?),
-            Format::Csv => {
-                let mut csv = csv::Writer::from_writer(file);
-                let header = csv.write_record(R::columns().iter().map(|column| column.name));
-                header.map_err(|e| csv.get_ref().error(csv_error(e)))?;
-                Sink::Csv(csv)
-            }
-        };
-        Ok(Self { sink, rows: 0, row: PhantomData })
+        let writer = AnyWriter::create(path, format, &Table::of::<R>())?;
+        Ok(Self { writer, row: PhantomData })
     }
 
     /// Adds a row.
@@ -82,27 +79,13 @@ impl<R: Row> TableWriter<R> {
     /// # Errors
     /// If the file cannot be written; the writer is of no more use then.
     pub fn push(&mut self, row: &R) -> Result<(), WriteError> {
-        self.rows += 1;
-        match &mut self.sink {
-            Sink::Parquet(parquet) => parquet.push(row),
-            Sink::Csv(csv) => {
-                let mut written = Ok(());
-                row.cells(&mut |value| {
-                    if written.is_ok() {
-                        written = write_cell(csv, &value);
-                    }
-                });
-                written
-                    .and_then(|()| csv.write_record(None::<&[u8]>))
-                    .map_err(|e| csv.get_ref().error(csv_error(e)))
-            }
-        }
+        self.writer.push(|put| row.cells(put))
     }
 
     /// Rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.writer.rows
     }
 
     /// Completes the file and gives it its name.
@@ -121,6 +104,53 @@ impl<R: Row> TableWriter<R> {
         let mut file = self.close()?;
         file.rename(name(file.path()));
         file.publish()
+    }
+
+    /// Completes the file under its temporary name.
+    pub(crate) fn close(self) -> Result<NewFile, WriteError> {
+        self.writer.close()
+    }
+}
+
+impl AnyWriter {
+    /// Opens a temporary file beside `path`.
+    ///
+    /// # Errors
+    /// If that is not possible: no such directory, no permission.
+    pub fn create(path: &Path, format: Format, table: &Table) -> Result<Self, WriteError> {
+        let file = NewFile::create(path)?;
+        let sink = match format {
+            Format::Parquet => Sink::Parquet(ParquetSink::new(file, &table.columns, table.name)?),
+            Format::Csv => {
+                let mut csv = csv::Writer::from_writer(file);
+                let header = csv.write_record(table.columns.iter().map(|column| column.name));
+                header.map_err(|e| csv.get_ref().error(csv_error(e)))?;
+                Sink::Csv(csv)
+            }
+        };
+        Ok(Self { sink, rows: 0 })
+    }
+
+    /// Adds a row, whose cells `cells` hands out in the order of the columns.
+    ///
+    /// # Errors
+    /// If the file cannot be written; the writer is of no more use then.
+    pub fn push(&mut self, cells: impl FnOnce(&mut dyn FnMut(Value))) -> Result<(), WriteError> {
+        self.rows += 1;
+        match &mut self.sink {
+            Sink::Parquet(parquet) => parquet.push(cells),
+            Sink::Csv(csv) => {
+                let mut written = Ok(());
+                cells(&mut |value| {
+                    if written.is_ok() {
+                        written = write_cell(csv, &value);
+                    }
+                });
+                written
+                    .and_then(|()| csv.write_record(None::<&[u8]>))
+                    .map_err(|e| csv.get_ref().error(csv_error(e)))
+            }
+        }
     }
 
     /// Completes the file under its temporary name.
@@ -195,9 +225,9 @@ impl ParquetSink {
         Ok(Self { writer, columns: columns.iter().map(Buffer::new).collect(), rows: 0 })
     }
 
-    fn push(&mut self, row: &impl Row) -> Result<(), WriteError> {
+    fn push(&mut self, cells: impl FnOnce(&mut dyn FnMut(Value))) -> Result<(), WriteError> {
         let mut columns = self.columns.iter_mut();
-        row.cells(&mut |value| columns.next().expect("a column for every cell").push(value));
+        cells(&mut |value| columns.next().expect("a column for every cell").push(value));
         self.rows += 1;
         if self.rows == ROW_GROUP { self.flush() } else { Ok(()) }
     }

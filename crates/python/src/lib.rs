@@ -8,12 +8,15 @@
 mod columns;
 mod command;
 mod finished;
+mod packet;
+mod queue;
 mod registry;
 mod replay;
 mod simulate;
 mod stats;
 mod table;
 mod watch;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -29,10 +32,18 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SCHEMA_VERSION", measure::SCHEMA_VERSION)?;
     module.add_class::<table::Table>()?;
     module.add_class::<finished::Finished>()?;
+    module.add_class::<packet::Packet>()?;
+    module.add_class::<queue::Backlog>()?;
+    module.add_class::<queue::Dropped>()?;
+    module.add_class::<queue::Event>()?;
+    module.add_class::<queue::Queue>()?;
+    module.add_class::<queue::Wait>()?;
     module.add_function(wrap_pyfunction!(command::command_line, module)?)?;
     module.add_function(wrap_pyfunction!(registry::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(registry::scenarios, module)?)?;
     module.add_function(wrap_pyfunction!(registry::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(registry::sections, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(stats::mean, module)?)?;

@@ -9,6 +9,12 @@ pub fn schedulers() -> String {
     cli::disciplines().to_string()
 }
 
+/// Every section of a scenario with its keys, as JSON.
+#[pyfunction]
+pub fn sections() -> String {
+    scenario::reference().to_string()
+}
+
 /// The ready scenarios: name and TOML text.
 #[pyfunction]
 pub fn scenarios() -> Vec<(&'static str, &'static str)> {

@@ -54,9 +54,8 @@ fn run(
     progress: Option<&Py<PyAny>>,
     command: Vec<String>,
 ) -> PyResult<Done> {
-    let bad_input = |error: CaptureError| {
-        InputError::new_err(format!("capture {}: {error}", path.display()))
-    };
+    let bad_input =
+        |error: CaptureError| InputError::new_err(format!("capture {}: {error}", path.display()));
     let file = open_file(path).map_err(InputError::new_err)?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let read = Rc::new(Cell::new(0));

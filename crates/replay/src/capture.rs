@@ -27,7 +27,11 @@ use pcapng::PcapNg;
 pub fn open_file(path: &Path) -> Result<File, String> {
     let open = || {
         let file = File::open(path)?;
-        if file.metadata()?.is_dir() { Err(io::Error::other("it is a directory")) } else { Ok(file) }
+        if file.metadata()?.is_dir() {
+            Err(io::Error::other("it is a directory"))
+        } else {
+            Ok(file)
+        }
     };
     open().map_err(|error| {
         let found = path.display();

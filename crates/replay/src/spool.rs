@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn rows_come_in_order_once_they_are_complete() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spool = Spool::beside(&directory.path().join("e.csv"), 2).unwrap();
+        let mut spool = Spool::in_directory(directory.path(), 2).unwrap();
         let departed = fate(0, Outcome::Departed(Nanos(u64::MAX)));
         let dropped = fate(1, Outcome::Dropped(DropReason::Congested));
         let queued = fate(1, Outcome::Queued);

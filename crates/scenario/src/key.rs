@@ -151,6 +151,45 @@ impl Takes {
     }
 }
 
+impl Takes {
+    /// The kind of value, in a word.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Word(_) => "word",
+            Self::Flag => "flag",
+            Self::Count { .. } => "count",
+            Self::Number { .. } => "number",
+            Self::Rate { .. } => "rate",
+            Self::Time { .. } => "time",
+            Self::Bytes { .. } => "bytes",
+            Self::Amount { .. } => "amount",
+            Self::Law | Self::TimeLaw | Self::CountLaw => "law",
+            Self::Scheduler(_) => "scheduler",
+            Self::Schedulers => "schedulers",
+            Self::Seeds => "seeds",
+            Self::Places => "places",
+            Self::Path => "path",
+            Self::File => "file",
+            Self::Table(_) => "table",
+            Self::Tables(_) => "tables",
+        }
+    }
+
+    /// The words that are accepted, where only some are.
+    pub(crate) const fn words(&self) -> &'static [&'static str] {
+        if let Self::Word(words) = self { words } else { &[] }
+    }
+
+    /// The section of tables.
+    pub(crate) const fn section(&self) -> Option<&'static Section> {
+        match self {
+            Self::Table(section) | Self::Tables(section) => Some(section),
+            _ => None,
+        }
+    }
+}
+
 /// What is accepted, in words: the end of every error message.
 impl fmt::Display for Takes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,7 +35,7 @@ mod work;
 pub use error::ScenarioError;
 pub use input::Input;
 pub use record::Wanted;
-pub use reference::reference_markdown;
+pub use reference::{reference, reference_markdown};
 pub use rows::Row;
 pub use scenario::{Overrides, Record, Scenario};
 pub use summary::{

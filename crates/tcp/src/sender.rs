@@ -187,14 +187,14 @@ impl Sender {
         }
         let repairing = self.phase != Phase::Open || self.board.has_unrepaired();
         if repairing && let Some((seq, end)) = self.board.next_lost(self.cut(config)) {
-            if self.force || self.fits(config, end - seq) {
+            if self.force || self.fits(config, seq, end) {
                 return Some((seq, end, Why::Hole));
             }
             self.note_usage(config, true);
             return None;
         }
         if let Some((seq, end)) = self.new_data(config, now) {
-            if self.fits(config, end - seq) {
+            if self.fits(config, seq, end) {
                 return Some((seq, end, Why::New));
             }
             self.note_usage(config, true);
@@ -209,13 +209,13 @@ impl Sender {
     fn doubtful(&mut self, config: &Config) -> Option<(u64, u64, Why)> {
         let cut = self.cut(config);
         if let Some((seq, end)) = self.board.next_doubtful(cut, config.ns3_recovery) {
-            return self.fits(config, end - seq).then_some((seq, end, Why::Hole));
+            return self.fits(config, seq, end).then_some((seq, end, Why::Hole));
         }
         if !(config.rescue && self.may_rescue) {
             return None;
         }
         let (seq, end) = self.board.last_hole(cut)?;
-        self.may_rescue = !self.fits(config, end - seq);
+        self.may_rescue = !self.fits(config, seq, end);
         (!self.may_rescue).then_some((seq, end, Why::Rescue))
     }
 
@@ -236,11 +236,12 @@ impl Sender {
         })
     }
 
-    /// Whether the congestion window has room for `len`. With nothing in the network there
-    /// always is: nothing else would ever make room.
+    /// Whether the congestion window has room for a piece. With nothing in the network there
+    /// always is: nothing else would ever make room. FIN is no data and takes none.
     #[inline]
-    fn fits(&self, config: &Config, len: u64) -> bool {
-        let mut pipe = self.board.pipe();
+    fn fits(&self, config: &Config, seq: u64, end: u64) -> bool {
+        let len = end.min(self.end).saturating_sub(seq);
+        let mut pipe = self.board.pipe().saturating_sub(u64::from(self.fin_sent()));
         if self.phase == Phase::Open && !config.limited_transmit {
             // What duplicates say has arrived makes no room.
             pipe += u64::from(self.board.sacked());

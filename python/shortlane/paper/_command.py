@@ -92,14 +92,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _of_paper(name: str) -> tuple[Mapping[str, Statistic], ModuleType | None]:
-    """The paper's statistics, and the module that draws its figures; the shared ones without."""
-    if importlib.util.find_spec(f"shortlane.paper.{name}") is None:
-        return SHARED, None
-    statistics = importlib.import_module(f"shortlane.paper.{name}").STATISTICS
-    drawing = f"shortlane.paper.{name}_figures"
-    if importlib.util.find_spec(drawing) is None:
-        return statistics, None
-    return statistics, importlib.import_module(drawing)
+    """The paper's statistics, or the shared ones; the module with its figures, if there is one."""
+    own = _module(name)
+    return getattr(own, "STATISTICS", SHARED), _module(f"{name}_figures")
+
+
+def _module(name: str) -> ModuleType | None:
+    """What is written in Python for a paper: `flow_scheduler` for `flow-scheduler`."""
+    full = f"shortlane.paper.{name.replace('-', '_')}"
+    return importlib.import_module(full) if importlib.util.find_spec(full) else None
 
 
 def _chosen(paper: Paper, wanted: str | None) -> list[Row]:

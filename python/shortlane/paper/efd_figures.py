@@ -18,11 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "FIGURES"]
 
-#: What the figures read beside what statistics do.
+#: What the figures read, by campaign and table.
 COLUMNS = {
-    "flows": ("kind", "size_bytes", "completion_ns", "complete", "fragments", "received_bytes"),
-    "samples": ("link", "t_ns", "flow_entries"),
-    "progress": ("traffic", "index", "t_ns", "received_bytes"),
+    "tcp": {
+        "flows": (
+            "kind",
+            "size_bytes",
+            "completion_ns",
+            "complete",
+            "fragments",
+            "received_bytes",
+        ),
+        "samples": ("link", "t_ns", "flow_entries"),
+    },
+    "cbr": {"flows": ("kind", "packets", "dropped_packets")},
+    "progress": {"progress": ("traffic", "index", "t_ns", "received_bytes")},
 }
 
 TCP = ("fifo", "las", "lars", "run2c", "efd")
@@ -58,6 +68,7 @@ def _fragments(runs: Runs) -> "Figure":
 def _table_over_time(runs: Runs) -> "Figure":
     return _two_loads(
         lambda frame, axes: figures.time_series(frame, "flow_entries", log=True, axes=axes),
+        "entries",
         runs,
     )
 
@@ -67,15 +78,15 @@ def _table_sizes(runs: Runs) -> "Figure":
         settled = frame.filter(pl.col("t_ns") >= 50e9)
         figures.histogram(settled, "flow_entries", edges=EDGES, log=True, axes=axes)
 
-    return _two_loads(draw, runs)
+    return _two_loads(draw, "share of samples", runs)
 
 
-def _two_loads(draw: Callable[[pl.DataFrame, "Axes"], object], runs: Runs) -> "Figure":
+def _two_loads(draw: Callable[[pl.DataFrame, "Axes"], object], label: str, runs: Runs) -> "Figure":
     figure, grid = style.new_figure(len(LOADS), width=style.COLUMN, height=2.0)
     for point, axes in zip(LOADS, grid, strict=True):
         samples = runs.at(point)["samples"].filter(pl.col("link") == BOTTLENECK)
         draw(_of(samples, TABLES), axes)
-        axes.set_ylabel(f"{runs.words(point)}: {axes.get_ylabel()}")
+        axes.set_ylabel(f"{label}, {runs.words(point)}")
     for axes in grid[1:]:
         _without_legend(axes)
     grid[0].set_xlabel("")
@@ -162,7 +173,7 @@ FIGURES = (
         "3",
         "flow table sizes",
         "How often the flow table had so many entries, after 50 s, over all seeds, at 8 and at 15 "
-        "Mbit/s. Both axes differ from the paper's: sizes are on a logarithmic one.",
+        "Mbit/s. Bins are of equal width on the logarithmic axis, in whole numbers.",
         _table_sizes,
     ),
     Plot(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shortlane.paper.claims import Paper
 from shortlane.paper.judge import Judged, Sensitivity
-from shortlane.paper.verdict import Measured, Outcome
+from shortlane.paper.verdict import Measured, Outcome, Verdict
 from shortlane.paper.words import SIGNS, criterion, document, interval
 
 __all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
@@ -16,10 +16,10 @@ __all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure that is there: its file beside the page, and what it shows."""
+    """A figure: its file beside the page, None if it could not be drawn, and what it shows."""
 
     title: str
-    file: str
+    file: str | None
     caption: str
 
 
@@ -145,6 +145,7 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             f"{one.verdict.worst.check.words}: **{interval(one.verdict.worst)}**",
             criterion(one.verdict.worst),
             f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}",
+            _holding(one.verdict),
         ]
         for one in judged
     ]
@@ -157,9 +158,16 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             "(95 %, Bonferroni), over seeds, from ratios or values of the same arrivals under "
             "every scheduler. *Calibrated*: a choice of ours was derived from the claim.",
             "",
-            *_markdown(["row", "claim", "ours, the worst", "needed", "verdict"], rows),
+            *_markdown(
+                ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"], rows
+            ),
         ]
     )
+
+
+def _holding(verdict: Verdict) -> str:
+    held = sum(check.outcome is Outcome.REPRODUCED for check in verdict.checks)
+    return f"{held}/{len(verdict.checks)}"
 
 
 def _figures(figures: Sequence[Drawn]) -> str:
@@ -167,7 +175,8 @@ def _figures(figures: Sequence[Drawn]) -> str:
         return ""
     lines = ["## Figures"]
     for one in figures:
-        lines += ["", f"### {one.title}", "", f"![{one.title}]({one.file})", "", one.caption]
+        shown = [f"![{one.title}]({one.file})", ""] if one.file else []
+        lines += ["", f"### {one.title}", "", *shown, one.caption]
     return "\n".join(lines)
 
 
@@ -226,7 +235,7 @@ def _sensitivity(page: Page) -> str:
     if not sensitivity:
         return ""
     names = [one.row.id for one in judged]
-    base = ["as above", *(SIGNS[one.verdict.outcome] for one in judged)]
+    base = ["as above", *(_sign(one) for one in judged)]
     signs = [base]
     values = []
     for one in sensitivity:
@@ -234,7 +243,7 @@ def _sensitivity(page: Page) -> str:
         signs.append(
             [
                 one.variant.words,
-                *(SIGNS[by_row[name].verdict.outcome] if name in by_row else "" for name in names),
+                *(_sign(by_row[name]) if name in by_row else "" for name in names),
             ]
         )
         for name, row in by_row.items():
@@ -252,7 +261,8 @@ def _sensitivity(page: Page) -> str:
             "## Sensitivity",
             "",
             "Each variant changes one thing that the paper leaves open, for all rows at once. "
-            f"Seeds {page.paper.variant_seeds}. {legend}; empty: not concerned.",
+            f"Seeds {page.paper.variant_seeds}. {legend}, with the number of checks that hold; "
+            "empty: not concerned.",
             "",
             *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
             "",
@@ -263,6 +273,10 @@ def _sensitivity(page: Page) -> str:
             "</details>",
         ]
     )
+
+
+def _sign(one: Judged) -> str:
+    return f"{SIGNS[one.verdict.outcome]} {_holding(one.verdict)}"
 
 
 def _how(scale: Scale) -> str:

@@ -109,9 +109,12 @@ class Runs:
         paper: Paper,
         folder: Path | str,
         statistics: Mapping[str, Statistic],
-        drawn: Mapping[str, Collection[str]] | None = None,
+        drawn: Mapping[str, Mapping[str, Collection[str]]] | None = None,
     ) -> None:
-        """`folder` has the campaigns' folders; `drawn` are columns, by table, that figures need."""
+        """`folder` has the campaigns' folders; `drawn` are columns that figures read.
+
+        These are by campaign and table.
+        """
         self._paper = paper
         self._folder = str(folder)
         self._columns = _columns_needed(paper, statistics, drawn or {})
@@ -152,7 +155,7 @@ class Runs:
             yield rest.filter(~pl.col("scheduler").is_in(list(changed.values())))
 
     def _read(self, folder: str, point: str, table: str, labels: Mapping[str, str]) -> pl.DataFrame:
-        wanted = self._columns[table]
+        wanted = self._columns[self._paper.points[point].campaign, table]
         results = campaign.open(f"{self._folder}/{folder}")
         there = [
             pl.col(f"param.{key}") == value for key, value in self._paper.points[point].at.items()
@@ -163,11 +166,23 @@ class Runs:
 
 
 def _columns_needed(
-    paper: Paper, statistics: Mapping[str, Statistic], drawn: Mapping[str, Collection[str]]
-) -> dict[str, list[str]]:
-    used = {check.statistic for row in paper.rows for check in (*row.checks, *row.reports)}
-    needed: dict[str, set[str]] = {table: set(columns) for table, columns in drawn.items()}
-    for name in used:
-        for table, columns in statistics[name].tables.items():
-            needed.setdefault(table, set()).update(columns)
-    return {table: sorted(columns - set(IDENTITY)) for table, columns in needed.items()}
+    paper: Paper,
+    statistics: Mapping[str, Statistic],
+    drawn: Mapping[str, Mapping[str, Collection[str]]],
+) -> dict[tuple[str, str], list[str]]:
+    """By campaign and table: what statistics of its points read, and what figures do."""
+    needed: dict[tuple[str, str], set[str]] = {}
+
+    def need(campaign: str, tables: Mapping[str, Collection[str]]) -> None:
+        for table, columns in tables.items():
+            needed.setdefault((campaign, table), set()).update(columns)
+
+    for name, tables in drawn.items():
+        need(name, tables)
+    for row in paper.rows:
+        for check in (*row.checks, *row.reports):
+            # An argument may be the name of another point.
+            for point in (check.point, *check.arguments.values()):
+                if isinstance(point, str) and point in paper.points:
+                    need(paper.points[point].campaign, statistics[check.statistic].tables)
+    return {key: sorted(columns - set(IDENTITY)) for key, columns in needed.items()}

@@ -28,6 +28,32 @@ fn slow_start_doubles() {
     assert_eq!(rounds(Config { initial_window: 10, ..plain() }, 70), [10, 20, 40]);
 }
 
+/// A transfer that fills its window exactly does not wait a round trip for room for its FIN.
+#[test]
+fn fin_takes_no_room_in_the_window() {
+    for (segments, expected) in [(2, vec![2]), (6, vec![2, 4]), (14, vec![2, 4, 8])] {
+        let mut net = Net::of(plain(), 10 * MS);
+        net.open();
+        net.ends[CLIENT].write(segments * 1000);
+        net.close(CLIENT);
+        net.run(100_000);
+        let bursts: Vec<usize> = net.bursts(CLIENT).into_iter().map(|burst| burst.1).collect();
+        assert_eq!(bursts, expected, "{segments} segments");
+    }
+}
+
+/// Nor does one in flight take the room of a segment that is to be sent again.
+#[test]
+fn fin_in_flight_leaves_room_for_what_was_lost() {
+    let mut net = Net::losing(Config { initial_window: 4, ..plain() }, 10 * MS, &[0]);
+    net.open();
+    net.ends[CLIENT].write(4000);
+    net.close(CLIENT);
+    net.run(100_000);
+    let again = net.log.iter().filter(|sent| sent.from == CLIENT && sent.has_data()).nth(4);
+    assert_eq!(again.map(|sent| (sent.at, sent.index(1000))), Some((40 * MS, 0)));
+}
+
 #[test]
 fn what_delayed_acknowledgments_cost_depends_on_what_is_counted() {
     let delayed = Config { initial_window: 4, ack_every: 2, ..plain() };

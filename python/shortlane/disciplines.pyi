@@ -1,0 +1,247 @@
+# Types of shortlane.disciplines: made from the definitions of the disciplines.
+# Do not change this file: scripts/python-definitions.py writes it.
+
+from typing import Any, Literal
+
+from shortlane import _native
+from shortlane._native import Backlog as Backlog
+from shortlane._native import Dropped as Dropped
+from shortlane._native import Event as Event
+from shortlane._native import Packet as Packet
+from shortlane._native import Wait as Wait
+
+class Discipline(_native.Queue):
+    def change(self, **parameters: str | float) -> None: ...
+
+def named(name: str) -> type[Discipline]: ...
+def class_name(name: str) -> str: ...
+def documentation(info: dict[str, Any]) -> str: ...
+
+class Fifo(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        seed: int = 1,
+    ) -> Fifo: ...
+
+class Efd(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "20packets",
+        boundary: Literal["before", "after", "literal"] = "before",
+        low_share: float | str = "0",
+        hold_on_wire: bool | str = "no",
+        flows: int | str = "1048576",
+        seed: int = 1,
+    ) -> Efd: ...
+
+class Run2c(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "20packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        buffer: Literal["drop-tail", "knockout"] = "drop-tail",
+        idle: float | str = "inf",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Run2c: ...
+
+class Run2cSeq(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "20packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        segment: int | str = "1460b",
+        buffer: Literal["drop-tail", "knockout"] = "drop-tail",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Run2cSeq: ...
+
+class XProtect(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "30000b",
+        boundary: Literal["before", "after", "literal"] = "after",
+        probability: float | str = "0.01",
+        sampled_to: Literal["high", "low", "rule"] = "high",
+        count_sampled: bool | str = "yes",
+        buffer: Literal["drop-tail", "knockout"] = "drop-tail",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> XProtect: ...
+
+class Sift(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        probability: float | str = "0.01",
+        sampled_to: Literal["high", "low", "rule"] = "high",
+        weight: float | str = "0.8",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        buffer: Literal["drop-tail", "knockout"] = "drop-tail",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Sift: ...
+
+class Sb(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "25packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        weight: float | str = "0.8",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Sb: ...
+
+class SbKo(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "25packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        weight: float | str = "0.8",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> SbKo: ...
+
+class SbSh(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "25packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        probability: float | str = "0.01",
+        weight: float | str = "0.8",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        buffer: Literal["drop-tail", "knockout"] = "knockout",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        interval: float | str = "inf",
+        keep: int | str = "25",
+        early_keep: int | str = "0",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> SbSh: ...
+
+class Lanes(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        accounting: Literal[
+            "every-flow", "sampled", "sample-and-hold", "while-queued", "offset"
+        ] = "while-queued",
+        service: Literal["strict", "weighted", "guaranteed"] = "strict",
+        buffer: Literal["drop-tail", "knockout"] = "knockout",
+        threshold: float | str = "20packets",
+        boundary: Literal["before", "after", "literal"] = "before",
+        probability: float | str = "0.01",
+        sampled_to: Literal["high", "low", "rule"] = "rule",
+        count_sampled: bool | str = "yes",
+        weight: float | str = "0.8",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        low_share: float | str = "0",
+        hold_on_wire: bool | str = "no",
+        segment: int | str = "1460b",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        interval: float | str = "inf",
+        keep: int | str = "25",
+        early_keep: int | str = "0",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Lanes: ...
+
+class Las(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        victim: Literal["key", "most-served"] = "key",
+        charge_drops: bool | str = "no",
+        sweep: float | str = "5s",
+        idle: float | str = "30s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Las: ...
+
+class Srpt(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        sweep: float | str = "5s",
+        idle: float | str = "30s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Srpt: ...
+
+class Drr(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        quantum: int | str = "1500b",
+        victim: Literal["tail", "head"] = "tail",
+        seed: int = 1,
+    ) -> Drr: ...
+
+class Codel(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "1000packets",
+        target: float | str = "5ms",
+        interval: float | str = "100ms",
+        mtu: int | str = "1500b",
+        ecn: bool | str = "no",
+        seed: int = 1,
+    ) -> Codel: ...
+
+class FqCodel(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "10240packets",
+        memory: int | str = "33554432b",
+        buckets: int | str = "1024",
+        quantum: int | str = "1514b",
+        drop_batch: int | str = "64",
+        target: float | str = "5ms",
+        interval: float | str = "100ms",
+        mtu: int | str = "1500b",
+        ecn: bool | str = "yes",
+        seed: int = 1,
+    ) -> FqCodel: ...

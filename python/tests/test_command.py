@@ -1,0 +1,140 @@
+"""The `shortlane` command of the package: the same as the binary, and what is written in Python."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from commands import ROOT, SHORTLANE, environment, run, start
+
+from scenarios import SCENARIO
+
+
+def test_help_lists_every_command():
+    answer = run("--help")
+    assert answer.returncode == 0
+    assert "Usage: shortlane <COMMAND>" in answer.stdout
+    for name in ("list", "lab", "replay", "sim", "report", "paper", "campaign"):
+        assert f"\n  {name} " in answer.stdout
+    assert "lab-agent" not in answer.stdout
+    assert run("--version").stdout.startswith("shortlane ")
+
+
+def test_exit_statuses_are_those_of_the_binary():
+    assert run("list", "efd").returncode == 0
+    nothing = run("sim", "no-such")
+    assert (nothing.returncode, nothing.stdout) == (2, "")
+    assert nothing.stderr.startswith("shortlane: no-such: No such file")
+    assert nothing.stderr.count("\n") == 1
+    assert run("nonsense").returncode == 2
+    assert run().returncode == 2
+
+
+def test_commands_in_python_end_as_the_others_do():
+    code = """
+import sys, types
+from shortlane import _command
+from shortlane.errors import Failed, Usage
+module = types.ModuleType("shortlane.report._command", "Pages.")
+def add_arguments(parser):
+    parser.add_argument("how")
+def run(arguments):
+    if arguments.how == "badly":
+        raise Usage("x.toml: no such thing")
+    if arguments.how == "not":
+        raise Failed("it did not work out")
+    if arguments.how == "interrupted":
+        raise KeyboardInterrupt
+    print("done")
+module.add_arguments, module.run = add_arguments, run
+sys.modules["shortlane.report"] = types.ModuleType("shortlane.report")
+sys.modules["shortlane.report._command"] = module
+sys.exit(_command.main(sys.argv[1:]))
+"""
+
+    def call(*arguments):
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    well = call("report", "well")
+    assert (well.returncode, well.stdout, well.stderr) == (0, "done\n", "")
+    for how, status, said in [
+        ("badly", 2, "shortlane: x.toml: no such thing\n"),
+        ("not", 1, "shortlane: it did not work out\n"),
+        ("interrupted", 1, "shortlane: interrupted\n"),
+    ]:
+        answer = call("report", how)
+        assert (answer.returncode, answer.stdout, answer.stderr) == (status, "", said)
+    for words in (["report", "--help"], ["help", "report"]):
+        answer = call(*words)
+        assert answer.returncode == 0
+        assert answer.stdout.startswith("usage: shortlane report")
+    assert call("report").returncode == 2
+
+
+def test_a_reader_that_leaves_is_no_failure():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as out:
+        process = subprocess.run(
+            [*SHORTLANE, "list"],
+            env=environment(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_ctrl_c_shows_what_is_complete(tmp_path):
+    path = tmp_path / "voice.toml"
+    path.write_text(SCENARIO.to_toml())
+    with start([*SHORTLANE, "sim", str(path), "--seeds", "1..1000"]) as process:
+        # The first line of progress: runs are under way.
+        assert "10 %" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "shortlane: interrupted; what is shown rests on" in errors
+    assert "KeyboardInterrupt" not in errors
+    assert out.startswith("voice: ")
+
+
+def has_namespaces():
+    tries = (["unshare", "--net", "true"], ["unshare", "--net", "--map-root-user", "true"])
+    return any(subprocess.run(t, capture_output=True, check=False).returncode == 0 for t in tries)
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="no network namespaces here")
+def test_the_lab_runs_with_agents_of_this_python(tmp_path):
+    options = ["--late-limit", "90%", "--duration", "5s", "--rate", "5mbit", "--seed=7", "--json"]
+    schedulers = ["--scheduler", "fifo", "--scheduler", "efd:threshold=10packets"]
+    # A module of the current directory is not what the agents import.
+    (tmp_path / "shortlane.py").write_text("raise SystemExit(3)")
+    out = tmp_path / "out"
+    command = [sys.executable, "-P", "-m", "shortlane", "lab"]
+    for _ in range(3):
+        with start([*command, *options, *schedulers, "--out", str(out)], cwd=tmp_path) as process:
+            text, errors = process.communicate(timeout=240)
+        # A machine that was too busy to measure anything is not what is tested.
+        if "in a row were void" not in errors:
+            break
+    assert process.returncode == 0, errors
+    found = [s["scheduler"] for s in json.loads(text)["summary"]["schedulers"]]
+    assert found == ["fifo", "efd:threshold=10packets"]
+    info = json.loads((out / "run.json").read_text())
+    assert info["command"][:2] == ["shortlane", "lab"]
+
+
+def test_definitions_that_were_written_down_are_those_of_the_program():
+    script = [sys.executable, str(ROOT / "scripts" / "python-definitions.py"), "--check"]
+    answer = subprocess.run(script, env=environment(), capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
