@@ -105,7 +105,7 @@ class Campaign:
             left = [run for run in self._runs if run.id not in done]
             tell = on_stderr() if progress is True else progress or None
             shown = Progress(tell, len(self._runs), [run.point.duration_s for run in left])
-            if left:
+            if left:  # Dask takes a while to import.
                 from shortlane.campaign.cluster import connect
                 from shortlane.campaign.drive import Driver
 
