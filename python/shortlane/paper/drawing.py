@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
@@ -34,6 +34,7 @@ def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: P
 
     One that lacks its runs has the reason in its place.
     """
+    looks: Any = style.RC
     wanted = {row.figure for row in rows}
     drawn = []
     for plot in plots:
@@ -41,7 +42,7 @@ def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: P
             continue
         title = f"Figure {plot.id}: {plot.title}"
         try:
-            with mpl.rc_context(style.RC):
+            with mpl.rc_context(looks):
                 figure = plot.draw(runs)
         except ShortlaneError as error:
             drawn.append(Drawn(title, None, f"Not drawn: {error}."))
