@@ -71,7 +71,7 @@ class Campaign:
         """Every run, in the order in which they are started."""
         return list(self._runs)
 
-    def run(  # noqa: PLR0913 - what a campaign can be told, each by its name
+    def run(
         self,
         out: str | Path,
         *,
@@ -105,9 +105,9 @@ class Campaign:
             left = [run for run in self._runs if run.id not in done]
             tell = on_stderr() if progress is True else progress or None
             shown = Progress(tell, len(self._runs), [run.point.duration_s for run in left])
-            if left:
-                from shortlane.campaign.cluster import connect  # noqa: PLC0415 - takes a while
-                from shortlane.campaign.drive import Driver  # noqa: PLC0415
+            if left:  # Dask takes a while to import.
+                from shortlane.campaign.cluster import connect
+                from shortlane.campaign.drive import Driver
 
                 with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client, shown:
                     driver = Driver(client, order, store, shown, shared=cluster is not None)

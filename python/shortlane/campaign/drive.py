@@ -10,7 +10,6 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
-from distributed.client import ClosedClientError
 
 from shortlane.campaign.plan import run_file
 from shortlane.campaign.points import Run
@@ -57,7 +56,11 @@ class Driver:
         """Runs all; raises `RunError` where going on makes no sense."""
         try:
             self._run(Waiting(runs))
-        except (OSError, ClosedClientError) as error:
+        except RunError:
+            raise
+        except Exception as error:
+            if self.client.status == "running":
+                raise
             raise _gone(error) from error
 
     def _run(self, waiting: Waiting) -> None:

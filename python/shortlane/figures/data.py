@@ -282,7 +282,8 @@ def progress(
     """Bytes received over time, of some `transfers` (traffic, index) of one run, or the `largest`.
 
     The largest are those of the largest size, or without a table `flows` those that received
-    most under any scheduler. Curves of more than `points` steps lose the shortest: a plateau stays.
+    most under any scheduler. Long curves are thinned to two rows in each of
+    `points` windows of time: plateaus stay.
 
     Returns: columns `by`, `traffic`, `index`, `t_s`, `received_bytes`, in the order of size.
     """
@@ -328,14 +329,13 @@ def _largest(source: Source, frame: pl.LazyFrame, count: int) -> list[tuple[str 
 
 
 def _thinned(part: pl.DataFrame, points: int) -> pl.DataFrame:
-    """Without the steps that came soonest after the one before; ends stay."""
-    if part.height <= points:
+    """First and last of each of `points` windows of time: no step moves by more than a window."""
+    if part.height <= 2 * points:
         return part
-    pause = pl.col("t_s").diff().fill_null(float("inf"))
-    # A plateau is drawn by both of its ends.
-    weight = pl.max_horizontal(pause, pause.shift(-1).fill_null(float("inf")))
-    keep = part.with_row_index("row").top_k(points, by=weight)["row"].sort()
-    return part[keep.to_list()]
+    begin, end = part["t_s"][0], part["t_s"][-1]
+    window = ((part["t_s"] - begin) / ((end - begin) / points)).floor()
+    edge = (window != window.shift(1)) | (window != window.shift(-1))
+    return part.filter(edge.fill_null(True))
 
 
 def losses(source: Source, *, by: Sequence[str] = ("scheduler",)) -> pl.DataFrame:

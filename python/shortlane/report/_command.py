@@ -1,0 +1,38 @@
+"""One self-contained HTML page from a directory of results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import webbrowser
+from pathlib import Path
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`shortlane report DIR`."""
+    parser.add_argument("directory", metavar="DIR", type=Path,
+                        help="what `--out` of sim, replay or lab wrote, Parquet or CSV")
+    parser.add_argument("--out", metavar="FILE.html", type=Path,
+                        help="the page; by default report.html in that directory")
+    parser.add_argument("--open", action="store_true", help="show it in a browser")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Writes the page and says where it is."""
+    from shortlane.report.build import missing_in, write
+
+    out = arguments.out or arguments.directory / "report.html"
+    missing = missing_in(arguments.directory)
+    write(arguments.directory, out)
+    size = out.stat().st_size
+    if arguments.json:
+        print(json.dumps({"page": str(out), "bytes": size, "missing": missing}))
+    else:
+        print(f"{out} ({size / 1e6:.1f} MB)")
+        for what in missing:
+            print(f"incomplete; missing: {what}")
+    if arguments.open:
+        webbrowser.open(out.resolve().as_uri())

@@ -1,0 +1,272 @@
+"""The report: verdict first, then charts, tables, and how it was run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import shortlane
+from shortlane.errors import Failed
+from shortlane.figures.tables import HasTables, scenario_of
+from shortlane.report import page
+from shortlane.report.drawn import charts_of
+from shortlane.report.numbers import CLASSES, Numbers, numbers_of
+from shortlane.report.page import Block
+from shortlane.report.source import Folder, of_results, open_folder
+from shortlane.report.verdict import estimate, sentences
+
+__all__ = ["html_of", "missing_in", "write"]
+
+
+def write(source: str | Path | HasTables, out: str | Path) -> Path:
+    """Writes the report of a directory of results, or of results in memory, to the file `out`.
+
+    Raises `InputError` for a directory without results, `RunError` if `out` cannot be written.
+    """
+    out = Path(out)
+    content = html_of(source)
+    temporary = out.with_name(f".{out.name}.tmp")
+    try:
+        temporary.write_text(content, "utf-8")
+        temporary.replace(out)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise Failed(f"{out}: cannot be written: {error.strerror}") from None
+    return out
+
+
+def html_of(source: str | Path | HasTables) -> str:
+    """The page of a directory of results, or of results in memory."""
+    folder = open_folder(Path(source)) if isinstance(source, str | Path) else of_results(source)
+    return page_of(folder)
+
+
+def missing_in(directory: str | Path) -> list[str]:
+    """What a directory of results lacks, in words."""
+    return open_folder(Path(directory)).missing
+
+
+def page_of(folder: Folder) -> str:
+    """The page of an opened folder."""
+    found = numbers_of(folder)
+    scenario = scenario_of(folder)
+    title = scenario.get("title") or {
+        "lab": "Lab: this machine's own TCP and UDP through each scheduler",
+        "replay": f"Replay of {Path(str(scenario.get('capture', 'a capture'))).name}",
+    }.get(found.kind, f"Results: {folder.info.get('run', folder.name)}")
+    blocks = [*_warnings(folder, found)]
+    if found.schedulers:
+        blocks += [
+            page.section("Verdict", *_verdict(folder, found)),
+            _charts(folder, found),
+            page.section("Tables", *_tables(found)),
+        ]
+    blocks.append(page.section("How it was run", *_how(folder, found)))
+    return page.page(str(title), blocks, lead=_lead(folder, found))
+
+
+def _warnings(folder: Folder, found: Numbers) -> list[Block]:
+    said = [f"These results are incomplete. Missing: {what}." for what in folder.missing]
+    if folder.info.get("ended_early"):
+        said.append(f"The run ended before its time: {folder.info['ended_early']}.")
+    if found.void_blocks:
+        said.append(f"{found.void_blocks} void block{'s' * (found.void_blocks > 1)} left out: a "
+                    "block is void where the machine disturbed it.")
+    return [page.notice(words) for words in said]
+
+
+def _lead(folder: Folder, found: Numbers) -> str:
+    scenario = scenario_of(folder)
+    parts = [{"sim": "Simulation", "lab": "Lab", "replay": "Replay, open loop"}.get(
+        found.kind, "Results")]
+    if found.schedulers:
+        parts.append(f"{len(found.schedulers)} schedulers")
+    if scenario.get("seeds"):
+        parts.append(f"seeds {seeds_text(scenario['seeds'])}")
+    if scenario.get("rate_bps"):
+        parts.append(f"{scenario['rate_bps'] / 1e6:g} Mbit/s")
+    if scenario.get("duration_ns"):
+        parts.append(f"{scenario['duration_ns'] / 1e9:g} s each")
+    return " · ".join(parts)
+
+
+def _verdict(folder: Folder, found: Numbers) -> list[Block]:
+    said = sentences(found)
+    blocks = [page.bullets(said)] if said else [page.text("The tables that there are carry none.")]
+    if found.kind == "replay":
+        blocks.append(page.text(
+            "One capture, open loop: every packet arrives when it was captured, whatever happened "
+            "to those before; TCP does not slow down for drops here. There is one run, so there "
+            "are no intervals.", small=True))
+    elif not found.ratios.is_empty():
+        blocks.append(page.text(
+            "A × b [c, d]: ratio of mean completion times of the transfers complete under both, "
+            "with its 95 % interval. Faster or slower is said where the whole interval lies on "
+            "one side of 1.", small=True))
+    return blocks
+
+
+def _charts(folder: Folder, found: Numbers) -> Block:
+    made = charts_of(folder, found)
+    if not made:
+        return page.section("Figures", page.text("The tables that there are carry none."))
+    grid = page.group(*made)
+    return page.section("Figures", page.key(found.schedulers),
+                        Block(f'<div class="figures">{grid.html}</div>', has_charts=True))
+
+
+def _tables(found: Numbers) -> list[Block]:
+    made = []
+    if not found.classes.is_empty():
+        made += [_class_table(found), _ratio_table(found)]
+    if not found.waits.is_empty():
+        made.append(page.table(_sorted(found, found.waits.select(
+            pl.col("size_class").alias("flows of (packets)"), "scheduler", "flows", "packets",
+            pl.col("mean_ms").alias("mean ms in queue"), pl.col("max_ms").alias("longest ms"),
+            pl.col("dropped_percent").alias("dropped %"))), caption="Time in the queue"))
+    if not found.long_flows.is_empty():
+        made.append(page.table(_sorted(found, found.long_flows.select(
+            "traffic", "scheduler",
+            _texts("Mbit/s", "mean", "low", "high"),
+            _texts(f"× {found.references[0]}'s", "ratio", "ratio_low", "ratio_high"))),
+            caption="Long flows"))
+    if not found.streams.is_empty():
+        made.append(page.table(_sorted(found, found.streams.select(
+            "stream", "scheduler", pl.col("mean_ms").alias("mean delay ms"),
+            pl.col("p95_ms").alias("95 % ms"), _texts("lost %", "lost_percent", "low", "high"),
+            "sent", "lost")), caption="Streams"))
+    if not found.requests.is_empty():
+        made.append(page.table(_sorted(found, found.requests.select(
+            "traffic", "scheduler", pl.col("mean_ms").alias("mean ms"),
+            pl.col("p95_ms").alias("95 % ms"), "answered", "unanswered")), caption="Requests"))
+    if not found.links.is_empty():
+        made.append(page.table(_sorted(found, _named(found.links)), caption="Links"))
+    if not found.drops.is_empty():
+        made.append(page.table(_sorted(found, found.drops.select(
+            "link", "scheduler", "lane", "reason",
+            pl.col("size_class").fill_null("other traffic").alias("transfers of (packets)"),
+            "packets")), caption="Drops, all runs together (lane 0 is the short or only one)"))
+    return made
+
+
+def _class_table(found: Numbers) -> Block:
+    ms = found.classes.with_columns(pl.col("mean", "low", "high") / 1e6)
+    frame = ms.select(
+        "traffic", pl.col("size_class").alias("packets"), "scheduler",
+        _texts("mean ms", "mean", "low", "high"), pl.col("slowdown").alias("× idle"),
+        "complete", "incomplete")
+    return page.table(_sorted(found, frame), caption="Transfers: mean completion time")
+
+
+def _ratio_table(found: Numbers) -> Block:
+    frame = found.ratios.select(
+        "traffic", pl.col("size_class").alias("packets"), "scheduler",
+        pl.col("reference").alias("over"), _texts("ratio", "ratio", "low", "high"), "n",
+        pl.col("only_one").alias("complete under one only"))
+    return page.table(_sorted(found, frame), caption="Transfers: ratios of mean completion times "
+                      "(n: independent observations)")
+
+
+def _named(links: pl.DataFrame) -> pl.DataFrame:
+    called = {
+        "rate_mbit": "Mbit/s", "used_percent": "used %", "queue_mean": "queue mean (packets)",
+        "queue_peak": "queue peak", "dropped_percent": "dropped %", "marked_percent": "marked %",
+        "table_mean": "flow table mean", "table_peak": "flow table peak",
+        "late_max_ms": "latest wake-up ms",
+    }
+    return links.select(pl.all().exclude([c for c in called if links[c].is_null().all()])).rename(
+        called, strict=False)
+
+
+def _texts(name: str, value: str, low: str, high: str) -> pl.Expr:
+    """A column of estimates as text."""
+    return pl.struct(value, low, high).map_elements(
+        lambda row: estimate(row[value], row[low], row[high]), return_dtype=pl.String
+    ).alias(name)
+
+
+def _sorted(found: Numbers, frame: pl.DataFrame) -> pl.DataFrame:
+    """By the first column, then class, then the scenario's order of schedulers."""
+    classes = {name: i for i, name in enumerate(["all", *CLASSES])}
+    order = {name: i for i, name in enumerate(found.schedulers)}
+    keys = []
+    for column in frame.columns[:frame.columns.index("scheduler") + 1]:
+        if column == "scheduler":
+            keys.append(pl.col(column).replace_strict(order, default=len(order)))
+        elif "packets" in column:
+            keys.append(pl.col(column).replace_strict(classes, default=len(classes)))
+        else:
+            keys.append(pl.col(column))
+    return frame.sort(keys, maintain_order=True)
+
+
+def _how(folder: Folder, found: Numbers) -> list[Block]:
+    info, scenario = folder.info, scenario_of(folder)
+    if not info:
+        return [page.text("Not known: run.json is missing.")]
+    command = command_of(info, found.kind)
+    machine = info.get("machine") or {}
+    ready = shortlane.scenarios().get(str(scenario.get("name")))
+    file = scenario.get("file")
+    blocks = [page.text("The command that repeats it:"), page.code(command)]
+    if found.kind == "sim" and file and file != ready:
+        blocks.append(page.text("with the scenario below in that file.", small=True))
+    blocks.append(page.facts({
+        "Version": f"shortlane {info.get('version', '?')}, schema {info.get('schema', '?')}",
+        "This page by": f"shortlane {shortlane.__version__}",
+        "Seeds": seeds_text(scenario.get("seeds") or [info.get("seed")]),
+        "Schedulers": ", ".join(map(str, scenario.get("schedulers", []))),
+        "Started": info.get("started"),
+        "Machine": ", ".join(str(v) for v in (
+            machine.get("cpu"), f"{machine.get('processors')} processors" if machine else None,
+            f"kernel {machine.get('kernel')}" if machine else None) if v)
+        or "does not matter: a simulation depends on neither clock nor machine"
+        if found.kind in {"sim", "lab"} else "",
+    }))
+    if file:
+        blocks.append(page.details("The scenario", page.code(str(file))))
+    settings = {k: v for k, v in scenario.items() if k != "file"}
+    blocks.append(page.details("All settings", page.code(json.dumps(settings, indent=2))))
+    return blocks
+
+
+def command_of(info: dict[str, Any], kind: str) -> str:
+    """What to type to run it again; a simulation's options come from its scenario."""
+    scenario = info.get("scenario") or {}
+    words = [str(word) for word in info.get("command") or ["shortlane"]]
+    words[0] = "shortlane"
+    if kind != "sim" or "duration_ns" not in scenario:
+        return shlex.join(words)
+    name, file = str(scenario.get("name", "")), str(scenario.get("file", ""))
+    is_ready = shortlane.scenarios().get(name) == file
+    words = ["shortlane", "sim", name if is_ready else f"{name or 'scenario'}.toml"]
+    try:
+        own = tomllib.loads(file).get("schedulers", {}).get("run")
+    except tomllib.TOMLDecodeError:
+        own = None
+    if own != scenario.get("schedulers"):
+        words += [part for s in scenario.get("schedulers", []) for part in ("--scheduler", str(s))]
+    words += ["--seeds", seeds_text(scenario.get("seeds", []))]
+    words += ["--duration", duration_text(scenario["duration_ns"])]
+    return shlex.join([*words, "--out", "results"])
+
+
+def seeds_text(seeds: list[Any]) -> str:
+    """As `--seeds` takes them: `1..10`, else `1,2,5`."""
+    if len(seeds) > 2 and all(isinstance(seed, int) for seed in seeds) and seeds == list(
+            range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]}..{seeds[-1]}"
+    return ",".join(map(str, seeds))
+
+
+def duration_text(ns: int) -> str:
+    """As `--duration` takes it."""
+    for size, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if ns % size == 0:
+            return f"{ns // size}{unit}"
+    return f"{ns}ns"
