@@ -54,11 +54,12 @@ sys.modules["shortlane.report._command"] = module
 sys.exit(_command.main(sys.argv[1:]))
 """
 
-    def call(*arguments):
+    def call(*arguments, stdout=subprocess.PIPE):
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
             env=environment(),
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
@@ -77,6 +78,12 @@ sys.exit(_command.main(sys.argv[1:]))
         assert answer.returncode == 0
         assert answer.stdout.startswith("usage: shortlane report")
     assert call("report").returncode == 2
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as out:
+        left = call("report", "well", stdout=out)
+    assert (left.returncode, left.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_failure():
