@@ -48,7 +48,7 @@ test: ## Set up and check everything: format, lints, all tests, documentation
 	$(if $(wildcard scripts/purity.sh),scripts/purity.sh)
 	$(MAKE) --no-print-directory python
 	mypy
-	PYTHONPATH=python python3 -m pytest
+	python3 -m pytest
 
 .PHONY: python
 python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python

@@ -14,8 +14,7 @@ def test_there_are_notebooks():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+def test_notebook_runs(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     shown = [figures(cell) for cell in notebook.cells]
     where = {"metadata": {"path": tmp_path}}
