@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -238,7 +239,7 @@ def histogram(
         return empty
     whole = found.schema[value].is_integer()
     edges = list(edges) if edges is not None else _edges(found[value], bins, whole)
-    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
         raise Usage(f"edges: found {edges}; accepted: at least two, each above the one before")
     parts = []
     for name in names(source, frame, by):

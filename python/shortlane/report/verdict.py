@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from shortlane.report.numbers import CLASSES, Numbers
+from shortlane.report.numbers import CLASSES, WRITTEN, Numbers
 from shortlane.report.page import number
 
-__all__ = ["estimate", "sentences"]
+__all__ = ["estimate", "ratio", "sentences"]
 
 #: What the classes are called in sentences.
 CALLED = {
@@ -20,13 +20,29 @@ CALLED = {
 #: Most schedulers that a sentence lists.
 MANY = 8
 
+NO_INTERVAL = "too few runs to tell"
+
 
 def estimate(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
     """A value with its interval, as text."""
     if value is None:
         return "–"
-    ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
+    if low is None or high is None or low == high:
+        return f"{number(value)}{unit}"
+    ends = f" [{number(low)}, {number(high)}]"
     return f"{number(value)}{unit}{ends}"
+
+
+def ratio(value: float | None, low: float | None, high: float | None) -> str:
+    """A ratio with its interval, as text."""
+    if value is None:
+        return "–"
+    ends = "" if low is None or high is None else f" [{_short_number(low)}, {_short_number(high)}]"
+    return f"{_short_number(value)} ×{ends}"
+
+
+def _short_number(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.3f}"
 
 
 def sentences(found: Numbers) -> list[str]:
@@ -60,7 +76,9 @@ def _winners(found: Numbers) -> list[str]:
 
 def _short(found: Numbers) -> list[str]:
     return [
-        said for traffic in _traffics(found.ratios) for reference in found.references
+        said
+        for traffic in _traffics(found.ratios)
+        for reference in found.references
         for said in _against(found, traffic, CLASSES[0], reference)
     ]
 
@@ -75,13 +93,14 @@ def _long(found: Numbers) -> list[str]:
         for traffic in _traffics(found.long_flows):
             own = _of(found.long_flows, traffic=traffic).filter(pl.col("scheduler") != reference)
             parts = [
-                f"{row['scheduler']} "
-                + estimate(row["ratio"], row["ratio_low"], row["ratio_high"], " ×")
+                f"{row['scheduler']} " + ratio(row["ratio"], row["ratio_low"], row["ratio_high"])
                 for row in own.drop_nulls("ratio").rows(named=True)
             ]
             if parts:
-                said.append(f"Rate of the long flows ({traffic}) over that under {reference}: "
-                            f"{'; '.join(parts)}.")
+                said.append(
+                    f"Rate of the long flows ({traffic}) over that under {reference}: "
+                    f"{'; '.join(parts)}."
+                )
     return said
 
 
@@ -90,9 +109,14 @@ def _against(found: Numbers, traffic: str, size_class: str, reference: str) -> l
     own = _of(found.ratios, traffic=traffic, size_class=size_class, reference=reference)
     if own.is_empty():
         return []
-    groups: dict[str, list[str]] = {"faster": [], "slower": [], "no difference found": []}
+    groups: dict[str, list[str]] = {
+        "faster": [],
+        "slower": [],
+        "no difference found": [],
+        NO_INTERVAL: [],
+    }
     for row in own.sort("ratio").rows(named=True):
-        text = f"{row['scheduler']} {estimate(row['ratio'], row['low'], row['high'], ' ×')}"
+        text = f"{row['scheduler']} {ratio(row['ratio'], row['low'], row['high'])}"
         groups[_verdict(row["low"], row["high"])].append(text)
     parts = [f"{word}: {', '.join(rows[:MANY])}" for word, rows in groups.items() if rows]
     what = _named(CALLED[size_class], traffic, found)
@@ -100,11 +124,11 @@ def _against(found: Numbers, traffic: str, size_class: str, reference: str) -> l
 
 
 def _verdict(low: float | None, high: float | None) -> str:
-    if high is not None and high < 1:
+    if low is None or high is None:
+        return NO_INTERVAL
+    if high < 1:
         return "faster"
-    if low is not None and low > 1:
-        return "slower"
-    return "no difference found"
+    return "slower" if low > 1 else "no difference found"
 
 
 def _streams(found: Numbers) -> list[str]:
@@ -149,7 +173,7 @@ def _waits(found: Numbers) -> list[str]:
         if size_class == "all":
             head = "Mean time of a packet in the queue"
         else:
-            head = f"The same, flows of {size_class} packets ({own['flows'].max()})"
+            head = f"Flows of {WRITTEN[size_class]} packets ({max(own['flows'].to_list())} of them)"
         said.append(f"{head}: {', '.join(parts)}.")
     return said
 
@@ -165,8 +189,11 @@ def _traffics(frame: pl.DataFrame) -> list[str]:
 
 
 def _values(frame: pl.DataFrame, column: str) -> list[str]:
-    return frame[column].unique(maintain_order=True).drop_nulls().sort().to_list() if (
-        column in frame.columns) else []
+    return (
+        frame[column].unique(maintain_order=True).drop_nulls().sort().to_list()
+        if (column in frame.columns)
+        else []
+    )
 
 
 def _of(frame: pl.DataFrame, **values: str) -> pl.DataFrame:
