@@ -11,10 +11,10 @@ from typing import Any
 import shortlane
 from shortlane.errors import Failed
 from shortlane.figures.tables import HasTables, scenario_of
-from shortlane.report import page
+from shortlane.report import blocks
 from shortlane.report.drawn import charts_of
 from shortlane.report.numbers import Numbers, numbers_of
-from shortlane.report.page import Block
+from shortlane.report.blocks import Block
 from shortlane.report.source import Folder, of_results, open_folder
 from shortlane.report.tabled import tables_of
 from shortlane.report.verdict import sentences
@@ -69,15 +69,15 @@ def page_of(folder: Folder) -> str:
         "lab": "Lab: this machine's own TCP and UDP through each scheduler",
         "replay": f"Replay of {Path(str(scenario.get('capture', 'a capture'))).name}",
     }.get(found.kind, f"Results: {folder.info.get('run', folder.name)}")
-    blocks = [*_warnings(folder, found)]
+    made = [*_warnings(folder, found)]
     if found.schedulers:
-        blocks += [
-            page.section("Verdict", *_verdict(found)),
+        made += [
+            blocks.section("Verdict", *_verdict(found)),
             _charts(folder, found),
-            page.section("Tables", *_tables(found)),
+            blocks.section("Tables", *_tables(found)),
         ]
-    blocks.append(page.section("How it was run", *_how(folder, found)))
-    return page.page(str(title), blocks, lead=_lead(folder, found))
+    made.append(blocks.section("How it was run", *_how(folder, found)))
+    return blocks.page(str(title), made, lead=_lead(folder, found))
 
 
 def _warnings(folder: Folder, found: Numbers) -> list[Block]:
@@ -89,7 +89,7 @@ def _warnings(folder: Folder, found: Numbers) -> list[Block]:
             f"{found.void_blocks} void block{'s' * (found.void_blocks > 1)} left out: a "
             "block is void where the machine disturbed it."
         )
-    return [page.notice(words) for words in said]
+    return [blocks.notice(words) for words in said]
 
 
 def _lead(folder: Folder, found: Numbers) -> str:
@@ -113,23 +113,23 @@ def _lead(folder: Folder, found: Numbers) -> str:
 def _verdict(found: Numbers) -> list[Block]:
     said = sentences(found)
     if not said:
-        return [page.text("The tables that there are carry none.")]
-    blocks = [page.bullets(said)]
+        return [blocks.text("The tables that there are carry none.")]
+    made = [blocks.bullets(said)]
     if found.kind == "replay":
-        blocks.append(page.text(OPEN_LOOP, small=True))
+        made.append(blocks.text(OPEN_LOOP, small=True))
     elif not found.ratios.is_empty():
-        blocks.append(page.text(RATIOS, small=True))
-    return blocks
+        made.append(blocks.text(RATIOS, small=True))
+    return made
 
 
 def _charts(folder: Folder, found: Numbers) -> Block:
     made = charts_of(folder, found)
     if not made:
-        return page.section("Figures", page.text("The tables that there are carry none."))
-    grid = page.group(*made)
-    return page.section(
+        return blocks.section("Figures", blocks.text("The tables that there are carry none."))
+    grid = blocks.group(*made)
+    return blocks.section(
         "Figures",
-        page.key(found.schedulers),
+        blocks.key(found.schedulers),
         Block(f'<div class="figures">{grid.html}</div>', has_charts=True),
     )
 
@@ -138,25 +138,25 @@ def _tables(found: Numbers) -> list[Block]:
     """The first as it is, the others when asked for."""
     made = tables_of(found)
     if not made:
-        return [page.text("The tables that there are have no rows.")]
+        return [blocks.text("The tables that there are have no rows.")]
     title, first = made[0]
-    others = (page.details(name, page.table(frame)) for name, frame in made[1:])
-    return [page.table(first, caption=title), *others]
+    others = (blocks.details(name, blocks.table(frame)) for name, frame in made[1:])
+    return [blocks.table(first, caption=title), *others]
 
 
 def _how(folder: Folder, found: Numbers) -> list[Block]:
     info, scenario = folder.info, scenario_of(folder)
     if not info:
-        return [page.text("Not known: run.json is missing.")]
+        return [blocks.text("Not known: run.json is missing.")]
     command = command_of(info, found.kind)
     machine = info.get("machine") or {}
     ready = shortlane.scenarios().get(str(scenario.get("name")))
     file = scenario.get("file")
-    blocks = [page.text("The command that repeats it:"), page.code(command)]
+    made = [blocks.text("The command that repeats it:"), blocks.code(command)]
     if found.kind == "sim" and file and file != ready:
-        blocks.append(page.text("with the scenario below in that file.", small=True))
-    blocks.append(
-        page.facts(
+        made.append(blocks.text("with the scenario below in that file.", small=True))
+    made.append(
+        blocks.facts(
             {
                 "Version": f"shortlane {info.get('version')}, schema {info.get('schema')}",
                 "This page by": f"shortlane {shortlane.__version__}",
@@ -179,10 +179,10 @@ def _how(folder: Folder, found: Numbers) -> list[Block]:
         )
     )
     if file:
-        blocks.append(page.details("The scenario", page.code(str(file))))
+        made.append(blocks.details("The scenario", blocks.code(str(file))))
     settings = {k: v for k, v in scenario.items() if k != "file"}
-    blocks.append(page.details("All settings", page.code(json.dumps(settings, indent=2))))
-    return blocks
+    made.append(blocks.details("All settings", blocks.code(json.dumps(settings, indent=2))))
+    return made
 
 
 def command_of(info: dict[str, Any], kind: str) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from shortlane.figures.quantities import quantity
 from shortlane.figures.style import looks
-from shortlane.report.page import SHAPES, ink
+from shortlane.report.blocks import SHAPES, ink
 
 if TYPE_CHECKING:
     import altair as alt

@@ -10,7 +10,7 @@ from shortlane.figures.tables import rows
 from shortlane.report import charts
 from shortlane.report.charts import scaled
 from shortlane.report.numbers import CLASSES, WRITTEN, Numbers, with_class_names
-from shortlane.report.page import Block, chart
+from shortlane.report.blocks import Block, chart
 from shortlane.report.source import Folder
 
 __all__ = ["charts_of"]
@@ -68,7 +68,7 @@ def _times(folder: Folder, found: Numbers) -> list[Block]:
                 )
             )
     by_size = data.mean_by_size(folder, least=_least(folder))
-    if by_size["mean"].count():
+    if by_size.drop_nulls("mean")["size_bytes"].n_unique() > 1:
         shown = scaled(by_size, "completion_ns", "mean", "low", "high").with_columns(
             size_kb=pl.col("size_bytes") / 1e3
         )
@@ -200,7 +200,7 @@ def _waits(folder: Folder, found: Numbers) -> list[Block]:
         "low",
         "high",
     )
-    if by_size["mean"].count():
+    if by_size.drop_nulls("mean")["size_bytes"].n_unique() > 1:
         made.append(
             chart(
                 charts.lines(

@@ -147,7 +147,7 @@ def _classes(transfers: pl.LazyFrame, *, pooled: bool) -> pl.DataFrame:
     counts = of_one.group_by(keys).agg(
         pl.col("complete", "incomplete").sum(), pl.col("slowdown").mean()
     )
-    means = data.estimates(of_one, "mean", by=keys)
+    means = data.estimates(of_one.sort(*keys, *OBSERVATION), "mean", by=keys)
     if pooled:
         all_of_them = (
             transfers.group_by(keys)

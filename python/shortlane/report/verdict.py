@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from shortlane.report.numbers import CLASSES, WRITTEN, Numbers
-from shortlane.report.page import number
+from shortlane.report.blocks import number
 
 __all__ = ["estimate", "ratio", "sentences"]
 
@@ -60,17 +60,28 @@ def _winners(found: Numbers) -> list[str]:
             own = _of(found.classes, traffic=traffic, size_class=size_class).drop_nulls("mean")
             if own.height < 2:
                 continue
-            ranked = own.sort("mean").head(2)
-            (first, second) = ranked["scheduler"].to_list()
-            fastest = number(ranked["mean"][0] / 1e6)
-            next_one = number(ranked["mean"][1] / 1e6)
-            what = CALLED.get(size_class, size_class)
-            cut = int(own.filter(pl.col("scheduler") == first)["incomplete"][0])
-            said.append(
-                f"{_named(what, traffic, found)}: {first} has the least mean completion time, "
-                f"{fastest} ms{f' ({cut} incomplete)' if cut else ''}; "
-                f"next is {second}, {next_one} ms."
-            )
+            said.append(f"{_named(CALLED[size_class], traffic, found)}: {_fastest(own, found)}.")
+    return said
+
+
+def _fastest(own: pl.DataFrame, found: Numbers) -> str:
+    """Who has the least mean, and who comes next; those that look the same are said together."""
+    incomplete = dict(own.select("scheduler", "incomplete").rows())
+    by_time: dict[str, list[str]] = {}
+    place = pl.col("scheduler").replace_strict(found.schedulers, range(len(found.schedulers)))
+    for row in own.sort(place).sort("mean", maintain_order=True).rows(named=True):
+        by_time.setdefault(number(row["mean"] / 1e6), []).append(row["scheduler"])
+
+    def called(names: list[str]) -> str:
+        cut = {name: f" ({incomplete[name]} incomplete)" for name in names if incomplete[name]}
+        ordered = sorted(names, key=found.schedulers.index)
+        return " and ".join(name + cut.get(name, "") for name in ordered)
+
+    (time, first), *others = by_time.items()
+    said = f"least mean completion time under {called(first)}, {time} ms"
+    if others:
+        time, second = others[0]
+        said += f"; next {called(second)}, {time} ms"
     return said
 
 
