@@ -1,4 +1,4 @@
-"""Folders of results for the tests of the report, and a page opened in a browser without network."""
+"""Folders of results for the tests of the report, and pages in a browser without network."""
 
 import json
 import shutil

@@ -2,7 +2,6 @@
 
 import polars as pl
 import pytest
-
 from shortlane.errors import InputError
 from shortlane.figures import data
 

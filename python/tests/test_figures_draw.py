@@ -2,13 +2,13 @@
 
 import matplotlib as mpl
 import pytest
-from matplotlib.figure import Figure
-from scenarios import SCENARIO
-
 import shortlane
+from matplotlib.figure import Figure
 from shortlane import figures
 from shortlane.errors import InputError
 from shortlane.figures.style import LOOKS, looks
+
+from scenarios import SCENARIO
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +27,13 @@ FIGURES = {
     "slowdown by size": lambda r, **k: figures.mean_by_size(
         r, "slowdown", packet_bytes=1460, least=5, **k
     ),
-    "completion": lambda r, **k: figures.cdf(r, **k),
+    "completion": figures.cdf,
     "slowdown tail": lambda r, **k: figures.cdf(r, "slowdown", tail=True, **k),
     "delay": lambda r, **k: figures.cdf(r, "delay_ns", **k),
     "backlog": lambda r, **k: figures.time_series(r, band=True, **k),
     "table": lambda r, **k: figures.time_series(r, "flow_entries", **k),
     "histogram": lambda r, **k: figures.histogram(r, "backlog_packets", **k),
-    "losses": lambda r, **k: figures.bars(r, **k),
+    "losses": figures.bars,
 }
 
 

@@ -6,15 +6,15 @@ import shutil
 
 import polars as pl
 import pytest
+import shortlane
 from commands import run
 from report_help import change_info, rewritten
-from scenarios import SCENARIO
-
-import shortlane
 from shortlane import report
 from shortlane.errors import InputError, RunError
 from shortlane.figures import data
 from shortlane.report import blocks, numbers, source, verdict
+
+from scenarios import SCENARIO
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -1,13 +1,13 @@
 """The report in headless Chromium, without network: quiet, drawn, readable on a telephone."""
 
 import pytest
+import shortlane
 from commands import run
 from report_help import opened, rewritten
-from scenarios import SCENARIO
-
-import shortlane
 from shortlane import report
 from shortlane.scenario import Scenario
+
+from scenarios import SCENARIO
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -5,7 +5,6 @@ of your own there are `page` (title, blocks), `section`, `chart`, `table`, `text
 `shortlane.report.blocks`.
 """
 
-from shortlane.report.build import html_of, write
 from shortlane.report.blocks import (
     Block,
     bullets,
@@ -21,6 +20,7 @@ from shortlane.report.blocks import (
     table,
     text,
 )
+from shortlane.report.build import html_of, write
 
 __all__ = [
     "Block",

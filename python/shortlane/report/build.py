@@ -12,9 +12,9 @@ import shortlane
 from shortlane.errors import Failed
 from shortlane.figures.tables import HasTables, scenario_of
 from shortlane.report import blocks
+from shortlane.report.blocks import Block
 from shortlane.report.drawn import charts_of
 from shortlane.report.numbers import Numbers, numbers_of
-from shortlane.report.blocks import Block
 from shortlane.report.source import Folder, of_results, open_folder
 from shortlane.report.tabled import tables_of
 from shortlane.report.verdict import sentences

@@ -20,6 +20,13 @@ Spec = dict[str, Any]
 
 FADED = 0.12
 
+#: Of lanes, from dark to light: other colours than those of schedulers.
+TONES = {
+    "short or only lane": ("#8a6d3b", "#c9ad7a", "#e6d5b3"),
+    "long lane": ("#3f5166", "#7d90a6", "#b7c3d0"),
+}
+OTHER_TONES = ("#7a7a7a", "#a8a8a8", "#d0d0d0")
+
 
 class _Scales:
     """Colour, dashes and shape of schedulers; the signal `chosen` sets one apart."""
@@ -219,8 +226,13 @@ def stacked(found: pl.DataFrame, names: Sequence[str], *, value: tuple[str, str]
     import altair as alt
 
     parts = found["part"].unique(maintain_order=True).to_list()
-    colors = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777777"]
-    shades = [colors[i % len(colors)] for i in range(len(parts))]
+    seen: dict[str, int] = {}
+    shades = []
+    for part in parts:
+        lane = part.split(":")[0]
+        tones = TONES.get(lane, OTHER_TONES)
+        shades.append(tones[seen.get(lane, 0) % len(tones)])
+        seen[lane] = seen.get(lane, 0) + 1
     chart = (
         alt.Chart(alt.InlineData(values=_rounded(found).to_dicts()))
         .mark_bar(stroke="currentColor", strokeWidth=0.4)

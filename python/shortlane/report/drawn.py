@@ -8,9 +8,9 @@ from shortlane.errors import InputError
 from shortlane.figures import data
 from shortlane.figures.tables import rows
 from shortlane.report import charts
+from shortlane.report.blocks import Block, chart
 from shortlane.report.charts import scaled
 from shortlane.report.numbers import CLASSES, WRITTEN, Numbers, with_class_names
-from shortlane.report.blocks import Block, chart
 from shortlane.report.source import Folder
 
 __all__ = ["charts_of"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from shortlane.report.numbers import CLASSES, WRITTEN, Numbers
 from shortlane.report.blocks import number
+from shortlane.report.numbers import CLASSES, WRITTEN, Numbers
 
 __all__ = ["estimate", "ratio", "sentences"]
 
