@@ -5,12 +5,16 @@ import importlib
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from shortlane import _native
 from shortlane.errors import InputError, ShortlaneError
 
 #: Commands written in Python: modules `shortlane.<name>._command`.
 PYTHON_COMMANDS = ("campaign", "paper", "report")
+
+#: How this Python plays client and server of the lab.
+AGENT = ["-I", "-S", str(Path(__file__).with_name("_agent.py")), _native.__file__]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,9 +51,7 @@ def _rust(words: Sequence[str]) -> int:
     """Run the command line in Rust, which takes care of signals itself."""
     # Python's own handler would be called beside it, and raise KeyboardInterrupt at the end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # `-P`: what lies in the current directory is not to be imported.
-    agent = ["-P", "-m", "shortlane", "lab-agent"]
-    return _native.command_line(words, sys.executable, agent)
+    return _native.command_line(words, sys.executable, AGENT)
 
 
 if __name__ == "__main__":

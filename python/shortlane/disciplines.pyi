@@ -197,6 +197,19 @@ class Las(Discipline):
         seed: int = 1,
     ) -> Las: ...
 
+class Lars(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        half_life: float | str = "5s",
+        victim: Literal["most-served", "key"] = "most-served",
+        sweep: float | str = "5s",
+        idle: float | str = "30s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Lars: ...
+
 class Srpt(Discipline):
     def __new__(
         cls,
@@ -217,6 +230,15 @@ class Drr(Discipline):
         victim: Literal["tail", "head"] = "tail",
         seed: int = 1,
     ) -> Drr: ...
+
+class Scfq(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        drop: Literal["tail", "longest-queue"] = "tail",
+        seed: int = 1,
+    ) -> Scfq: ...
 
 class Codel(Discipline):
     def __new__(

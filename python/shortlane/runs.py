@@ -79,6 +79,8 @@ def replay(
 
     Raises `InputError` for a capture or arguments that are not accepted.
     """
+    if not 0 <= seed < 1 << 64:
+        raise InputError(f"seed {seed} is not accepted: it takes a number from 0 to 2^64 - 1")
     capture, idle = os.fsdecode(capture), _time(idle) or ""
     limit = f"{limit}packets" if isinstance(limit, int) else limit
     named = _schedulers(schedulers) or []

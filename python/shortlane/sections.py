@@ -373,6 +373,12 @@ class Record(Section):
     """
     probes: bool | None = None
     """A row per packet of a constant-rate stream. Takes true or false. Default: true."""
+    progress: int | None = None
+    """So many transfers have a row for each arrival of new bytes: the largest of traffic
+    `transfers` and `periodic` that start after the warm-up and in the first three quarters of
+    a run, of equal ones the earliest. They are the same under every scheduler. Takes a whole
+    number, 0 to 1000. Default: 0.
+    """
 
 
 @dataclass(kw_only=True, slots=True)

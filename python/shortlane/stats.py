@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shortlane import _native
+from shortlane.errors import InputError
 
 __all__ = ["Estimate", "bca", "geometric_ratio", "mean", "quantile", "ratio_of_sums"]
 
@@ -93,6 +94,9 @@ def bca(
     them and gives a finite number. The same seed gives the same interval. No interval below ten
     observations, nor for a statistic that does not vary; None of nothing.
     """
+    for name, number in {"seed": seed, "resamples": resamples}.items():
+        if not 0 <= number < 1 << 63:
+            raise InputError(f"{name} {number} is not accepted: it takes a number from 0 on")
     return _estimate(_native.bca(list(values), statistic, confidence, resamples, seed))
 
 

@@ -16,8 +16,8 @@ from campaign_help import (  # noqa: F401 - the fixture
     HANG,
     KILL,
     SLOW,
-    alive,
     _nothing_is_left_running,
+    alive,
     at_run,
     children,
     command,
@@ -154,7 +154,7 @@ def test_an_impossible_combination_is_named_and_the_rest_goes_on(tmp_path):
 def test_failed_runs_are_tried_again(tmp_path):
     document = sweep(seeds=1)
     slow = document["campaign"]["scenario"] | {
-        "scenario": {"title": "Long", "duration": "2000s", "warm-up": "0s"}
+        "scenario": {"title": "Long", "duration": "600s", "warm-up": "0s"}
     }
     document["campaign"]["scenario"] = slow
     outcome = Campaign.load(document).run(tmp_path, jobs=2, limit_s=0.05)
@@ -245,10 +245,18 @@ def test_another_campaign_is_refused_by_both_names(tmp_path):
 def test_a_campaign_that_has_lost_runs_is_refused(tmp_path):
     Campaign.load(sweep(seeds="1..2")).run(tmp_path, jobs=1)
     less = Campaign.load(sweep(seeds=1))
-    with pytest.raises(InputError, match=r"4 of its runs are not in this one.*--again"):
+    with pytest.raises(InputError, match=r"4 of the runs done there are not in this one.*--again"):
         less.run(tmp_path, jobs=1)
     assert less.run(tmp_path, jobs=1, again=True).ran == 0
     assert campaign.open(tmp_path).table("links").collect()["seed"].unique().to_list() == [1]
+
+
+def test_what_was_never_done_may_be_dropped(tmp_path):
+    impossible = sweep(seeds=1, loads=[0.4], schedulers=["efd", "sb:weight=1.2"])
+    assert len(Campaign.load(impossible).run(tmp_path, jobs=1).failed) == 1
+    outcome = Campaign.load(sweep(seeds=1, loads=[0.4], schedulers=["efd"])).run(tmp_path, jobs=1)
+    assert (outcome.runs, outcome.ran, outcome.failed) == (1, 0, [])
+    assert campaign.open(tmp_path).runs()["state"].to_list() == ["done"]
 
 
 def test_the_same_campaign_twice_at_once_is_refused(tmp_path):

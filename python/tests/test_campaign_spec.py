@@ -1,7 +1,9 @@
 """What a sweep says: values, ranges, points, names of runs, and what is refused."""
 
 import json
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
 import shortlane
@@ -317,3 +319,16 @@ def _tasks(runs, pace):
     while waiting:
         tasks.append(waiting.take(pace, workers=2))
     return tasks
+
+
+def test_what_the_documentation_shows(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text()
+    path = tmp_path / "sweep.toml"
+    path.write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
+    campaign = Campaign.load(path)
+    assert (len(campaign.points()), len(campaign.runs())) == (6, 180)
+    ranges = re.findall(r"^\| `(\{ from .*?\})` \| (.*?) \|$", text, re.MULTILINE)
+    assert len(ranges) == 4
+    for shown, expected in ranges:
+        found = values(tomllib.loads(f"range = {shown}")["range"], "range")
+        assert [str(value) for value in found] == re.findall(r"[^`, ]+", expected)

@@ -54,11 +54,12 @@ sys.modules["shortlane.report._command"] = module
 sys.exit(_command.main(sys.argv[1:]))
 """
 
-    def call(*arguments):
+    def call(*arguments, stdout=subprocess.PIPE):
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
             env=environment(),
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
@@ -77,6 +78,12 @@ sys.exit(_command.main(sys.argv[1:]))
         assert answer.returncode == 0
         assert answer.stdout.startswith("usage: shortlane report")
     assert call("report").returncode == 2
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as out:
+        left = call("report", "well", stdout=out)
+    assert (left.returncode, left.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_failure():
@@ -121,8 +128,12 @@ def test_the_lab_runs_with_agents_of_this_python(tmp_path):
     (tmp_path / "shortlane.py").write_text("raise SystemExit(3)")
     out = tmp_path / "out"
     command = [sys.executable, "-P", "-m", "shortlane", "lab"]
-    with start([*command, *options, *schedulers, "--out", str(out)], cwd=tmp_path) as process:
-        text, errors = process.communicate(timeout=240)
+    for _ in range(3):
+        with start([*command, *options, *schedulers, "--out", str(out)], cwd=tmp_path) as process:
+            text, errors = process.communicate(timeout=240)
+        # A machine that was too busy to measure anything is not what is tested.
+        if "in a row were void" not in errors:
+            break
     assert process.returncode == 0, errors
     found = [s["scheduler"] for s in json.loads(text)["summary"]["schedulers"]]
     assert found == ["fifo", "efd:threshold=10packets"]

@@ -58,6 +58,7 @@ def test_a_replay_is_that_of_the_command(tmp_path):
         ({"rate": "10"}, "rate 10 is not accepted: it takes a rate above 0 with its unit"),
         ({"limit": "9"}, "limit 9 is not accepted: it takes an amount above 0 with its unit"),
         ({"idle": 0}, "idle 0ns is not accepted: it takes a time above 0"),
+        ({"seed": -1}, "seed -1 is not accepted: it takes a number from 0"),
         ({"schedulers": ["srpt"]}, "srpt cannot run on a capture"),
         ({"schedulers": ["fifo", "fifo"]}, "the scheduler fifo is named twice"),
     ],
@@ -152,5 +153,7 @@ def test_what_a_statistic_raises_comes_out():
         stats.mean([1, float("inf")])
     with pytest.raises(shortlane.InputError, match="confidence 95 is not accepted"):
         stats.mean([1, 2], confidence=95)
+    with pytest.raises(shortlane.InputError, match="seed -1 is not accepted"):
+        stats.bca([1, 2], sum, seed=-1)
     with pytest.raises(shortlane.InputError, match="q 1 is not accepted"):
         stats.quantile([1, 2], 1)

@@ -89,12 +89,18 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     assert before
     assert not (out / "verdicts.json").exists()
 
+    partly = shortlane(*arguments, "--judge")
+    assert partly.returncode == 0, partly.stderr
+    assert results(out) == before
+    assert "**Not complete**" in (out / "README.md").read_text()
+
     again = shortlane(*arguments)
     assert again.returncode == 0, again.stderr
+    assert "**Not complete**" not in (out / "README.md").read_text()
     after = results(out)
     assert before.items() <= after.items()
     found = json.loads((out / "verdicts.json").read_text())
-    assert found["runs"] == {"cbr": {"done": len(after), "failed": 0}}
+    assert found["runs"] == {"cbr": {"done": len(after), "failed": 0, "runs": len(after)}}
     assert found["rows"][0]["worst"]["seeds"] == 8
 
 
@@ -140,7 +146,15 @@ def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):
     assert "shortlane campaign status" in ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("shortlane: 12 runs failed")
     found = json.loads((out / "verdicts.json").read_text())
-    assert found["runs"] == {"cbr": {"done": 72, "failed": 12}}
+    assert found["runs"] == {"cbr": {"done": 72, "failed": 12, "runs": 84}}
     assert found["rows"][0]["verdict"] == "inconclusive"
     assert found["rows"][0]["worst"]["seeds"] == 0
     assert "12 of cbr" in (out / "README.md").read_text()
+
+
+def test_without_runs_there_is_nothing_to_judge(tmp_path):
+    refused = shortlane("efd", "--judge", "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "shortlane: --judge: there are no runs yet; it takes an --out with runs\n"
+    )

@@ -5,8 +5,8 @@ import re
 import shutil
 import site
 import subprocess
-import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,7 +52,10 @@ def clean(tmp_path):
 
 def test_it_is_one_for_all_pythons_from_3_11_on(wheel):
     assert re.fullmatch(r"shortlane-[\d.]+-cp311-abi3-\w*linux\w*\.whl", wheel.name)
-    assert "py.typed" in call(sys.executable, "-m", "zipfile", "-l", wheel).stdout
+    with zipfile.ZipFile(wheel) as held:
+        (metadata,) = (name for name in held.namelist() if name.endswith("dist-info/METADATA"))
+        assert "\nRequires-Python: >=3.11\n" in held.read(metadata).decode()
+        assert "shortlane/py.typed" in held.namelist()
 
 
 def test_the_command_and_the_library_work(fresh, clean):
@@ -70,10 +73,12 @@ print(shortlane.disciplines.Efd(threshold=3))
     assert (used.stdout, used.returncode) == ("efd:threshold=3packets\n", 0), used.stderr
 
 
+@pytest.mark.skipif(not (ROOT / "papers").is_dir(), reason="no papers in these sources")
 def test_what_papers_claim_comes_with_it(wheel):
     papers = sorted(path.relative_to(ROOT) for path in (ROOT / "papers").glob("*/*.toml"))
-    held = call(sys.executable, "-m", "zipfile", "-l", wheel).stdout
-    assert all(f"shortlane/{path}" in held for path in papers)
+    assert papers
+    with zipfile.ZipFile(wheel) as held:
+        assert {f"shortlane/{path}" for path in papers} <= set(held.namelist())
 
 
 def older_pythons():
@@ -87,8 +92,6 @@ def test_a_python_that_is_too_old_is_told_so(wheel):
     old = older_pythons()
     if not old:
         pytest.skip("no Python before 3.11 here")
-    for command in ([wheel], ["--no-build-isolation", ROOT]):
-        refused = call(old[0], "-m", "pip", "install", "--no-deps", "--no-index", *command)
-        assert refused.returncode != 0
-        said = refused.stdout + refused.stderr
-        assert "not a supported wheel" in said or "requires a different Python" in said
+    refused = call(old[0], "-m", "pip", "install", "--no-deps", "--no-index", wheel)
+    assert refused.returncode != 0
+    assert f"{wheel.name} is not a supported wheel on this platform" in refused.stderr

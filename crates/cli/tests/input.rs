@@ -96,6 +96,23 @@ fn help_is_no_error() {
     }
 }
 
+/// The Python package answers them itself.
+#[test]
+fn commands_in_python_say_where_they_come_from() {
+    for name in ["report", "paper", "campaign"] {
+        for arguments in [&[name][..], &[name, "--json", "x"], &[name, "--help"]] {
+            let output = shortlane(arguments);
+            let stderr = text(&output.stderr);
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{stderr}");
+            let said = format!("shortlane: {name} comes with the Python package: `pip install .`");
+            assert!(stderr.starts_with(&said), "{stderr}");
+        }
+        let help = shortlane(&["--help"]);
+        assert!(text(&help.stdout).contains(&format!("\n  {name} ")));
+    }
+}
+
 #[test]
 fn unknown_names_are_refused() {
     refused(&["list", "nope"], &["'nope'", "fifo, efd,", "fq-codel"]);

@@ -20,7 +20,7 @@ pub enum Source {
     Path(PathBuf),
 }
 
-/// Runs a scenario. `tables` names the tables to keep; `None` keeps all.
+/// Runs a scenario. `tables` names the tables to keep.
 #[pyfunction]
 #[pyo3(signature = (source, *, schedulers, seeds, duration, jobs, tables, progress))]
 #[allow(clippy::too_many_arguments)]

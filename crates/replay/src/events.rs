@@ -25,7 +25,7 @@ pub(crate) type RowTaker<'t> = Box<dyn FnMut(AnyRow<'_>) + 't>;
 /// Where rows go that are complete.
 pub(crate) enum EventSink<'t> {
     /// A file, opened for this path.
-    File(EventWriter, PathBuf),
+    File(Box<EventWriter>, PathBuf),
     /// Whoever called.
     Caller(RowTaker<'t>),
 }

@@ -46,7 +46,7 @@ impl<'t> Tables<'t> {
     /// A row per packet and discipline goes to this file, which `writer` was opened for.
     #[must_use]
     pub fn with_events(mut self, writer: EventWriter, path: &Path) -> Self {
-        self.events = Some(EventLog::new(EventSink::File(writer, path.into())));
+        self.events = Some(EventLog::new(EventSink::File(Box::new(writer), path.into())));
         self
     }
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 
 from shortlane.campaign import values
@@ -10,6 +11,9 @@ from shortlane.campaign.results import Failure, Results
 from shortlane.errors import Failed, InputError, Usage
 
 __all__ = ["add_arguments", "run"]
+
+#: Failed runs shown for each reason.
+SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,12 +113,26 @@ def _report(results: Results, *, as_json: bool) -> None:
 def _text(results: Results, counts: dict[str, int], failures: list[Failure]) -> str:
     missing = f", {counts['missing']} missing" if counts["missing"] else ""
     lines = [f"{results.title}: {counts['done']} of {counts['runs']} runs done{missing}"]
+    by_reason: dict[str, list[Failure]] = {}
     for failure in failures:
-        setting = [f"{key} = {value}" for key, value in failure.params.items()]
-        named = ", ".join([*setting, failure.scheduler, f"seed {failure.seed}"])
-        lines.append(f"failed: {named}: {failure.error}")
-        lines.append(f"  {failure.command.replace(f'{failure.run_id}.toml', failure.scenario)}")
+        by_reason.setdefault(failure.error, []).append(failure)
+    for reason, failed in by_reason.items():
+        number = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+        lines.append(f"failed, {number}: {reason}")
+        for failure in failed[:SHOWN]:
+            lines += _shown(failure)
+        if len(failed) > SHOWN:
+            lines.append(f"  and {len(failed) - SHOWN} more, which --json lists")
     return "\n".join(lines)
+
+
+def _shown(failure: Failure) -> list[str]:
+    """Which run it is, and what repeats it from here."""
+    setting = [f"{key} = {value}" for key, value in failure.params.items()]
+    named = ", ".join([*setting, failure.scheduler, f"seed {failure.seed}"])
+    scenario = shlex.quote(failure.scenario)
+    command = failure.command.replace(f"{failure.run_id}.toml", scenario)
+    return [f"  {named}", f"    {command}"]
 
 
 def _count(text: str) -> int:

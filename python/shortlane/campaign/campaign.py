@@ -71,7 +71,7 @@ class Campaign:
         """Every run, in the order in which they are started."""
         return list(self._runs)
 
-    def run(  # noqa: PLR0913 - what a campaign can be told, each by its name
+    def run(
         self,
         out: str | Path,
         *,
@@ -100,28 +100,27 @@ class Campaign:
         store = Store(out)
         order = Order.of(self.sweep, store, limit_s)
         with store.lock():
-            self._claim(store, again=again)
             done = store.names("runs", ".parquet")
+            self._claim(store, done, again=again)
             left = [run for run in self._runs if run.id not in done]
             tell = on_stderr() if progress is True else progress or None
             shown = Progress(tell, len(self._runs), [run.point.duration_s for run in left])
-            if left:
-                from shortlane.campaign.cluster import connect  # noqa: PLC0415 - takes a while
-                from shortlane.campaign.drive import Driver  # noqa: PLC0415
+            if left:  # Dask takes a while to import.
+                from shortlane.campaign.cluster import connect
+                from shortlane.campaign.drive import Driver
 
-                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client:
-                    shown.begin()
+                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client, shown:
                     driver = Driver(client, order, store, shown, shared=cluster is not None)
                     self._drive(driver, left)
             failed = self._settle(store)
         return Outcome(store.url, len(self._runs), shown.done, shown.done - shown.before, failed)
 
-    def _claim(self, store: Store, *, again: bool) -> None:
+    def _claim(self, store: Store, done: set[str], *, again: bool) -> None:
         """Makes the folder this campaign's; raises `InputError` if it is another's."""
         plan = Plan.of(self.sweep, self._runs)
         there = Plan.read(store)
         if there is not None:
-            plan.may_follow(there, store.url, again=again)
+            plan.may_follow(there, done, store.url, again=again)
         if plan != there:
             plan.write(store)
         store.clean()

@@ -54,7 +54,16 @@ class Driver:
 
     def run(self, runs: list[Run]) -> None:
         """Runs all; raises `RunError` where going on makes no sense."""
-        waiting = Waiting(runs)
+        try:
+            self._run(Waiting(runs))
+        except RunError:
+            raise
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise _gone(error) from error
+
+    def _run(self, waiting: Waiting) -> None:
         self._fill(waiting)
         self.progress.show("" if self.workers else ", waiting for workers")
         for future, result in self.ended:
@@ -112,7 +121,7 @@ class Driver:
     def _lost(self, future: "Future[Report | str]", error: object, task: Task) -> None:
         """A task that has no report: its worker died too often, or the cluster is no more."""
         if isinstance(error, CancelledError) or future.status == "cancelled":
-            raise RunError("the cluster is gone: its scheduler has ended or cannot be reached")
+            raise _gone(error)
         error = error[1] if isinstance(error, tuple) else error
         if not isinstance(error, KilledWorker):
             raise RunError(f"a worker cannot take part: {' '.join(f'{error}'.split())}")
@@ -123,3 +132,8 @@ class Driver:
         reason = f"it killed its worker {error.allowed_failures + 1} times (out of memory?)"
         write_failed(self.store, self.order, runs[0], reason)
         self.progress.add(simulated_s=runs[0].point.duration_s, failed=True)
+
+
+def _gone(error: object) -> RunError:
+    why = " ".join(f"{error}".split())
+    return RunError(f"the cluster is gone: its scheduler has ended or cannot be reached ({why})")

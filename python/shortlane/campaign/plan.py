@@ -87,10 +87,11 @@ class Plan:
         document = {"format": FORMAT, **vars(self)}
         store.write(NAME, json.dumps(document, indent=0).encode())
 
-    def may_follow(self, there: "Plan", place: str, *, again: bool) -> None:
-        """Whether this campaign may go on in the folder of another.
+    def may_follow(self, there: "Plan", done: set[str], place: str, *, again: bool) -> None:
+        """Whether this campaign may go on in the folder of another, which has results of `done`.
 
-        It may if it is the same, or the same with more to run. Raises `InputError` that names both.
+        It may if it is the same, or the same with more to run, or without runs that were never
+        done. Raises `InputError` that names both.
         """
         if self.title != there.title:
             found = f"{place} holds the campaign {there._named()}, and this one is {self._named()}"
@@ -102,11 +103,11 @@ class Plan:
             )
             accepted = "take another --out, or --again to run everything again beside them"
             raise InputError(f"{found}; {accepted}")
-        gone = len(there.runs.keys() - self.runs.keys())
+        gone = len((there.runs.keys() & done) - self.runs.keys())
         if gone and not again:
             found = (
-                f"{place} holds the campaign {there._named()}, and {gone} of its runs are not in "
-                f"this one, {self._named()}"
+                f"{place} holds the campaign {there._named()}, and {gone} of the runs done there "
+                f"are not in this one, {self._named()}"
             )
             accepted = "take another --out, or --again to go on without them"
             raise InputError(f"{found}; {accepted}")

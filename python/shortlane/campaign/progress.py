@@ -27,9 +27,10 @@ class Progress:
         self.worked_s = 0.0
         self.started = time.monotonic()
 
-    def begin(self) -> None:
+    def __enter__(self) -> "Progress":
         """From now on work is done: time left is reckoned from here."""
         self.started = time.monotonic()
+        return self
 
     def add(self, *, simulated_s: float, failed: bool) -> None:
         """One run has ended."""
@@ -42,6 +43,11 @@ class Progress:
         if self.tell is not None:
             fraction = min(self.worked_s / self.work_s, 1.0) if self.work_s else 1.0
             self.tell(fraction, self._text(fraction) + note)
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing more is told: what comes next on a terminal has its own line."""
+        if isinstance(self.tell, _Terminal):
+            self.tell.end()
 
     def _text(self, fraction: float) -> str:
         text = f"{self.done} of {self.runs} runs"
@@ -61,7 +67,7 @@ def on_stderr() -> Tell:
 class _Terminal:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.told = 0.0
+        self.told = float("-inf")
 
     def __call__(self, fraction: float, text: str) -> None:
         now = time.monotonic()
@@ -69,8 +75,11 @@ class _Terminal:
             return
         self.told = now
         bar = "#" * round(24 * fraction)
-        end = "\n" if fraction >= 1 else ""
-        self.stream.write(f"\r\x1b[K[{bar:24}] {100 * fraction:3.0f} %  {text}{end}")
+        self.stream.write(f"\r\x1b[K[{bar:24}] {100 * fraction:3.0f} %  {text}")
+        self.stream.flush()
+
+    def end(self) -> None:
+        self.stream.write("\n")
         self.stream.flush()
 
 

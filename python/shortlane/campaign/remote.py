@@ -29,21 +29,21 @@ def call() -> Call:
     names nothing of the package before.
     """
 
-    def carry_out(version: str, schema: int, sent: bytes) -> Any:  # noqa: ANN401
-        import os  # noqa: PLC0415
-        import pickle  # noqa: PLC0415
-        import socket  # noqa: PLC0415
+    def carry_out(version: str, schema: int, sent: bytes) -> Any:
+        import os
+        import pickle
+        import socket
 
         worker = f"worker {socket.gethostname()}, process {os.getpid()}"
         try:
-            import shortlane  # noqa: PLC0415
+            import shortlane
         except ImportError as error:
             return f"{worker} has no shortlane: {error}"
         here = (shortlane.__version__, shortlane.SCHEMA_VERSION)
         if here != (version, schema):
             found = f"{worker} has shortlane {here[0]} (schema {here[1]})"
             return f"{found}, and the campaign takes {version} (schema {schema})"
-        from shortlane.campaign.work import carry_out as run  # noqa: PLC0415
+        from shortlane.campaign.work import carry_out as run
 
         return run(worker, *pickle.loads(sent))
 

@@ -85,8 +85,8 @@ def _carry_out(order: Order, store: Store, group: Group, report: Report) -> None
         write_failed(store, order, group[0], reason)
         report.failed[group[0].id] = reason
     else:
-        for run, tables in zip(group, results, strict=True):
-            store.write(run_file(run.id), _file(order, run, tables))
+        for run, lists in zip(group, results, strict=True):
+            store.write(run_file(run.id), _file(order, run, lists))
             report.done.append(run.id)
 
 
@@ -101,7 +101,7 @@ def _reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _simulate(order: Order, group: Group) -> Iterator[dict[str, pl.DataFrame]]:
+def _simulate(order: Order, group: Group) -> Iterator[list[pl.DataFrame]]:
     """The tables of each run."""
     first = group[0]
     schedulers = [run.scheduler for run in group if run.seed == first.seed]
@@ -110,20 +110,27 @@ def _simulate(order: Order, group: Group) -> Iterator[dict[str, pl.DataFrame]]:
         scenario,
         seeds=[run.seed for run in group[:: len(schedulers)]],
         jobs=1,
-        tables=[*order.tables, "blocks"] if order.tables else None,
+        tables=order.tables or None,
         progress=_deadline(order.limit_s),
     )
-    tables = {name: table.polars() for name, table in results.tables.items()}
-    return (_block(tables, block) for block in range(len(group)))
+    wanted = order.tables or results.tables
+    tables = [_Runs(name, results.tables[name].polars(), len(group)) for name in wanted]
+    return ([table.run(place) for table in tables] for place in range(len(group)))
 
 
-def _block(tables: dict[str, pl.DataFrame], block: int) -> dict[str, pl.DataFrame]:
-    """The rows of one run: blocks are numbered as runs are ordered, and come one after another."""
-    rows = {}
-    for name, table in tables.items():
-        start, end = table["block"].search_sorted(pl.Series([block, block + 1]))
-        rows[name] = table.slice(start, end - start)
-    return rows
+class _Runs:
+    """A table of several runs: their blocks are numbered as they are, one after another."""
+
+    def __init__(self, name: str, table: pl.DataFrame, runs: int) -> None:
+        places = pl.int_range(runs + 1, eager=True)
+        self.starts = table["block"].search_sorted(places, "left")
+        self.rows = table.drop(KEY)
+        self.lists = pl.all().implode().name.prefix(f"{name}.")
+
+    def run(self, place: int) -> pl.DataFrame:
+        """One row: every column of one run's rows as a list `<table>.<column>`."""
+        start, end = self.starts[place], self.starts[place + 1]
+        return self.rows.slice(start, end - start).select(self.lists)
 
 
 def _deadline(limit_s: float | None) -> Tell | None:
@@ -139,8 +146,8 @@ def _deadline(limit_s: float | None) -> Tell | None:
     return check
 
 
-def _file(order: Order, run: Run, tables: dict[str, pl.DataFrame]) -> bytes:
-    """One row: who the run is, and every column of every table as a list `<table>.<column>`."""
+def _file(order: Order, run: Run, lists: list[pl.DataFrame]) -> bytes:
+    """One row: who the run is, and its tables."""
     identity = [
         pl.Series("run_id", [run.id]),
         pl.Series("campaign", [order.title]),
@@ -152,15 +159,10 @@ def _file(order: Order, run: Run, tables: dict[str, pl.DataFrame]) -> bytes:
         pl.Series("schema", [order.schema], pl.Int64),
         pl.Series("scenario", [run.scenario]),
     ]
-    lists = [
-        pl.Series(f"{name}.{cells.name}", [cells])
-        for name, table in tables.items()
-        if name in order.tables or not order.tables
-        for cells in table.get_columns()
-        if cells.name not in KEY
-    ]
     content = io.BytesIO()
-    pl.DataFrame(identity + lists).write_parquet(content, statistics=False)
+    whole = pl.concat([pl.DataFrame(identity), *lists], how="horizontal")
+    # Zstandard would take a third less room, and twice the time of all else here.
+    whole.write_parquet(content, compression="lz4", statistics=False)
     return content.getvalue()
 
 

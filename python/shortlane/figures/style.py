@@ -6,6 +6,7 @@ dashes and hatch differ as well, so that figures survive a printer without colou
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -199,11 +200,20 @@ def figure_and_axes(
 def new_figure(panels: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """A figure of `panels` axes above each other that share x, `height` inches each.
 
-    It belongs to no window and to no global state, so that nothing needs closing.
+    It belongs to no window and to no global state, so that nothing needs closing; a notebook shows
+    it as it is.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height * panels), layout="constrained")
+    class Shown(Figure):
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            picture = io.BytesIO()
+            self.savefig(picture, format="png", dpi=150)
+            return picture.getvalue()
+
+    figure = Shown(figsize=(width, height * panels), layout="constrained")
     grid = figure.subplots(panels, 1, sharex=True, squeeze=False)
     return figure, [row[0] for row in grid]
 

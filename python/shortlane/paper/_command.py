@@ -14,10 +14,10 @@ import shortlane
 from shortlane import campaign
 from shortlane.errors import InputError, RunError
 from shortlane.paper import data, page, words
-from shortlane.paper.claims import Paper, Row, load
+from shortlane.paper.claims import Paper, Row, Variant, load
 from shortlane.paper.drawing import draw_all
 from shortlane.paper.judge import judge_rows, judge_variants
-from shortlane.paper.runs import Job, Runs, jobs
+from shortlane.paper.runs import Job, Runs, affected, jobs
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Statistic
 
@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-sensitivity", action="store_true", help="do not vary what the paper leaves open"
     )
+    parser.add_argument(
+        "--judge", action="store_true", help="run nothing: judge by the runs that are there"
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: all cores)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask cluster: tcp://host:port")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -70,7 +73,13 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"{out}: {error.strerror}; --out takes a folder to write to") from error
 
     todo = jobs(paper, rows, quick=arguments.quick, variants=variants)
-    counts = _run_all(todo, out / "runs", arguments)
+    if arguments.judge:
+        todo = [job for job in todo if (out / "runs" / job.folder).is_dir()]
+        rows = _with_runs(paper, rows, todo)
+        variants = tuple(one for one in variants if _is_there(paper, rows, one, todo))
+        counts = {job.name: _stands(out / "runs" / job.folder) for job in todo}
+    else:
+        counts = _run_all(todo, out / "runs", arguments)
     print("judging", file=sys.stderr, flush=True)
     runs = Runs(paper, out / "runs", statistics, drawing.COLUMNS if drawing else None)
     judged = judge_rows(runs, rows, statistics)
@@ -86,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.quick:
             print("\nQuick: fewer and shorter runs, so the verdicts are indicative.")
         print(f"\nThe page: {out / 'README.md'}")
-    failed = sum(failed for _, failed in counts.values())
+    failed = sum(campaign.failed for campaign in counts.values())
     if failed:
         raise RunError(f"{failed} runs failed and are in no verdict; see {out / 'runs'}")
 
@@ -116,8 +125,8 @@ def _chosen(paper: Paper, wanted: str | None) -> list[Row]:
 
 def _run_all(
     todo: Sequence[Job], runs: Path, arguments: argparse.Namespace
-) -> dict[str, tuple[int, int]]:
-    """Runs what is missing of every campaign; gives the runs done and failed of each."""
+) -> dict[str, page.Count]:
+    """Runs what is missing of every campaign; gives how each then stands."""
     counts = {}
     for place, job in enumerate(todo):
         print(f"{place + 1} of {len(todo)}: {job.name}", file=sys.stderr, flush=True)
@@ -129,8 +138,30 @@ def _run_all(
         if len(outcome.failed) > SHOWN:
             rest = f"and {len(outcome.failed) - SHOWN} more"
             print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
-        counts[job.name] = (outcome.done, len(outcome.failed))
+        counts[job.name] = page.Count(outcome.runs, outcome.done, len(outcome.failed))
     return counts
+
+
+def _stands(folder: Path) -> page.Count:
+    """How a campaign stands that may still be running."""
+    states = campaign.open(folder).runs()["state"].to_list()
+    return page.Count(len(states), states.count("done"), states.count("failed"))
+
+
+def _with_runs(paper: Paper, rows: Sequence[Row], there: Sequence[Job]) -> list[Row]:
+    """The rows all of whose campaigns are there."""
+    names = {job.name for job in there}
+    found = [row for row in rows if paper.campaigns_of(row) <= names]
+    if not found:
+        raise InputError("--judge: there are no runs yet; it takes an --out with runs")
+    return found
+
+
+def _is_there(paper: Paper, rows: Sequence[Row], variant: Variant, there: Sequence[Job]) -> bool:
+    """Whether all campaigns that a variant changes for these rows are there."""
+    names = {name for row in affected(paper, rows, variant) for name in paper.campaigns_of(row)}
+    changed = {job.folder for job in there if job.variant == variant.id}
+    return len(names.intersection(variant.campaigns)) == len(changed)
 
 
 def _again(arguments: argparse.Namespace) -> str:

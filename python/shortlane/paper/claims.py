@@ -120,6 +120,10 @@ class Paper:
         """Where the campaign of that name is."""
         return self.folder / f"{name}.toml"
 
+    def campaigns_of(self, row: Row) -> set[str]:
+        """The campaigns that a row is judged by."""
+        return {self.points[check.point].campaign for check in (*row.checks, *row.reports)}
+
     def specification(self, label: str) -> str:
         """The scheduler that a label stands for, as runs name it."""
         return self.schedulers.get(label, label)

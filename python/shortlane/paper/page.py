@@ -11,7 +11,7 @@ from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
 from shortlane.paper.words import SIGNS, criterion, document, interval
 
-__all__ = ["Drawn", "Page", "Scale", "as_document", "write"]
+__all__ = ["Count", "Drawn", "Page", "Scale", "as_document", "write"]
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,22 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Count:
+    """How a campaign stands."""
+
+    runs: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True)
 class Scale:
     """How much was run."""
 
     quick: bool
     version: str
-    #: Of each campaign: runs done, runs failed.
-    runs: Mapping[str, tuple[int, int]]
+    #: By campaign.
+    runs: Mapping[str, Count]
     #: What repeats it.
     command: str
 
@@ -73,7 +82,8 @@ def as_document(page: Page) -> dict[str, object]:
         "version": scale.version,
         "command": scale.command,
         "runs": {
-            name: {"done": done, "failed": failed} for name, (done, failed) in scale.runs.items()
+            name: {"done": count.done, "failed": count.failed, "runs": count.runs}
+            for name, count in scale.runs.items()
         },
         "rows": [
             {
@@ -130,10 +140,16 @@ def _head(page: Page) -> str:
             "> **Quick.** Fewer and shorter runs: the verdicts are indicative. Run without "
             "`--quick` for those that count.",
         ]
-    failed = {name: failed for name, (_, failed) in scale.runs.items() if failed}
+    failed = [f"{count.failed} of {name}" for name, count in scale.runs.items() if count.failed]
     if failed:
-        listed = ", ".join(f"{count} of {name}" for name, count in failed.items())
-        lines += ["", f"> **Runs failed** and are missing here: {listed}."]
+        lines += ["", f"> **Runs failed** and are missing here: {', '.join(failed)}."]
+    left = {name: one.runs - one.done - one.failed for name, one in scale.runs.items()}
+    missing = [f"{count} of {name}" for name, count in left.items() if count]
+    absent = [row.id for row in paper.rows if row.id not in {one.row.id for one in judged}]
+    if missing:
+        lines += ["", f"> **Not complete**: runs are still missing, {', '.join(missing)}."]
+    if absent:
+        lines += ["", f"> Not judged here: {', '.join(absent)}."]
     return "\n".join(lines)
 
 
@@ -167,7 +183,7 @@ def _verdicts(judged: Sequence[Judged]) -> str:
 
 def _holding(verdict: Verdict) -> str:
     held = sum(check.outcome is Outcome.REPRODUCED for check in verdict.checks)
-    return f"{held} of {len(verdict.checks)}"
+    return f"{held}/{len(verdict.checks)}"
 
 
 def _figures(figures: Sequence[Drawn]) -> str:
@@ -214,7 +230,7 @@ def _measured(one: Measured, outcome: str) -> list[str]:
 
 
 def _settings(paper: Paper, scale: Scale) -> str:
-    runs = [[name, str(done), str(failed)] for name, (done, failed) in scale.runs.items()]
+    runs = [[name, str(count.done), str(count.failed)] for name, count in scale.runs.items()]
     return "\n".join(
         [
             "## Setting",
@@ -235,7 +251,7 @@ def _sensitivity(page: Page) -> str:
     if not sensitivity:
         return ""
     names = [one.row.id for one in judged]
-    base = ["as above", *(SIGNS[one.verdict.outcome] for one in judged)]
+    base = ["as above", *(_sign(one) for one in judged)]
     signs = [base]
     values = []
     for one in sensitivity:
@@ -243,7 +259,7 @@ def _sensitivity(page: Page) -> str:
         signs.append(
             [
                 one.variant.words,
-                *(SIGNS[by_row[name].verdict.outcome] if name in by_row else "" for name in names),
+                *(_sign(by_row[name]) if name in by_row else "" for name in names),
             ]
         )
         for name, row in by_row.items():
@@ -261,7 +277,8 @@ def _sensitivity(page: Page) -> str:
             "## Sensitivity",
             "",
             "Each variant changes one thing that the paper leaves open, for all rows at once. "
-            f"Seeds {page.paper.variant_seeds}. {legend}; empty: not concerned.",
+            f"Seeds {page.paper.variant_seeds}. {legend}, with the number of checks that hold; "
+            "empty: not concerned.",
             "",
             *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
             "",
@@ -272,6 +289,10 @@ def _sensitivity(page: Page) -> str:
             "</details>",
         ]
     )
+
+
+def _sign(one: Judged) -> str:
+    return f"{SIGNS[one.verdict.outcome]} {_holding(one.verdict)}"
 
 
 def _how(scale: Scale) -> str:

@@ -26,13 +26,14 @@ class Job:
     name: str
     folder: str
     definition: Mapping[str, Any]
+    variant: str = ""
 
 
 def jobs(
     paper: Paper, rows: Collection[Row], *, quick: bool, variants: Collection[Variant]
 ) -> list[Job]:
     """The campaigns that these rows and the figures of their campaigns need, then the variants'."""
-    needed = {paper.points[check.point].campaign for row in rows for check in row.checks}
+    needed = {name for row in rows for name in paper.campaigns_of(row)}
     figures = {row.figure for row in rows}
     drawn = {one.campaign for one in paper.points.values() if figures.intersection(one.figures)}
     chosen = [name for name in paper.campaigns if name in needed | drawn]
@@ -42,6 +43,7 @@ def jobs(
             f"{name}, {variant.words}",
             _variant_folder(name, variant),
             _changed(_definition(paper, name, quick), variant, paper.variant_seeds),
+            variant.id,
         )
         for variant in variants
         if affected(paper, rows, variant)
@@ -56,7 +58,7 @@ def affected(paper: Paper, rows: Collection[Row], variant: Variant) -> list[Row]
         row
         for row in rows
         if (not variant.rows or row.id in variant.rows)
-        and any(paper.points[check.point].campaign in variant.campaigns for check in row.checks)
+        and paper.campaigns_of(row).intersection(variant.campaigns)
     ]
 
 

@@ -82,7 +82,7 @@ class Statistic:
     unit: str
     tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def __call__(self, tables: Tables, **arguments: Any) -> Sample:  # noqa: ANN401
+    def __call__(self, tables: Tables, **arguments: Any) -> Sample:
         """The sample of these runs."""
         return self.function(tables, **arguments)
 
