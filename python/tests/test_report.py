@@ -7,7 +7,7 @@ import shutil
 import polars as pl
 import pytest
 import shortlane
-from commands import run
+from commands import ROOT, run
 from report_help import change_info, rewritten
 from shortlane import report
 from shortlane.errors import InputError, RunError
@@ -154,6 +154,12 @@ def test_a_folder_without_results_names_what_was_looked_for(tmp_path):
         report.html_of(tmp_path / "nothing")
 
 
+def test_a_campaign_s_folder_is_told_from_a_run_s(tmp_path):
+    (tmp_path / "campaign.json").write_text("{}")
+    with pytest.raises(InputError, match="the folder of a campaign; accepted: that of one run"):
+        report.html_of(tmp_path)
+
+
 def test_a_killed_run_makes_a_page_that_says_so(folder):
     for path in folder.glob("*"):
         path.unlink()
@@ -204,7 +210,7 @@ def test_a_run_json_that_is_none_is_refused(folder):
 
 def test_columns_that_came_later_are_empty_in_older_results(folder):
     path = folder / "flows.parquet"
-    pl.read_parquet(path).drop("stall_max_ns", "timeouts").write_parquet(path)
+    pl.read_parquet(path).drop("retransmissions", "timeouts").write_parquet(path)
     assert "Verdict" in words(report.html_of(folder))
 
 
@@ -334,3 +340,20 @@ def test_large_results_make_small_pages(folder):
     many.write_parquet(path)
     assert data.cdf(many, "delay_ns").height < 1000
     assert len(report.html_of(folder)) < 3_000_000
+
+
+def test_every_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    text = (ROOT / "docs/report.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, names)
+    assert (tmp_path / "by-size.pdf").exists()
+    assert "Words." in words(names["html"])
+    rows = [line for line in text.splitlines() if line.startswith("|") and "figures." in line]
+    examples = [code for row in rows for code in re.findall(r"`(figures\.[^`]*\))`", row)]
+    assert len(examples) == 13
+    frame = pl.DataFrame({"scheduler": "efd", "load": [4, 4, 8], "lost_percent": [0.1, 0.2, 3]})
+    for example in examples:
+        if "progress" not in example:
+            assert eval(example, names | {"frame": frame}).axes[0].has_data(), example

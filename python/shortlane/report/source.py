@@ -63,6 +63,11 @@ def open_folder(directory: Path) -> Folder:
         raise Usage(
             f"{directory}: not a directory; accepted: one that `--out` of sim, replay or lab wrote"
         )
+    if (directory / "campaign.json").exists():
+        raise Usage(
+            f"{directory}: the folder of a campaign; accepted: that of one run. Its tables are "
+            "had by shortlane.campaign.open"
+        )
     temporary = sorted(path.name for path in directory.glob(".*.tmp"))
     missing = []
     info: dict[str, Any] = {}
