@@ -212,6 +212,18 @@ def test_thinned_progress_keeps_plateaus():
     assert pause == pytest.approx(50_010e-9, rel=1e-6)
 
 
+def test_of_no_rows_come_no_rows():
+    for found in (
+        data.mean_by_size(flows([])),
+        data.cdf(flows([])),
+        data.time_series(samples(t_ns=[0], backlog_packets=[1]).clear()),
+        data.histogram(samples(flow_entries=[0]).clear()),
+        data.progress(progress_rows().clear()),
+    ):
+        assert found.is_empty()
+        assert found.columns[0] == "scheduler"
+
+
 def test_a_missing_column_or_table_is_named():
     with pytest.raises(InputError, match="table flows: found no column `scheduler`"):
         data.mean_by_size(pl.DataFrame({"size_bytes": [1], "completion_ns": [1]}))

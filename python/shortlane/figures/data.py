@@ -74,6 +74,9 @@ def mean_by_size(
         )
         .collect()
     )
+    if cells.is_empty():
+        numbers = ("size_bytes", "from_bytes", "to_bytes", "mean", "low", "high")
+        return _nothing(by, *numbers, "observations", "flows", "missing")
     joined = _joined_bins(cells, by, least)
     cells = cells.with_columns(bin=pl.col("cell").replace_strict(joined, return_dtype=pl.Int32))
     size_of_bin = (pl.col("logs").sum() / pl.col("all").sum()).exp()

@@ -8,7 +8,7 @@ from shortlane.errors import InputError
 from shortlane.figures import data
 from shortlane.figures.tables import rows
 from shortlane.report import charts
-from shortlane.report.blocks import Block, chart
+from shortlane.report.blocks import Block, chart, text
 from shortlane.report.charts import scaled
 from shortlane.report.numbers import CLASSES, WRITTEN, Numbers, with_class_names
 from shortlane.report.source import Folder
@@ -42,6 +42,8 @@ def charts_of(folder: Folder, found: Numbers) -> list[Block]:
 
 
 def _times(folder: Folder, found: Numbers) -> list[Block]:
+    if found.classes.is_empty():
+        return []
     made = []
     names = found.schedulers
     for reference in found.references:
@@ -118,10 +120,9 @@ def _of(traffic: object, found: Numbers) -> str:
 
 def _least(folder: Folder) -> int:
     """Fewest flows that a bin should have: 30, fewer where all are few."""
-    schedulers = pl.col("scheduler").n_unique()
     flows = folder.tables["flows"].filter(pl.col("kind").is_in(list(data.ENDING)))
-    each = flows.select(pl.len() / schedulers).collect().item()
-    return max(3, min(30, int((each or 0) / 20)))
+    count, schedulers = flows.select(pl.len(), n=pl.col("scheduler").n_unique()).collect().row(0)
+    return max(3, min(30, count // max(schedulers, 1) // 20))
 
 
 def _short_transfers(folder: Folder, found: Numbers) -> list[Block]:
@@ -223,7 +224,8 @@ def _waits(folder: Folder, found: Numbers) -> list[Block]:
 def _streams(folder: Folder, found: Numbers) -> list[Block]:
     made = []
     probes = rows(folder, "probes")
-    for stream in found.streams["stream"].unique(maintain_order=True).to_list()[:MANY]:
+    streams = found.streams["stream"].unique(maintain_order=True).to_list()
+    for stream in streams[:MANY]:
         curve = data.cdf(probes.filter(pl.col("stream") == stream), "delay_ns", points=150)
         curve = scaled(curve, "delay_ns", "value")
         if curve.is_empty():
@@ -243,6 +245,7 @@ def _streams(folder: Folder, found: Numbers) -> list[Block]:
                 about="Share of packets that arrived within a time; the rest, up to 1, was lost.",
             )
         )
+    made += _left_out("streams", streams)
     losses = found.streams.filter(pl.col("lost").sum().over("stream") > 0)
     if not losses.is_empty():
         made.append(
@@ -259,6 +262,15 @@ def _streams(folder: Folder, found: Numbers) -> list[Block]:
             )
         )
     return made
+
+
+def _left_out(what: str, names: list[str]) -> list[Block]:
+    """Says what has no chart of its own."""
+    left = names[MANY:]
+    if not left:
+        return []
+    words = f"{len(left)} more {what} have no figure here: {', '.join(left)}."
+    return [text(words, small=True)]
 
 
 def _queues(folder: Folder, found: Numbers) -> list[Block]:
@@ -278,11 +290,9 @@ def _queues(folder: Folder, found: Numbers) -> list[Block]:
         else:
             # Schedulers without a flow table have nothing to show.
             series = series.filter(pl.col("high").max().over("scheduler", "link") > 0)
-        for (link,), own in list(
-            series.filter(pl.col("link").is_in(list(busy)))
-            .partition_by("link", maintain_order=True, as_dict=True)
-            .items()
-        )[:MANY]:
+        own_links = [name for name in series["link"].unique(maintain_order=True) if name in busy]
+        for link in own_links[:MANY]:
+            own = series.filter(pl.col("link") == link)
             spread = value == "flow_entries" and own["high"].max() > 200  # type: ignore[operator]
             made.append(
                 chart(
@@ -298,6 +308,7 @@ def _queues(folder: Folder, found: Numbers) -> list[Block]:
                     about="The first run (seed, round); mean of short windows of time.",
                 )
             )
+        made += _left_out("busy links", own_links)
     return made
 
 
@@ -310,9 +321,9 @@ def _drops(found: Numbers) -> list[Block]:
         .otherwise(pl.lit("long lane"))
     )
     made = []
-    for (link,), own in list(
-        found.drops.partition_by("link", maintain_order=True, as_dict=True).items()
-    )[:MANY]:
+    links = found.drops["link"].unique(maintain_order=True).to_list()
+    for link in links[:MANY]:
+        own = found.drops.filter(pl.col("link") == link)
         parts = (
             own.with_columns(part=lane + ": " + pl.col("reason"))
             .group_by("scheduler", "part")
@@ -328,4 +339,4 @@ def _drops(found: Numbers) -> list[Block]:
                 about="By lane and reason, all runs together.",
             )
         )
-    return made
+    return made + _left_out("links with drops", links)

@@ -17,9 +17,6 @@ CALLED = {
     ">1000": "transfers of over 1000 packets",
 }
 
-#: Most schedulers that a sentence lists.
-MANY = 8
-
 NO_INTERVAL = "too few runs to tell"
 
 
@@ -129,7 +126,7 @@ def _against(found: Numbers, traffic: str, size_class: str, reference: str) -> l
     for row in own.sort("ratio").rows(named=True):
         text = f"{row['scheduler']} {ratio(row['ratio'], row['low'], row['high'])}"
         groups[_verdict(row["low"], row["high"])].append(text)
-    parts = [f"{word}: {', '.join(rows[:MANY])}" for word, rows in groups.items() if rows]
+    parts = [f"{word}: {', '.join(rows)}" for word, rows in groups.items() if rows]
     what = _named(CALLED[size_class], traffic, found)
     return [f"{what}, time over {reference}'s: {'; '.join(parts)}."]
 
