@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -73,6 +74,9 @@ def mean_by_size(
         )
         .collect()
     )
+    if cells.is_empty():
+        numbers = ("size_bytes", "from_bytes", "to_bytes", "mean", "low", "high")
+        return _nothing(by, *numbers, "observations", "flows", "missing")
     joined = _joined_bins(cells, by, least)
     cells = cells.with_columns(bin=pl.col("cell").replace_strict(joined, return_dtype=pl.Int32))
     size_of_bin = (pl.col("logs").sum() / pl.col("all").sum()).exp()
@@ -238,7 +242,7 @@ def histogram(
         return empty
     whole = found.schema[value].is_integer()
     edges = list(edges) if edges is not None else _edges(found[value], bins, whole)
-    if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
         raise Usage(f"edges: found {edges}; accepted: at least two, each above the one before")
     parts = []
     for name in names(source, frame, by):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -78,7 +79,7 @@ def cdf(
     axes: Axes | None = None,
     width: float = style.COLUMN,
 ) -> Figure:
-    """The distribution of a column of `flows` or `probes` (`completion_ns`, `slowdown`, `delay_ns`).
+    """The distribution of a column of `flows` or `probes`, such as `completion_ns`, `delay_ns`.
 
     Flows without the value and lost packets count: a curve ends as far below 1 as there are. With
     `tail`, the share of values above, on a logarithmic axis.
@@ -193,7 +194,7 @@ def histogram(
         axes.stairs(
             own["share"].to_list(), x, color=look.color, linestyle=look.linestyle, linewidth=1.1
         )
-        middle = [(a + b) / 2 for a, b in zip(x, x[1:], strict=False)]
+        middle = [(a + b) / 2 for a, b in pairwise(x)]
         drawn = own.with_columns(x=pl.Series(middle)).filter(pl.col("count") > 0)
         axes.plot(
             drawn["x"].to_list(),
@@ -279,20 +280,14 @@ def bars(
     Of results, `lost_percent` of the streams. Of a plain frame, any column `value` of rows that
     are independent observations (one a seed), such as those of `data.losses`.
     """
-    plain = isinstance(source, pl.DataFrame | pl.LazyFrame) and value in columns(source.lazy())
-    if not plain and value != "lost_percent":
+    if isinstance(source, pl.DataFrame | pl.LazyFrame) and value in columns(source.lazy()):
+        rows = source.lazy().collect()
+    elif value == "lost_percent":
+        rows = data.losses(source, by=[by, group])
+    else:
         raise Usage(
-            f"value: found {value!r}; accepted of results: 'lost_percent', else a frame "
-            "with that column"
+            f"value: found {value!r}; accepted: 'lost_percent', or a column of a frame given"
         )
-    of_probes = "stream" if group == "stream" else group
-    rows = (
-        source.lazy().collect()
-        if plain
-        else data.losses(  # type: ignore[union-attr]
-            source, by=[by, of_probes]
-        )
-    )
     found = data.estimates(rows, value, by=[by, group])
     groups = rows[group].unique(maintain_order=True).to_list()
     what = quantity(value)

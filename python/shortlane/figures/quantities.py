@@ -1,4 +1,4 @@
-"""What the columns of results are called in figures: label, unit, scale, and the table they are in."""
+"""What columns of results are called in figures: label, unit, scale; and their tables."""
 
 from __future__ import annotations
 

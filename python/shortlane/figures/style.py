@@ -82,18 +82,18 @@ LOOKS = {
     "scfq": Look(GREY, "p", DASHED, "oo"),
     "sb": Look(BLUE, "<", DASHED, "||"),
     "sb-ko": Look(GREEN, ">", LONG, "xx"),
-    "sb-sh": Look(PURPLE, "D", LONG, "\\\\"),
+    "sb-sh": Look(PURPLE, "d", LONG, "\\\\"),
     "sift": Look(ORANGE, "v", DASHED, ".."),
     "lanes": Look(SKY, "h", SOLID, "//"),
     "srpt": Look(YELLOW, "d", MIXED, "**"),
     "drr": Look(GREY, "<", MIXED, "++"),
-    "wfq": Look(GREY, ">", LONG, "--"),
-    "codel": Look(YELLOW, "p", DASHED, "oo"),
+    "wfq": Look(GREY, ">", DOTTED, "--"),
+    "codel": Look(YELLOW, "p", LONG, "oo"),
     "cake": Look(SKY, "P", LONG, "||"),
     "red": Look(ORANGE, "^", LONG, "++"),
     "fred": Look(YELLOW, "<", DOTTED, "xx"),
     "rio-ps": Look(BLUE, "s", MIXED, "///"),
-    "fsc": Look(PURPLE, "p", DASHED, "--"),
+    "fsc": Look(PURPLE, "p", DOTTED, "--"),
 }
 
 COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY, YELLOW, BLACK)
@@ -144,7 +144,8 @@ def look_of_unknown(name: str) -> Look:
     return Look(*choice)
 
 
-RC: dict[str, Any] = {
+#: matplotlib's settings (its keys are a type of their own, hence `Any`).
+RC: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -228,7 +229,7 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 300) -> Path:
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
     if path.suffix not in undated:
         raise Usage(f"{path}: found the ending {path.suffix!r}; accepted: {', '.join(undated)}")
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "shortlane", "pdf.fonttype": 42}
+    fixed: Any = {"svg.fonttype": "none", "svg.hashsalt": "shortlane", "pdf.fonttype": 42}
     with mpl.rc_context(RC | fixed):
         figure.savefig(path, dpi=dpi, metadata=undated[path.suffix])
     return path

@@ -2,11 +2,10 @@
 
 `write(source, out)` makes the page of a directory of results, or of results in memory. For pages
 of your own there are `page` (title, blocks), `section`, `chart`, `table`, `text` and others in
-`shortlane.report.page`.
+`shortlane.report.blocks`.
 """
 
-from shortlane.report.build import html_of, write
-from shortlane.report.page import (
+from shortlane.report.blocks import (
     Block,
     bullets,
     chart,
@@ -21,6 +20,7 @@ from shortlane.report.page import (
     table,
     text,
 )
+from shortlane.report.build import html_of, write
 
 __all__ = [
     "Block",

@@ -12,10 +12,18 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`shortlane report DIR`."""
-    parser.add_argument("directory", metavar="DIR", type=Path,
-                        help="what `--out` of sim, replay or lab wrote, Parquet or CSV")
-    parser.add_argument("--out", metavar="FILE.html", type=Path,
-                        help="the page; by default report.html in that directory")
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        type=Path,
+        help="what `--out` of sim, replay or lab wrote, Parquet or CSV",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE.html",
+        type=Path,
+        help="the page; by default report.html in that directory",
+    )
     parser.add_argument("--open", action="store_true", help="show it in a browser")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 

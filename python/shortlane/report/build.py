@@ -8,19 +8,29 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 import shortlane
 from shortlane.errors import Failed
 from shortlane.figures.tables import HasTables, scenario_of
-from shortlane.report import page
+from shortlane.report import blocks
+from shortlane.report.blocks import Block
 from shortlane.report.drawn import charts_of
-from shortlane.report.numbers import CLASSES, Numbers, numbers_of
-from shortlane.report.page import Block
+from shortlane.report.numbers import Numbers, numbers_of
 from shortlane.report.source import Folder, of_results, open_folder
-from shortlane.report.verdict import estimate, sentences
+from shortlane.report.tabled import tables_of
+from shortlane.report.verdict import sentences
 
 __all__ = ["html_of", "missing_in", "write"]
+
+
+OPEN_LOOP = (
+    "One capture, open loop: every packet arrives when it was captured, whatever happened to those "
+    "before; TCP does not slow down for drops here. There is one run, so there are no intervals."
+)
+RATIOS = (
+    "0.5 × [0.4, 0.6]: the ratio of mean completion times of the transfers complete under both, "
+    "with its 95 % interval. Faster or slower is said where the whole interval lies on one side "
+    "of 1."
+)
 
 
 def write(source: str | Path | HasTables, out: str | Path) -> Path:
@@ -59,15 +69,15 @@ def page_of(folder: Folder) -> str:
         "lab": "Lab: this machine's own TCP and UDP through each scheduler",
         "replay": f"Replay of {Path(str(scenario.get('capture', 'a capture'))).name}",
     }.get(found.kind, f"Results: {folder.info.get('run', folder.name)}")
-    blocks = [*_warnings(folder, found)]
+    made = [*_warnings(folder, found)]
     if found.schedulers:
-        blocks += [
-            page.section("Verdict", *_verdict(folder, found)),
+        made += [
+            blocks.section("Verdict", *_verdict(found)),
             _charts(folder, found),
-            page.section("Tables", *_tables(found)),
+            blocks.section("Tables", *_tables(found)),
         ]
-    blocks.append(page.section("How it was run", *_how(folder, found)))
-    return page.page(str(title), blocks, lead=_lead(folder, found))
+    made.append(blocks.section("How it was run", *_how(folder, found)))
+    return blocks.page(str(title), made, lead=_lead(folder, found))
 
 
 def _warnings(folder: Folder, found: Numbers) -> list[Block]:
@@ -75,15 +85,20 @@ def _warnings(folder: Folder, found: Numbers) -> list[Block]:
     if folder.info.get("ended_early"):
         said.append(f"The run ended before its time: {folder.info['ended_early']}.")
     if found.void_blocks:
-        said.append(f"{found.void_blocks} void block{'s' * (found.void_blocks > 1)} left out: a "
-                    "block is void where the machine disturbed it.")
-    return [page.notice(words) for words in said]
+        said.append(
+            f"{found.void_blocks} void block{'s' * (found.void_blocks > 1)} left out: a "
+            "block is void where the machine disturbed it."
+        )
+    return [blocks.notice(words) for words in said]
 
 
 def _lead(folder: Folder, found: Numbers) -> str:
     scenario = scenario_of(folder)
-    parts = [{"sim": "Simulation", "lab": "Lab", "replay": "Replay, open loop"}.get(
-        found.kind, "Results")]
+    parts = [
+        {"sim": "Simulation", "lab": "Lab", "replay": "Replay, open loop"}.get(
+            found.kind, "Results"
+        )
+    ]
     if found.schedulers:
         parts.append(f"{len(found.schedulers)} schedulers")
     if scenario.get("seeds"):
@@ -95,144 +110,79 @@ def _lead(folder: Folder, found: Numbers) -> str:
     return " · ".join(parts)
 
 
-def _verdict(folder: Folder, found: Numbers) -> list[Block]:
+def _verdict(found: Numbers) -> list[Block]:
     said = sentences(found)
-    blocks = [page.bullets(said)] if said else [page.text("The tables that there are carry none.")]
+    if not said:
+        return [blocks.text("The tables that there are carry none.")]
+    made = [blocks.bullets(said)]
     if found.kind == "replay":
-        blocks.append(page.text(
-            "One capture, open loop: every packet arrives when it was captured, whatever happened "
-            "to those before; TCP does not slow down for drops here. There is one run, so there "
-            "are no intervals.", small=True))
+        made.append(blocks.text(OPEN_LOOP, small=True))
     elif not found.ratios.is_empty():
-        blocks.append(page.text(
-            "A × b [c, d]: ratio of mean completion times of the transfers complete under both, "
-            "with its 95 % interval. Faster or slower is said where the whole interval lies on "
-            "one side of 1.", small=True))
-    return blocks
+        made.append(blocks.text(RATIOS, small=True))
+    return made
 
 
 def _charts(folder: Folder, found: Numbers) -> Block:
     made = charts_of(folder, found)
     if not made:
-        return page.section("Figures", page.text("The tables that there are carry none."))
-    grid = page.group(*made)
-    return page.section("Figures", page.key(found.schedulers),
-                        Block(f'<div class="figures">{grid.html}</div>', has_charts=True))
+        return blocks.section("Figures", blocks.text("The tables that there are carry none."))
+    grid = blocks.group(*made)
+    return blocks.section(
+        "Figures",
+        blocks.key(found.schedulers),
+        Block(f'<div class="figures">{grid.html}</div>', has_charts=True),
+    )
 
 
 def _tables(found: Numbers) -> list[Block]:
-    made = []
-    if not found.classes.is_empty():
-        made += [_class_table(found), _ratio_table(found)]
-    if not found.waits.is_empty():
-        made.append(page.table(_sorted(found, found.waits.select(
-            pl.col("size_class").alias("flows of (packets)"), "scheduler", "flows", "packets",
-            pl.col("mean_ms").alias("mean ms in queue"), pl.col("max_ms").alias("longest ms"),
-            pl.col("dropped_percent").alias("dropped %"))), caption="Time in the queue"))
-    if not found.long_flows.is_empty():
-        made.append(page.table(_sorted(found, found.long_flows.select(
-            "traffic", "scheduler",
-            _texts("Mbit/s", "mean", "low", "high"),
-            _texts(f"× {found.references[0]}'s", "ratio", "ratio_low", "ratio_high"))),
-            caption="Long flows"))
-    if not found.streams.is_empty():
-        made.append(page.table(_sorted(found, found.streams.select(
-            "stream", "scheduler", pl.col("mean_ms").alias("mean delay ms"),
-            pl.col("p95_ms").alias("95 % ms"), _texts("lost %", "lost_percent", "low", "high"),
-            "sent", "lost")), caption="Streams"))
-    if not found.requests.is_empty():
-        made.append(page.table(_sorted(found, found.requests.select(
-            "traffic", "scheduler", pl.col("mean_ms").alias("mean ms"),
-            pl.col("p95_ms").alias("95 % ms"), "answered", "unanswered")), caption="Requests"))
-    if not found.links.is_empty():
-        made.append(page.table(_sorted(found, _named(found.links)), caption="Links"))
-    if not found.drops.is_empty():
-        made.append(page.table(_sorted(found, found.drops.select(
-            "link", "scheduler", "lane", "reason",
-            pl.col("size_class").fill_null("other traffic").alias("transfers of (packets)"),
-            "packets")), caption="Drops, all runs together (lane 0 is the short or only one)"))
-    return made
-
-
-def _class_table(found: Numbers) -> Block:
-    ms = found.classes.with_columns(pl.col("mean", "low", "high") / 1e6)
-    frame = ms.select(
-        "traffic", pl.col("size_class").alias("packets"), "scheduler",
-        _texts("mean ms", "mean", "low", "high"), pl.col("slowdown").alias("× idle"),
-        "complete", "incomplete")
-    return page.table(_sorted(found, frame), caption="Transfers: mean completion time")
-
-
-def _ratio_table(found: Numbers) -> Block:
-    frame = found.ratios.select(
-        "traffic", pl.col("size_class").alias("packets"), "scheduler",
-        pl.col("reference").alias("over"), _texts("ratio", "ratio", "low", "high"), "n",
-        pl.col("only_one").alias("complete under one only"))
-    return page.table(_sorted(found, frame), caption="Transfers: ratios of mean completion times "
-                      "(n: independent observations)")
-
-
-def _named(links: pl.DataFrame) -> pl.DataFrame:
-    called = {
-        "rate_mbit": "Mbit/s", "used_percent": "used %", "queue_mean": "queue mean (packets)",
-        "queue_peak": "queue peak", "dropped_percent": "dropped %", "marked_percent": "marked %",
-        "table_mean": "flow table mean", "table_peak": "flow table peak",
-        "late_max_ms": "latest wake-up ms",
-    }
-    return links.select(pl.all().exclude([c for c in called if links[c].is_null().all()])).rename(
-        called, strict=False)
-
-
-def _texts(name: str, value: str, low: str, high: str) -> pl.Expr:
-    """A column of estimates as text."""
-    return pl.struct(value, low, high).map_elements(
-        lambda row: estimate(row[value], row[low], row[high]), return_dtype=pl.String
-    ).alias(name)
-
-
-def _sorted(found: Numbers, frame: pl.DataFrame) -> pl.DataFrame:
-    """By the first column, then class, then the scenario's order of schedulers."""
-    classes = {name: i for i, name in enumerate(["all", *CLASSES])}
-    order = {name: i for i, name in enumerate(found.schedulers)}
-    keys = []
-    for column in frame.columns[:frame.columns.index("scheduler") + 1]:
-        if column == "scheduler":
-            keys.append(pl.col(column).replace_strict(order, default=len(order)))
-        elif "packets" in column:
-            keys.append(pl.col(column).replace_strict(classes, default=len(classes)))
-        else:
-            keys.append(pl.col(column))
-    return frame.sort(keys, maintain_order=True)
+    """The first as it is, the others when asked for."""
+    made = tables_of(found)
+    if not made:
+        return [blocks.text("The tables that there are have no rows.")]
+    title, first = made[0]
+    others = (blocks.details(name, blocks.table(frame)) for name, frame in made[1:])
+    return [blocks.table(first, caption=title), *others]
 
 
 def _how(folder: Folder, found: Numbers) -> list[Block]:
     info, scenario = folder.info, scenario_of(folder)
     if not info:
-        return [page.text("Not known: run.json is missing.")]
+        return [blocks.text("Not known: run.json is missing.")]
     command = command_of(info, found.kind)
     machine = info.get("machine") or {}
     ready = shortlane.scenarios().get(str(scenario.get("name")))
     file = scenario.get("file")
-    blocks = [page.text("The command that repeats it:"), page.code(command)]
+    made = [blocks.text("The command that repeats it:"), blocks.code(command)]
     if found.kind == "sim" and file and file != ready:
-        blocks.append(page.text("with the scenario below in that file.", small=True))
-    blocks.append(page.facts({
-        "Version": f"shortlane {info.get('version', '?')}, schema {info.get('schema', '?')}",
-        "This page by": f"shortlane {shortlane.__version__}",
-        "Seeds": seeds_text(scenario.get("seeds") or [info.get("seed")]),
-        "Schedulers": ", ".join(map(str, scenario.get("schedulers", []))),
-        "Started": info.get("started"),
-        "Machine": ", ".join(str(v) for v in (
-            machine.get("cpu"), f"{machine.get('processors')} processors" if machine else None,
-            f"kernel {machine.get('kernel')}" if machine else None) if v)
-        or "does not matter: a simulation depends on neither clock nor machine"
-        if found.kind in {"sim", "lab"} else "",
-    }))
+        made.append(blocks.text("with the scenario below in that file.", small=True))
+    made.append(
+        blocks.facts(
+            {
+                "Version": f"shortlane {info.get('version')}, schema {info.get('schema')}",
+                "This page by": f"shortlane {shortlane.__version__}",
+                "Seeds": seeds_text(scenario.get("seeds") or [info.get("seed")]),
+                "Schedulers": ", ".join(map(str, scenario.get("schedulers", []))),
+                "Started": info.get("started"),
+                "Machine": ", ".join(
+                    str(v)
+                    for v in (
+                        machine.get("cpu"),
+                        f"{machine.get('processors')} processors" if machine else None,
+                        f"kernel {machine.get('kernel')}" if machine else None,
+                    )
+                    if v
+                )
+                or "does not matter: a simulation depends on neither clock nor machine"
+                if found.kind in {"sim", "lab"}
+                else "",
+            }
+        )
+    )
     if file:
-        blocks.append(page.details("The scenario", page.code(str(file))))
+        made.append(blocks.details("The scenario", blocks.code(str(file))))
     settings = {k: v for k, v in scenario.items() if k != "file"}
-    blocks.append(page.details("All settings", page.code(json.dumps(settings, indent=2))))
-    return blocks
+    made.append(blocks.details("All settings", blocks.code(json.dumps(settings, indent=2))))
+    return made
 
 
 def command_of(info: dict[str, Any], kind: str) -> str:
@@ -258,8 +208,11 @@ def command_of(info: dict[str, Any], kind: str) -> str:
 
 def seeds_text(seeds: list[Any]) -> str:
     """As `--seeds` takes them: `1..10`, else `1,2,5`."""
-    if len(seeds) > 2 and all(isinstance(seed, int) for seed in seeds) and seeds == list(
-            range(seeds[0], seeds[0] + len(seeds))):
+    if (
+        len(seeds) > 2
+        and all(isinstance(seed, int) for seed in seeds)
+        and seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    ):
         return f"{seeds[0]}..{seeds[-1]}"
     return ",".join(map(str, seeds))
 

@@ -17,13 +17,16 @@ from shortlane.figures import data
 from shortlane.figures.tables import OBSERVATION, names, rows, scenario_of
 from shortlane.report.source import Folder
 
-__all__ = ["CLASSES", "Numbers", "numbers_of"]
+__all__ = ["CLASSES", "Numbers", "numbers_of", "with_class_names"]
 
 #: Size classes, in packets, from short to long.
 CLASSES = ("<=20", "20-100", "100-1000", ">1000")
 
 #: Fewer rounds than this are cut into batches.
 FEW_ROUNDS, BATCH_NS = 6, 2_000_000_000
+
+#: How pages write them.
+WRITTEN = {"<=20": "≤ 20", "20-100": "20–100", "100-1000": "100–1000", ">1000": "> 1000"}
 
 MATCH = (*OBSERVATION, "kind", "index")
 
@@ -62,13 +65,19 @@ def numbers_of(folder: Folder) -> Numbers:
         found.void_blocks = int(
             folder.tables["blocks"].select(pl.col("void").sum()).collect().item()
         )
-    first = next((t for t in ("blocks", "links", "flows", "probes", "samples", "drops")
-                  if folder.has(t)), None)
+    first = next(
+        (t for t in ("blocks", "links", "flows", "probes", "samples", "drops") if folder.has(t)),
+        None,
+    )
     if first is None:
         return found
     found.schedulers = names(folder, rows(folder, first, warm_up=True), "scheduler")
-    found.references = [name for wanted in ("fifo", "fq-codel") for name in found.schedulers
-                        if name.split(":")[0] == wanted] or found.schedulers[:1]
+    found.references = [
+        name
+        for wanted in ("fifo", "fq-codel")
+        for name in found.schedulers
+        if name.split(":")[0] == wanted
+    ] or found.schedulers[:1]
     if folder.has("flows"):
         _flows(folder, found)
     if folder.has("probes"):
@@ -83,6 +92,11 @@ def numbers_of(folder: Folder) -> Numbers:
             .collect()
         )
     return found
+
+
+def with_class_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Size classes as pages write them."""
+    return frame.with_columns(pl.col("size_class").replace(WRITTEN))
 
 
 def kind_of(folder: Folder) -> str:
@@ -120,23 +134,31 @@ def _rounds(flows: pl.LazyFrame) -> int:
 def _classes(transfers: pl.LazyFrame, *, pooled: bool) -> pl.DataFrame:
     """Means by class; the mean of seeds' means, in the lab (`pooled`) of all transfers."""
     keys = ["traffic", "size_class", "scheduler"]
-    of_one = transfers.group_by([*keys, *OBSERVATION]).agg(
-        mean=pl.col("completion_ns").mean(),
-        slowdown=pl.col("slowdown").mean(),
-        complete=pl.col("completion_ns").count(),
-        incomplete=pl.col("completion_ns").null_count(),
-    ).collect()
+    of_one = (
+        transfers.group_by([*keys, *OBSERVATION])
+        .agg(
+            mean=pl.col("completion_ns").mean(),
+            slowdown=pl.col("slowdown").mean(),
+            complete=pl.col("completion_ns").count(),
+            incomplete=pl.col("completion_ns").null_count(),
+        )
+        .collect()
+    )
     counts = of_one.group_by(keys).agg(
         pl.col("complete", "incomplete").sum(), pl.col("slowdown").mean()
     )
-    means = data.estimates(of_one, "mean", by=keys)
+    means = data.estimates(of_one.sort(*keys, *OBSERVATION), "mean", by=keys)
     if pooled:
-        all_of_them = transfers.group_by(keys).agg(
-            mean=pl.col("completion_ns").mean(), slowdown=pl.col("slowdown").mean()
-        ).collect()
-        means = means.drop("mean").with_columns(
-            low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64)
-        ).join(all_of_them.drop("slowdown"), on=keys)
+        all_of_them = (
+            transfers.group_by(keys)
+            .agg(mean=pl.col("completion_ns").mean(), slowdown=pl.col("slowdown").mean())
+            .collect()
+        )
+        means = (
+            means.drop("mean")
+            .with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
+            .join(all_of_them.drop("slowdown"), on=keys)
+        )
         counts = counts.drop("slowdown").join(all_of_them.drop("mean"), on=keys)
     return counts.join(means, on=keys, how="left")
 
@@ -170,11 +192,17 @@ def ratios_to(transfers: pl.LazyFrame, reference: str, *, batches: bool = False)
         pairs = part.filter(pl.col("both") > 0).select("a", "b").rows()
         ratio = stats.ratio_of_sums(pairs)
         if ratio is not None:
-            found.append({
-                **part.select(keys).row(0, named=True), "reference": reference,
-                "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "n": ratio.n,
-                "only_one": int(part["only_one"].sum()),
-            })
+            found.append(
+                {
+                    **part.select(keys).row(0, named=True),
+                    "reference": reference,
+                    "ratio": ratio.value,
+                    "low": ratio.low,
+                    "high": ratio.high,
+                    "n": ratio.n,
+                    "only_one": int(part["only_one"].sum()),
+                }
+            )
     numbers = dict.fromkeys(("ratio", "low", "high"), pl.Float64)
     schema: dict[str, Any] = dict.fromkeys([*keys, "reference"], pl.String)
     return pl.DataFrame(found, schema=schema | numbers | {"n": pl.Int64, "only_one": pl.Int64})
@@ -202,17 +230,25 @@ def _long_flows(flows: pl.LazyFrame, found: Numbers, scenario: dict[str, Any]) -
     of_one = of_one.with_columns(mbit=pl.col("bits") / 1e6 / seconds)
     reference = found.references[0]
     theirs = of_one.filter(pl.col("scheduler") == reference).select(
-        "traffic", *OBSERVATION, b="mbit")
+        "traffic", *OBSERVATION, b="mbit"
+    )
     paired = of_one.join(theirs, on=["traffic", *OBSERVATION]).sort(*OBSERVATION)
     ratio = stats.geometric_ratio if counted_ns is not None else stats.ratio_of_sums
     against = []
     for part in paired.partition_by(keys, maintain_order=True):
         estimate = ratio(part.select("mbit", "b").rows())
         if estimate is not None:
-            against.append({**part.select(keys).row(0, named=True), "ratio": estimate.value,
-                            "ratio_low": estimate.low, "ratio_high": estimate.high})
+            against.append(
+                {
+                    **part.select(keys).row(0, named=True),
+                    "ratio": estimate.value,
+                    "ratio_low": estimate.low,
+                    "ratio_high": estimate.high,
+                }
+            )
     schema = dict.fromkeys(keys, pl.String) | dict.fromkeys(
-        ("ratio", "ratio_low", "ratio_high"), pl.Float64)
+        ("ratio", "ratio_low", "ratio_high"), pl.Float64
+    )
     ratios = pl.DataFrame(against, schema=schema)
     return data.estimates(of_one, "mbit", by=keys).join(ratios, on=keys, how="left")
 
@@ -240,14 +276,20 @@ def _p95(column: str) -> pl.Expr:
 
 def _streams(probes: pl.LazyFrame) -> pl.DataFrame:
     keys = ["stream", "scheduler"]
-    pooled = probes.group_by(keys, maintain_order=True).agg(
-        mean_ms=pl.col("delay_ns").mean() / 1e6,
-        p95_ms=_p95("delay_ns"),
-        sent=pl.len(),
-        lost=pl.col("delay_ns").null_count(),
-    ).collect()
+    pooled = (
+        probes.group_by(keys, maintain_order=True)
+        .agg(
+            mean_ms=pl.col("delay_ns").mean() / 1e6,
+            p95_ms=_p95("delay_ns"),
+            sent=pl.len(),
+            lost=pl.col("delay_ns").null_count(),
+        )
+        .collect()
+    )
     loss = data.estimates(data.losses(probes), "lost_percent", by=keys)
-    return pooled.join(loss.rename({"mean": "lost_percent"}), on=keys, how="left")
+    # What Student's t does not know: there is no loss below 0.
+    loss = loss.rename({"mean": "lost_percent"}).with_columns(pl.col("low").clip(0))
+    return pooled.join(loss, on=keys, how="left")
 
 
 def _links(links: pl.LazyFrame) -> pl.DataFrame:
@@ -277,7 +319,8 @@ def _links(links: pl.LazyFrame) -> pl.DataFrame:
 def _waits(flows: pl.LazyFrame) -> pl.DataFrame:
     """Time in the queue, by class of a captured flow and of all: per packet that left."""
     sent = (pl.col("sent_short_lane").fill_null(0) + pl.col("sent_long_lane").fill_null(0)).cast(
-        pl.Float64)
+        pl.Float64
+    )
     left = pl.col("queueing_mean_ns").is_not_null()
     mean_ns = (pl.col("queueing_mean_ns") * sent).sum() / sent.filter(left).sum()
     numbers = {
@@ -288,6 +331,9 @@ def _waits(flows: pl.LazyFrame) -> pl.DataFrame:
         "packets": pl.col("packets").sum(),
     }
     of_classes = flows.group_by("size_class", "scheduler", maintain_order=True).agg(**numbers)
-    of_all = flows.group_by("scheduler", maintain_order=True).agg(**numbers).with_columns(
-        size_class=pl.lit("all"))
+    of_all = (
+        flows.group_by("scheduler", maintain_order=True)
+        .agg(**numbers)
+        .with_columns(size_class=pl.lit("all"))
+    )
     return pl.concat([of_all.collect(), of_classes.collect()], how="diagonal")

@@ -60,27 +60,39 @@ def open_folder(directory: Path) -> Folder:
     Raises `InputError` for one without any trace of results, and for results of another schema.
     """
     if not directory.is_dir():
-        raise Usage(f"{directory}: not a directory; accepted: one that `--out` of sim, replay or "
-                    "lab wrote")
+        raise Usage(
+            f"{directory}: not a directory; accepted: one that `--out` of sim, replay or lab wrote"
+        )
+    if (directory / "campaign.json").exists():
+        raise Usage(
+            f"{directory}: the folder of a campaign; accepted: that of one run. Its tables are "
+            "had by shortlane.campaign.open"
+        )
     temporary = sorted(path.name for path in directory.glob(".*.tmp"))
     missing = []
     info: dict[str, Any] = {}
     if (directory / "run.json").exists():
         info = _run_info(directory / "run.json")
     else:
-        missing.append("run.json, which is written last (so the run did not end, or the file was "
-                       "removed): scenario, seeds, command and version are not known")
+        missing.append(
+            "run.json, which is written last (so the run did not end, or the file was "
+            "removed): scenario, seeds, command and version are not known"
+        )
     tables = _tables(directory, missing)
     if not info and not tables and not temporary:
-        raise Usage(f"{directory}: no results here: found neither run.json nor a table "
-                    f"({', '.join(EXPECTED)}; .parquet or .csv)")
+        raise Usage(
+            f"{directory}: no results here: found neither run.json nor a table "
+            f"({', '.join(EXPECTED)}; .parquet or .csv)"
+        )
     if not tables:
         missing.append("every table: no figure can be drawn")
     elif absent := [name for name in EXPECTED if name not in tables]:
         missing.append(f"the table{'s' * (len(absent) > 1)} {', '.join(absent)}")
     if temporary:
-        missing.append(f"what is still under a temporary name ({', '.join(temporary)}): the run "
-                       "was killed while it wrote, or is still at it")
+        missing.append(
+            f"what is still under a temporary name ({', '.join(temporary)}): the run "
+            "was killed while it wrote, or is still at it"
+        )
     return Folder(directory.resolve().name, info, tables, missing)
 
 

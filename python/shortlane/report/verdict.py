@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from shortlane.report.numbers import CLASSES, Numbers
-from shortlane.report.page import number
+from shortlane.report.blocks import number
+from shortlane.report.numbers import CLASSES, WRITTEN, Numbers
 
-__all__ = ["estimate", "sentences"]
+__all__ = ["estimate", "ratio", "sentences"]
 
 #: What the classes are called in sentences.
 CALLED = {
@@ -17,16 +17,29 @@ CALLED = {
     ">1000": "transfers of over 1000 packets",
 }
 
-#: Most schedulers that a sentence lists.
-MANY = 8
+NO_INTERVAL = "too few runs to tell"
 
 
 def estimate(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
     """A value with its interval, as text."""
     if value is None:
         return "–"
-    ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
+    if low is None or high is None or low == high:
+        return f"{number(value)}{unit}"
+    ends = f" [{number(low)}, {number(high)}]"
     return f"{number(value)}{unit}{ends}"
+
+
+def ratio(value: float | None, low: float | None, high: float | None) -> str:
+    """A ratio with its interval, as text."""
+    if value is None:
+        return "–"
+    ends = "" if low is None or high is None else f" [{_short_number(low)}, {_short_number(high)}]"
+    return f"{_short_number(value)} ×{ends}"
+
+
+def _short_number(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.3f}"
 
 
 def sentences(found: Numbers) -> list[str]:
@@ -44,23 +57,36 @@ def _winners(found: Numbers) -> list[str]:
             own = _of(found.classes, traffic=traffic, size_class=size_class).drop_nulls("mean")
             if own.height < 2:
                 continue
-            ranked = own.sort("mean").head(2)
-            (first, second) = ranked["scheduler"].to_list()
-            fastest = number(ranked["mean"][0] / 1e6)
-            next_one = number(ranked["mean"][1] / 1e6)
-            what = CALLED.get(size_class, size_class)
-            cut = int(own.filter(pl.col("scheduler") == first)["incomplete"][0])
-            said.append(
-                f"{_named(what, traffic, found)}: {first} has the least mean completion time, "
-                f"{fastest} ms{f' ({cut} incomplete)' if cut else ''}; "
-                f"next is {second}, {next_one} ms."
-            )
+            said.append(f"{_named(CALLED[size_class], traffic, found)}: {_fastest(own, found)}.")
+    return said
+
+
+def _fastest(own: pl.DataFrame, found: Numbers) -> str:
+    """Who has the least mean, and who comes next; those that look the same are said together."""
+    incomplete = dict(own.select("scheduler", "incomplete").rows())
+    by_time: dict[str, list[str]] = {}
+    place = pl.col("scheduler").replace_strict(found.schedulers, range(len(found.schedulers)))
+    for row in own.sort(place).sort("mean", maintain_order=True).rows(named=True):
+        by_time.setdefault(number(row["mean"] / 1e6), []).append(row["scheduler"])
+
+    def called(names: list[str]) -> str:
+        cut = {name: f" ({incomplete[name]} incomplete)" for name in names if incomplete[name]}
+        ordered = sorted(names, key=found.schedulers.index)
+        return " and ".join(name + cut.get(name, "") for name in ordered)
+
+    (time, first), *others = by_time.items()
+    said = f"least mean completion time under {called(first)}, {time} ms"
+    if others:
+        time, second = others[0]
+        said += f"; next {called(second)}, {time} ms"
     return said
 
 
 def _short(found: Numbers) -> list[str]:
     return [
-        said for traffic in _traffics(found.ratios) for reference in found.references
+        said
+        for traffic in _traffics(found.ratios)
+        for reference in found.references
         for said in _against(found, traffic, CLASSES[0], reference)
     ]
 
@@ -75,13 +101,14 @@ def _long(found: Numbers) -> list[str]:
         for traffic in _traffics(found.long_flows):
             own = _of(found.long_flows, traffic=traffic).filter(pl.col("scheduler") != reference)
             parts = [
-                f"{row['scheduler']} "
-                + estimate(row["ratio"], row["ratio_low"], row["ratio_high"], " ×")
+                f"{row['scheduler']} " + ratio(row["ratio"], row["ratio_low"], row["ratio_high"])
                 for row in own.drop_nulls("ratio").rows(named=True)
             ]
             if parts:
-                said.append(f"Rate of the long flows ({traffic}) over that under {reference}: "
-                            f"{'; '.join(parts)}.")
+                said.append(
+                    f"Rate of the long flows ({traffic}) over that under {reference}: "
+                    f"{'; '.join(parts)}."
+                )
     return said
 
 
@@ -90,21 +117,26 @@ def _against(found: Numbers, traffic: str, size_class: str, reference: str) -> l
     own = _of(found.ratios, traffic=traffic, size_class=size_class, reference=reference)
     if own.is_empty():
         return []
-    groups: dict[str, list[str]] = {"faster": [], "slower": [], "no difference found": []}
+    groups: dict[str, list[str]] = {
+        "faster": [],
+        "slower": [],
+        "no difference found": [],
+        NO_INTERVAL: [],
+    }
     for row in own.sort("ratio").rows(named=True):
-        text = f"{row['scheduler']} {estimate(row['ratio'], row['low'], row['high'], ' ×')}"
+        text = f"{row['scheduler']} {ratio(row['ratio'], row['low'], row['high'])}"
         groups[_verdict(row["low"], row["high"])].append(text)
-    parts = [f"{word}: {', '.join(rows[:MANY])}" for word, rows in groups.items() if rows]
+    parts = [f"{word}: {', '.join(rows)}" for word, rows in groups.items() if rows]
     what = _named(CALLED[size_class], traffic, found)
     return [f"{what}, time over {reference}'s: {'; '.join(parts)}."]
 
 
 def _verdict(low: float | None, high: float | None) -> str:
-    if high is not None and high < 1:
+    if low is None or high is None:
+        return NO_INTERVAL
+    if high < 1:
         return "faster"
-    if low is not None and low > 1:
-        return "slower"
-    return "no difference found"
+    return "slower" if low > 1 else "no difference found"
 
 
 def _streams(found: Numbers) -> list[str]:
@@ -149,7 +181,7 @@ def _waits(found: Numbers) -> list[str]:
         if size_class == "all":
             head = "Mean time of a packet in the queue"
         else:
-            head = f"The same, flows of {size_class} packets ({own['flows'].max()})"
+            head = f"Flows of {WRITTEN[size_class]} packets ({max(own['flows'].to_list())} of them)"
         said.append(f"{head}: {', '.join(parts)}.")
     return said
 
@@ -165,8 +197,11 @@ def _traffics(frame: pl.DataFrame) -> list[str]:
 
 
 def _values(frame: pl.DataFrame, column: str) -> list[str]:
-    return frame[column].unique(maintain_order=True).drop_nulls().sort().to_list() if (
-        column in frame.columns) else []
+    return (
+        frame[column].unique(maintain_order=True).drop_nulls().sort().to_list()
+        if (column in frame.columns)
+        else []
+    )
 
 
 def _of(frame: pl.DataFrame, **values: str) -> pl.DataFrame:

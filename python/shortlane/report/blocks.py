@@ -127,6 +127,8 @@ def number(value: float, digits: int = 3) -> str:
     """A number to `digits` significant digits, without an exponent."""
     if value == 0 or abs(value) >= 10 ** (digits - 1):
         return f"{value:.0f}"
+    if abs(value) < 0.001:
+        return "<0.001" if value > 0 else ">-0.001"
     shown = f"{value:.{digits}g}"
     return f"{value:.6f}".rstrip("0") if "e" in shown else shown
 
@@ -182,7 +184,7 @@ def ink(look: Look) -> str:
 
 
 def chart(spec: Mapping[str, Any], *, title: str, about: str = "") -> Block:
-    """A Vega-Lite chart, such as `altair.Chart.to_dict()` gives, with a title and how to read it."""
+    """A Vega-Lite chart (what `altair.Chart.to_dict()` gives), its title, and how to read it."""
     # No text of a file can end the script that holds it.
     data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     words = f"<p>{html.escape(about)}</p>" if about else ""
