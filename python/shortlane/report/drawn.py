@@ -122,7 +122,8 @@ def _least(folder: Folder) -> int:
     """Fewest flows that a bin should have: 30, fewer where all are few."""
     flows = folder.tables["flows"].filter(pl.col("kind").is_in(list(data.ENDING)))
     count, schedulers = flows.select(pl.len(), n=pl.col("scheduler").n_unique()).collect().row(0)
-    return max(3, min(30, count // max(schedulers, 1) // 20))
+    each = int(count) // max(int(schedulers), 1)
+    return max(3, min(30, each // 20))
 
 
 def _short_transfers(folder: Folder, found: Numbers) -> list[Block]:
