@@ -1,25 +1,20 @@
 """Runs a paper's simulations again and gives a verdict on each of its claims."""
 
 import argparse
-import importlib
-import importlib.util
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import shortlane
 from shortlane import campaign
 from shortlane.errors import InputError, RunError
-from shortlane.paper import data, page, words
-from shortlane.paper.claims import Paper, Row, Variant, load
+from shortlane.paper import catalog, data, page, words
+from shortlane.paper.claims import Paper, Row, Variant
 from shortlane.paper.drawing import draw_all
 from shortlane.paper.judge import judge_rows, judge_variants
 from shortlane.paper.runs import Job, Runs, affected, jobs
-from shortlane.paper.shared import SHARED
-from shortlane.paper.statistics import Statistic
 
 __all__ = ["add_arguments", "run"]
 
@@ -59,9 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs what is missing, judges, draws, writes the page, and prints the verdicts."""
-    folder = data.folder(arguments.paper)
-    statistics, drawing = _of_paper(folder.name)
-    paper = load(folder, statistics)
+    paper, statistics, drawing = catalog.known(arguments.paper)
     rows = _chosen(paper, arguments.rows)
     without = arguments.quick or arguments.no_sensitivity or arguments.rows is not None
     variants = () if without else paper.variants
@@ -98,18 +91,6 @@ def run(arguments: argparse.Namespace) -> None:
     failed = sum(campaign.failed for campaign in counts.values())
     if failed:
         raise RunError(f"{failed} runs failed and are in no verdict; see {out / 'runs'}")
-
-
-def _of_paper(name: str) -> tuple[Mapping[str, Statistic], ModuleType | None]:
-    """The paper's statistics, or the shared ones; the module with its figures, if there is one."""
-    own = _module(name)
-    return getattr(own, "STATISTICS", SHARED), _module(f"{name}_figures")
-
-
-def _module(name: str) -> ModuleType | None:
-    """What is written in Python for a paper: `flow_scheduler` for `flow-scheduler`."""
-    full = f"shortlane.paper.{name.replace('-', '_')}"
-    return importlib.import_module(full) if importlib.util.find_spec(full) else None
 
 
 def _chosen(paper: Paper, wanted: str | None) -> list[Row]:
