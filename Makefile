@@ -17,7 +17,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
-PYTHON_SOURCES := python scripts/python-definitions.py bench/python
+PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
