@@ -17,5 +17,5 @@ SCENARIO = Scenario(
         Transfers(load=0.7, sizes="exponential:mean=20kb", tcp=Tcp(window="32kb")),
         Cbr(name="voice", rate="64kbit", packet="160b", from_=["left1"], to="right"),
     ],
-    record=Record(samples="10ms"),
+    record=Record(samples="10ms", progress=2),
 )
