@@ -113,4 +113,4 @@ def test_what_cannot_be_drawn_is_said(results):
     with pytest.raises(InputError, match="value: found 'x'"):
         figures.bars(results, "x")
     with pytest.raises(InputError, match="progress"):
-        figures.progress(results)
+        figures.progress(shortlane.simulate(SCENARIO, seeds=3, tables=["blocks", "flows"]))
