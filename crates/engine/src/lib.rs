@@ -15,6 +15,8 @@ pub mod buffers;
 pub mod clock;
 mod direction;
 mod error;
+#[cfg(feature = "kernel")]
+pub mod kernel;
 pub mod io;
 pub mod link;
 pub mod netns;

@@ -1,0 +1,2 @@
+//! The qdisc inside the kernel.
+mod skeleton;
