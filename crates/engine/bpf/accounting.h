@@ -87,16 +87,27 @@ static __always_inline bool is_swept(const struct queue *q, const struct sl_flow
 	       age(flow, in->last_sweep) > q->config->idle;
 }
 
+/* Moves the hand on; 0 if there is no entry under it. Read back from memory, so that the verifier
+ * takes it for any number and need not follow the hand all the way. */
+static __always_inline struct sl_flow *next_under_hand(const struct queue *q, u32 *at)
+{
+	volatile u32 *hand = &q->in->hand;
+	struct sl_flow *flow;
+
+	*hand = *hand < q->in->fresh ? *hand + 1 : 1;
+	*at = *hand;
+	flow = flow_at(q, *at);
+	return flow && flow->id ? flow : 0;
+}
+
 /* Removes the entry under the hand if it is swept, and moves the hand on. */
 static __always_inline void reclaim_one(const struct queue *q)
 {
-	struct sl_instance *in = q->in;
-	struct sl_flow *flow;
+	u32 at;
+	struct sl_flow *flow = next_under_hand(q, &at);
 
-	in->hand = in->hand < in->fresh ? in->hand + 1 : 1;
-	flow = flow_at(q, in->hand);
-	if (flow && flow->id && is_swept(q, flow))
-		remove_flow(q, flow, in->hand);
+	if (flow && is_swept(q, flow))
+		remove_flow(q, flow, at);
 }
 
 static __always_inline void keep_up(const struct queue *q, u64 now)
@@ -119,21 +130,17 @@ static __always_inline void keep_up(const struct queue *q, u64 now)
 /* At the bound: the longest idle of a few entries makes room; false if all have packets queued. */
 static __noinline u32 oldest_near_hand(const struct queue *q, u64 now)
 {
-	struct sl_instance *in = q->in;
+	u32 found = 0, at, i;
 	u64 oldest = 0;
-	u32 found = 0, at = in->hand;
 
-	for (int i = 0; i < SL_LOOK_AT; i++) {
-		struct sl_flow *flow;
+	bpf_for(i, 0, SL_LOOK_AT) {
+		struct sl_flow *flow = next_under_hand(q, &at);
 
-		at = at < in->fresh ? at + 1 : 1;
-		flow = flow_at(q, at);
-		if (flow && flow->id && !queued_packets(flow) && age(flow, now) + 1 > oldest) {
+		if (flow && !queued_packets(flow) && age(flow, now) + 1 > oldest) {
 			oldest = age(flow, now) + 1;
 			found = at;
 		}
 	}
-	in->hand = at;
 	return found;
 }
 

@@ -40,7 +40,7 @@ struct sl_slot {
 
 SL_ARRAY(sl_instances, struct sl_instance);
 SL_ARRAY(sl_generation, u64);
-SL_ARRAY(sl_configs, struct sl_config); /* two for each instance */
+SL_ARRAY(sl_configs, struct sl_config); /* two for each instance, and the first one of new qdiscs */
 SL_ARRAY(sl_histograms, struct sl_histogram);
 SL_ARRAY(sl_slots, struct sl_slot);
 SL_ARRAY(sl_buckets, u32);

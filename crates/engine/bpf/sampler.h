@@ -35,10 +35,11 @@ static __always_inline u64 times(u64 a, u64 b)
 static __always_inline u64 power(u64 base, u32 exponent)
 {
 	u64 result = ~0ULL, square = base;
+	u32 i;
 
 	if (base == ~0ULL)
 		return base;
-	for (int i = 0; i < 32; i++) {
+	bpf_for(i, 0, 32) {
 		if (!exponent)
 			break;
 		if (exponent & 1)

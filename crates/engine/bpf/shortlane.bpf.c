@@ -379,20 +379,18 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 {
 	struct net_device *dev = sch->dev_queue->dev;
 	struct sl_instance *in;
-	struct sl_config *config, *other;
+	struct sl_config *config, *wanted;
 	u64 *generation;
-	u32 index = 0, even, odd;
+	u32 index = 0, even, template = parts.instances * 2;
 
 	in = free_instance(&index);
 	generation = bpf_map_lookup_elem(&sl_generation, &index);
 	even = index * 2;
-	odd = even + 1;
 	config = bpf_map_lookup_elem(&sl_configs, &even);
-	other = bpf_map_lookup_elem(&sl_configs, &odd);
-	if (!in || !generation || !config || !other)
+	wanted = bpf_map_lookup_elem(&sl_configs, &template);
+	if (!in || !generation || !config || !wanted)
 		return -ENOSPC;
-	/* The loader keeps what it wants of a new qdisc in the odd one. */
-	__builtin_memcpy(config, other, sizeof(*config));
+	__builtin_memcpy(config, wanted, sizeof(*config));
 	*generation = 0;
 	if (options) {
 		int error = apply_options(config, options);

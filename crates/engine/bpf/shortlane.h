@@ -70,7 +70,8 @@ struct sl_parts {
 
 /*
  * What can change while packets are queued. There are two of these for each instance; the loader
- * fills the one that is not in use, then moves the instance's generation on by one.
+ * fills the one that is not in use, then moves the instance's generation on by one. One more,
+ * behind all these, is what a new qdisc starts with.
  */
 struct sl_config {
 	__u64 rate;  /* 0: as fast as the device takes packets */

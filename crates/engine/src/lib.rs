@@ -15,9 +15,9 @@ pub mod buffers;
 pub mod clock;
 mod direction;
 mod error;
+pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
-pub mod io;
 pub mod link;
 pub mod netns;
 pub mod observe;
