@@ -2,8 +2,8 @@
 """Runs programs in real distribution kernels, in QEMU.
 
     vm.py list                                    which kernels there are
-    vm.py run --kernel 6.17 --kernel newest \\
-        --program target/debug/foo -- foo ARG...  a program in each of them
+    vm.py run --kernel 6.17 --kernel newest --program target/debug/foo -- foo ARG...
+                                                  a program in each of them
     vm.py shell --kernel 7.3                      a shell in one
 
 The status is that of the first run that failed, 1 if it failed by other means than its status, and
@@ -17,13 +17,16 @@ import os
 import shlex
 import shutil
 import sys
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from image import FILE, SEARCH, Image, ImageError, add_modules, add_system, leave_program
+from image import FILE, SEARCH, Image, ImageError, add_modules, add_system, compiled
 from kernels import ROOT, Kernel, KernelError, Store
 from qemu import Machine, Outcome, QemuError, Run, kvm_works
 
+TSC = Path(__file__).resolve().with_name("tsc.c")
 FEATURES = ("NET_SCH_BPF", "DEBUG_INFO_BTF", "NET_SCH_FQ_CODEL", "NET_SCH_CAKE", "NET_PKTGEN")
 
 
@@ -31,7 +34,8 @@ def main() -> int:
     """Do what the command line says."""
     arguments = parsed(sys.argv[1:])
     try:
-        return arguments.act(arguments)
+        act: Callable[[argparse.Namespace], int] = arguments.act
+        return act(arguments)
     except (KernelError, ImageError, QemuError) as error:
         print(f"vm.py: {error}", file=sys.stderr)
         return 1
@@ -54,9 +58,12 @@ def parsed(words: list[str]) -> argparse.Namespace:
     _guest_options(running)
     running.add_argument("--timeout", type=float, default=600, metavar="S", help="600")
     running.add_argument(
-        "--tolerate", action="append", default=[], metavar="REGEX",
+        "--tolerate",
+        action="append",
+        default=[],
+        metavar="REGEX",
         help="a complaint in the kernel's log that is no failure",
-    )  # fmt: skip
+    )
     running.add_argument("command", nargs="+", help="after `--`: what the guest runs")
     running.set_defaults(act=act_run)
 
@@ -68,23 +75,48 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 def _guest_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--kernel", action="append", metavar="SERIES",
-        help="such as 6.17, or `oldest` or `newest` (the default)")  # fmt: skip
-    add("--program", action="append", default=[], metavar="PATH[=NAME]",
-        help="put a program and its shared libraries into the guest's /usr/bin")  # fmt: skip
-    add("--file", action="append", default=[], metavar="PATH=GUEST_PATH",
-        help="put a file into the guest")  # fmt: skip
-    add("--out", type=Path, default=ROOT / "target" / "kernel-runs", metavar="DIR",
-        help="what guests leave in /out goes to DIR/<version>, and the logs")  # fmt: skip
+    add(
+        "--kernel",
+        action="append",
+        metavar="SERIES",
+        help="such as 6.17, or `oldest` or `newest` (the default)",
+    )
+    add(
+        "--program",
+        action="append",
+        default=[],
+        metavar="PATH[=NAME]",
+        help="put a program and its shared libraries into the guest's /usr/bin",
+    )
+    add(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH=GUEST_PATH",
+        help="put a file into the guest",
+    )
+    add(
+        "--out",
+        type=Path,
+        default=ROOT / "target" / "kernel-runs",
+        metavar="DIR",
+        help="what guests leave in /out goes to DIR/<version>, and the logs",
+    )
     add("--smp", type=int, default=2, metavar="N", help="CPUs: 2")
     add("--memory", default="1G", metavar="SIZE", help="1G")
-    add("--icount", action="store_true",
-        help="one CPU, and 1 ns of the guest's time for each instruction")  # fmt: skip
+    add(
+        "--icount",
+        action="store_true",
+        help="one CPU, and 1 ns of the guest's time for each instruction",
+    )
     add("--accel", choices=("auto", "tcg", "kvm"), default="auto", help="auto: kvm if it works")
     add("--append", default="", metavar="TEXT", help="more kernel parameters")
-    add("--allow-missing", action="store_true",
+    add(
+        "--allow-missing",
+        action="store_true",
         default=os.environ.get("SHORTLANE_KERNEL_MISSING") == "skip",
-        help="skip a kernel that cannot be had (or SHORTLANE_KERNEL_MISSING=skip)")  # fmt: skip
+        help="skip a kernel that cannot be had (or SHORTLANE_KERNEL_MISSING=skip)",
+    )
 
 
 def act_list(arguments: argparse.Namespace) -> int:
@@ -124,7 +156,7 @@ def act_shell(arguments: argparse.Namespace) -> int:
     store = Store()
     kernel = store.get((arguments.kernel or ["newest"])[-1])
     print("Type `exit` to end the machine; what is left in /out comes out of it.", flush=True)
-    outcome = boot(store, kernel, arguments, None)
+    outcome = boot(store, kernel, arguments, "")
     for failure in outcome.failures:
         print(f"vm.py: {failure}", file=sys.stderr)
     return outcome.exit_status
@@ -141,10 +173,24 @@ def kernel_or_none(store: Store, wanted: str, allow_missing: bool) -> Kernel | N
         return None
 
 
-def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: str | None) -> Outcome:
-    """Run a script in the kernel, or a shell if there is no script."""
+def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: str) -> Outcome:
+    """Run a script in the kernel, or a shell if the script is empty."""
+    image = guest_image(store, kernel, arguments)
+    if script:
+        image.add("/command", FILE | 0o644, f"exec {script}\n".encode())
+    elif bash := shutil.which("bash", path=SEARCH):
+        image.add_program(Path(bash), "bash")
+    machine = guest_machine(store, kernel, arguments)
+    run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
+    if not script:
+        return run.go(None, (), terminal=True)
+    return run.go(arguments.timeout, tuple(arguments.tolerate), terminal=False)
+
+
+def guest_image(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Image:
+    """The system, and what the command line asks for."""
     image = Image()
-    add_system(image, leave_program(store.folder))
+    add_system(image, store.folder)
     add_modules(image, kernel)
     for word in arguments.program:
         path, _, name = word.partition("=")
@@ -152,31 +198,33 @@ def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: st
     for word in arguments.file:
         path, _, target = word.partition("=")
         if not target.startswith("/"):
-            raise ImageError(f"--file {word}: PATH=GUEST_PATH with an absolute GUEST_PATH is wanted")
+            raise ImageError(f"--file {word}: PATH=GUEST_PATH is wanted, GUEST_PATH absolute")
         image.add_file(Path(path), target)
-    if script is not None:
-        image.add("/command", FILE | 0o644, f"exec {script}\n".encode())
-    elif bash := shutil.which("bash", path=SEARCH):
-        image.add_program(Path(bash), "bash")
-    kvm = arguments.accel == "kvm" or (
-        arguments.accel == "auto" and not arguments.icount and kvm_works(kernel)
+    return image
+
+
+def guest_machine(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Machine:
+    """The machine that the command line asks for."""
+    kvm = arguments.accel == "kvm"
+    if arguments.accel == "auto" and not arguments.icount:
+        kvm = kvm_works(kernel, store.folder)
+    measured = subprocess.run(
+        [compiled(TSC, store.folder)], capture_output=True, text=True, check=True
     )
-    machine = Machine(
+    return Machine(
         cpus=arguments.smp,
         memory=arguments.memory,
         icount=arguments.icount,
         kvm=kvm,
-        parameters=tuple(arguments.append.split()),
+        tsc_khz=int(measured.stdout),
+        extra=tuple(arguments.append.split()),
     )
-    run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
-    if script is None:
-        return run.go(None, (), terminal=True)
-    return run.go(arguments.timeout, tuple(arguments.tolerate), terminal=False)
 
 
 def run_folder(arguments: argparse.Namespace, kernel: Kernel) -> Path:
     """Where a run's files go."""
-    return arguments.out / kernel.release.short
+    out: Path = arguments.out
+    return out / kernel.release.short
 
 
 def report(kernel: Kernel, outcome: Outcome, seconds: float, folder: Path) -> None:
