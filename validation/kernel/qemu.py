@@ -100,6 +100,8 @@ class Machine:
 class Outcome:
     """What became of a run."""
 
+    # The logs, and what the guest left in /out.
+    folder: Path
     # The command's own status; None if it never ended.
     status: int | None = None
     failures: list[str] = field(default_factory=list)
@@ -203,7 +205,7 @@ class Run:
                 sys.stdout.buffer.flush()
 
     def _judge(self, ended: int | None, seconds: float | None) -> Outcome:
-        outcome = Outcome()
+        outcome = Outcome(self.folder)
         if ended is None:
             outcome.failures.append(f"the guest was not done within {seconds or 0:g} s")
         elif ended != LEFT:

@@ -5,6 +5,7 @@
     vm.py run --kernel 6.17 --kernel newest --program target/debug/foo -- foo ARG...
                                                   a program in each of them
     vm.py shell --kernel 7.3                      a shell in one
+    vm.py selftest                                whether faults in guests are noticed
 
 The status is that of the first run that failed, 1 if it failed by other means than its status, and
 2 for a wrong command line. docs/kernel-bench.md says more.
@@ -16,15 +17,17 @@ import argparse
 import os
 import shlex
 import shutil
-import sys
 import subprocess
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from image import FILE, SEARCH, Image, ImageError, add_modules, add_system, compiled
 from kernels import ROOT, Kernel, KernelError, Store
 from qemu import Machine, Outcome, QemuError, Run, kvm_works
+from selftest import selftest
 
 TSC = Path(__file__).resolve().with_name("tsc.c")
 FEATURES = ("NET_SCH_BPF", "DEBUG_INFO_BTF", "NET_SCH_FQ_CODEL", "NET_SCH_CAKE", "NET_PKTGEN")
@@ -48,7 +51,7 @@ def parsed(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(required=True, metavar="run | shell | list")
+    verbs = parser.add_subparsers(required=True, metavar="run | shell | list | selftest")
 
     listing = verbs.add_parser("list", help="say which kernels there are, and what they have")
     listing.add_argument("--refresh", action="store_true", help="fetch the package lists again")
@@ -66,6 +69,10 @@ def parsed(words: list[str]) -> argparse.Namespace:
     )
     running.add_argument("command", nargs="+", help="after `--`: what the guest runs")
     running.set_defaults(act=act_run)
+
+    proof = verbs.add_parser("selftest", help="plant faults in guests: each must be noticed")
+    _guest_options(proof)
+    proof.set_defaults(act=act_selftest)
 
     shell = verbs.add_parser("shell", help="an interactive shell in a guest")
     _guest_options(shell)
@@ -144,10 +151,23 @@ def act_run(arguments: argparse.Namespace) -> int:
         if kernel is None:
             continue
         began = time.monotonic()
-        outcome = boot(store, kernel, arguments, shlex.join(arguments.command))
+        script = f"exec {shlex.join(arguments.command)}"
+        tolerated = tuple(arguments.tolerate)
+        outcome = boot(store, kernel, arguments, script, seconds=arguments.timeout, tolerated=tolerated)
         seconds = time.monotonic() - began
-        report(kernel, outcome, seconds, run_folder(arguments, kernel))
+        report(kernel, outcome, seconds)
         status = status or outcome.exit_status
+    return status
+
+
+def act_selftest(arguments: argparse.Namespace) -> int:
+    """Faults planted in each kernel."""
+    store = Store()
+    status = 0
+    for wanted in arguments.kernel or ["newest"]:
+        kernel = kernel_or_none(store, wanted, arguments.allow_missing)
+        if kernel is not None:
+            status |= selftest(partial(boot, store, kernel, arguments))
     return status
 
 
@@ -156,7 +176,7 @@ def act_shell(arguments: argparse.Namespace) -> int:
     store = Store()
     kernel = store.get((arguments.kernel or ["newest"])[-1])
     print("Type `exit` to end the machine; what is left in /out comes out of it.", flush=True)
-    outcome = boot(store, kernel, arguments, "")
+    outcome = boot(store, kernel, arguments, "", seconds=None)
     for failure in outcome.failures:
         print(f"vm.py: {failure}", file=sys.stderr)
     return outcome.exit_status
@@ -173,18 +193,24 @@ def kernel_or_none(store: Store, wanted: str, allow_missing: bool) -> Kernel | N
         return None
 
 
-def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: str) -> Outcome:
+def boot(
+    store: Store,
+    kernel: Kernel,
+    arguments: argparse.Namespace,
+    script: str,
+    *,
+    seconds: float | None,
+    tolerated: tuple[str, ...] = (),
+) -> Outcome:
     """Run a script in the kernel, or a shell if the script is empty."""
     image = guest_image(store, kernel, arguments)
     if script:
-        image.add("/command", FILE | 0o644, f"exec {script}\n".encode())
+        image.add("/command", FILE | 0o644, f"{script}\n".encode())
     elif bash := shutil.which("bash", path=SEARCH):
         image.add_program(Path(bash), "bash")
     machine = guest_machine(store, kernel, arguments)
     run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
-    if not script:
-        return run.go(None, (), terminal=True)
-    return run.go(arguments.timeout, tuple(arguments.tolerate), terminal=False)
+    return run.go(seconds, tolerated, terminal=not script)
 
 
 def guest_image(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Image:
@@ -227,13 +253,13 @@ def run_folder(arguments: argparse.Namespace, kernel: Kernel) -> Path:
     return out / kernel.release.short
 
 
-def report(kernel: Kernel, outcome: Outcome, seconds: float, folder: Path) -> None:
+def report(kernel: Kernel, outcome: Outcome, seconds: float) -> None:
     """One line if all is well, else every failure and where to look."""
     name = f"Linux {kernel.release.short}"
     if not outcome.failures:
         print(f"{name}: passed in {seconds:.1f} s", flush=True)
         return
-    print(f"{name}: FAILED after {seconds:.1f} s (logs in {folder})", flush=True)
+    print(f"{name}: FAILED after {seconds:.1f} s (logs in {outcome.folder})", flush=True)
     for failure in outcome.failures:
         print(f"{name}:   {failure}", flush=True)
 
