@@ -153,7 +153,9 @@ def act_run(arguments: argparse.Namespace) -> int:
         began = time.monotonic()
         script = f"exec {shlex.join(arguments.command)}"
         tolerated = tuple(arguments.tolerate)
-        outcome = boot(store, kernel, arguments, script, seconds=arguments.timeout, tolerated=tolerated)
+        outcome = boot(
+            store, kernel, arguments, script, seconds=arguments.timeout, tolerated=tolerated
+        )
         seconds = time.monotonic() - began
         report(kernel, outcome, seconds)
         status = status or outcome.exit_status
