@@ -25,8 +25,9 @@ from pathlib import Path
 from apt import Apt, AptError
 
 ROOT = Path(__file__).resolve().parents[2]
-# The first release whose kernel takes a BPF queueing discipline.
-OLDEST_SERIES = (6, 16)
+# The first series that Debian builds with BPF queueing disciplines, which Linux has since 6.16.
+# `oldest` is that; an older one serves to show what happens without.
+OLDEST = (6, 17)
 # Newer kernels are split: `linux-image` is empty and asks for the three others.
 NAME_PATTERN = r"^linux-(image|base|binary|modules)-[0-9].*cloud-amd64$"
 NAME = re.compile(r"linux-(?:image|base|binary|modules)-(\d+\.\d+\S*-cloud-amd64)")
@@ -118,7 +119,7 @@ def packages_in(paragraphs: str) -> list[Package]:
 
 
 def releases_of(packages: list[Package]) -> list[Release]:
-    """The kernels with BPF queueing disciplines that these packages make up, oldest first."""
+    """The kernels that these packages make up, oldest first."""
     named = {package.name: package for package in packages}
     found = []
     for image in packages:
@@ -128,22 +129,20 @@ def releases_of(packages: list[Package]) -> list[Release]:
         # An archive drops the modules of a superseded kernel before it drops the rest.
         if all(part in named for part in parts):
             found.append(Release(image.release, (image, *(named[part] for part in parts))))
-    fitting = [release for release in found if release.number[:2] >= OLDEST_SERIES]
-    return sorted(fitting, key=lambda release: (release.number, release.name))
+    return sorted(found, key=lambda release: (release.number, release.name))
 
 
 def choose(releases: list[Release], wanted: str) -> Release:
     """The newest release of a series (`7.3`), that very one (`7.3.4`), `oldest` or `newest`."""
-    if not releases:
-        raise KernelError("the package lists have no kernel with BPF queueing disciplines")
-    if wanted == "newest":
-        return releases[-1]
-    if wanted == "oldest":
-        wanted = releases[0].series
+    capable = [release for release in releases if release.number[:2] >= OLDEST]
+    if wanted == "newest" and capable:
+        return capable[-1]
+    if wanted == "oldest" and capable:
+        wanted = capable[0].series
     fitting = [it for it in releases if wanted in (it.series, it.short, it.name)]
     if not fitting:
-        series = ", ".join(dict.fromkeys(it.series for it in releases))
-        raise KernelError(f"no kernel {wanted}; there are oldest, newest, {series}")
+        series = ", ".join(dict.fromkeys(it.series for it in releases)) or "none"
+        raise KernelError(f"no kernel {wanted} in the package lists; there are: {series}")
     return fitting[-1]
 
 
@@ -174,12 +173,15 @@ class Store:
     def get(self, wanted: str) -> Kernel:
         """The kernel that `choose` chooses, fetched if it is not here yet."""
         release = choose(self.releases(), wanted)
-        with self._locked():
-            if not self._is_here(release):
-                try:
-                    self._fetch(release)
-                except AptError as error:
-                    raise KernelError(f"Linux {release.name} cannot be had: {error}") from error
+        try:
+            self._fetch(release)
+        except AptError:
+            # A newer version may have taken its place.
+            release = choose(self.releases(refresh=True), wanted)
+            try:
+                self._fetch(release)
+            except AptError as error:
+                raise KernelError(f"Linux {release.name} cannot be had: {error}") from error
         return Kernel(release, self._place(release))
 
     def here(self, release: Release) -> Kernel | None:
@@ -205,16 +207,20 @@ class Store:
         return releases_of([Package(**{**row, "depends": tuple(row["depends"])}) for row in rows])
 
     def _fetch(self, release: Release) -> None:
-        size = sum(package.size for package in release.packages) / 1e6
-        print(f"kernels: fetching Linux {release.name}, {size:.0f} MB", flush=True)
-        part = self.folder / f"{release.name}.part"
-        shutil.rmtree(part, ignore_errors=True)
-        for package in release.packages:
-            deb = self.apt.download(package.name, package.version, part / "deb")
-            _checked(["dpkg", "-x", str(deb), str(part)])
-        shutil.rmtree(part / "deb")
-        _arrange(part, release.name)
-        part.rename(self._place(release))
+        """Fetch and unpack, unless that was done before."""
+        with self._locked():
+            if self._is_here(release):
+                return
+            size = sum(package.size for package in release.packages) / 1e6
+            print(f"kernels: fetching Linux {release.name}, {size:.0f} MB", flush=True)
+            part = self.folder / f"{release.name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            for package in release.packages:
+                deb = self.apt.download(package.name, package.version, part / "deb")
+                _checked(["dpkg", "-x", str(deb), str(part)])
+            shutil.rmtree(part / "deb")
+            _arrange(part, release.name)
+            part.rename(self._place(release))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
