@@ -4,6 +4,10 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod command;
+#[cfg(feature = "kernel")]
+mod instructions;
+#[cfg(feature = "kernel")]
 mod smoke;
 
 use std::process::ExitCode;
@@ -12,7 +16,10 @@ use std::process::ExitCode;
 type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 #[cfg(feature = "kernel")]
-const TESTS: &[Test] = &[("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run)];
+const TESTS: &[Test] = &[
+    ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+    ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
+];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
 
