@@ -92,7 +92,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 	if (packet.segments > 1)
 		q.in->counters.super_packets++;
 	if (parts.tested) {
-		u32 at = q.in->arrivals & (SL_TEST_EVENTS - 1), *release;
+		u32 at = q.index * SL_TEST_EVENTS + (q.in->arrivals & (SL_TEST_EVENTS - 1));
+		u32 *release;
 
 		packet.packet = q.in->arrivals++;
 		release = bpf_map_lookup_elem(&sl_release, &at);
