@@ -50,6 +50,8 @@ struct bpf_iter_num {
 #define EOPNOTSUPP 95
 #define TC_H_ROOT 0xffffffffU
 
+#define fallthrough __attribute__((fallthrough))
+
 #define CORE __attribute__((preserve_access_index))
 
 struct ns_common {
