@@ -105,9 +105,15 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
             .discipline
             .unwrap_or(DISCIPLINES[(options.seed + round) as usize % DISCIPLINES.len()]);
         let seed = options.seed + round;
-        Round::new(name, seed, options.variety)
+        let before = tally.sequences;
+        if let Err(error) = Round::new(name, seed, options.variety)
             .and_then(|round| round.run(&mut devices, &options, &mut tally))
-            .with_context(|| format!("proof --seed {seed} --sequences 1 --discipline {name}"))?;
+        {
+            let again = tally.sequences - before + MOST_DEVICES;
+            return Err(error.context(format!(
+                "again: proof --seed {seed} --sequences {again} --discipline {name}"
+            )));
+        }
         round += 1;
     }
     let Tally { sequences, arrivals, sent, full, pushed_out, changes } = tally;
