@@ -8,6 +8,8 @@ mod command;
 #[cfg(feature = "kernel")]
 mod instructions;
 #[cfg(feature = "kernel")]
+mod proof;
+#[cfg(feature = "kernel")]
 mod smoke;
 
 use std::process::ExitCode;
@@ -19,6 +21,7 @@ type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
     ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
+    ("proof", "departures and drops in the order of crate sched", proof::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
