@@ -86,21 +86,18 @@ kernel() {
     bpf_clang
 }
 
-# bpf_clang: the newest of those that mark pointers to kernel objects, which 14 loses.
+# bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is what is tested.
 bpf_clang() {
-    local version newest=
-    for version in 21 20 19 18 17 16; do
-        if has "clang-$version"; then
-            return
-        fi
-        if [ -z "$newest" ] && apt-cache policy "clang-$version" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
-            newest=$version
+    local version
+    for version in 19 16 17 18 20 21; do
+        has "clang-$version" && return
+    done
+    for version in 19 16 17 18 20 21; do
+        if apt-cache policy "clang-$version" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+            break
         fi
     done
-    if has clang && [ "$(clang -dumpversion | cut -d . -f 1)" -ge 16 ]; then
-        return
-    fi
-    apt_install "clang-${newest:-19}" "llvm-${newest:-19}"
+    apt_install "clang-$version" "llvm-$version"
 }
 
 # ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
