@@ -65,12 +65,12 @@ iproute2() {
 
 # packages_for PROGRAM=PACKAGE...: those whose program is not there, in one go.
 packages_for() {
-    local wanted=() pair
+    local missing=() pair
     for pair in "$@"; do
         # Some are in directories that only root's PATH has.
-        PATH=$PATH:/usr/sbin:/sbin has "${pair%%=*}" || wanted+=("${pair#*=}")
+        PATH=$PATH:/usr/sbin:/sbin has "${pair%%=*}" || missing+=("${pair#*=}")
     done
-    [ "${#wanted[@]}" -eq 0 ] || apt_install "${wanted[@]}"
+    [ "${#missing[@]}" -eq 0 ] || apt_install "${missing[@]}"
 }
 
 # kernel: QEMU and its guests' programs; what BPF is compiled with.
@@ -86,7 +86,7 @@ kernel() {
     bpf_clang
 }
 
-# bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is what is tested.
+# bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is the one tested.
 bpf_clang() {
     local version
     for version in 19 16 17 18 20 21; do

@@ -169,7 +169,8 @@ def act_shell(arguments: argparse.Namespace) -> int:
     kernel = store.get((arguments.kernel or ["newest"])[-1])
     print("Type `exit` to end the machine; what is left in /out comes out of it.", flush=True)
     outcome = boot(store, kernel, arguments, "", seconds=None)
-    report(kernel, outcome, 0)
+    for failure in outcome.failures:
+        print(f"vm.py: {failure}", file=sys.stderr)
     return outcome.exit_status
 
 
