@@ -16,6 +16,8 @@ pub mod clock;
 mod direction;
 mod error;
 pub mod io;
+#[cfg(feature = "kernel")]
+pub mod kernel;
 pub mod link;
 pub mod netns;
 pub mod observe;

@@ -32,7 +32,7 @@ pub use offset::Offset;
 pub use queues::{HighMark, Queues};
 pub use run2c::Run2c;
 pub use run2c_seq::Run2cSeq;
-pub use sampler::{EveryFlow, PerByte, PerPacket, Sampler};
+pub use sampler::{EveryFlow, PerByte, PerPacket, Sampler, miss_byte};
 pub use sb::{Sb, SbKo};
 pub use sb_sh::SbSh;
 pub use service::{Guaranteed, Pick, Service, Strict, Weighted};

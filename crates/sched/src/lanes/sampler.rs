@@ -99,9 +99,11 @@ impl Sampler for PerByte {
     }
 }
 
-/// The probability that a byte is missed, such that a reference packet is hit with probability
-/// `hit`: the [`REFERENCE_BYTES`]th root of `1 - hit`, by bisection.
-fn miss_byte(hit: Share) -> Option<u64> {
+/// The probability that a byte is missed, such that a packet of 1000 bytes is hit with probability
+/// `hit`: the 1000th root of `1 - hit`, by bisection, as a 0.64 fixed-point number; `u64::MAX`
+/// stands for 1, `None` for 0.
+#[must_use]
+pub fn miss_byte(hit: Share) -> Option<u64> {
     let miss_packet = match hit.rest().as_draw() {
         None => return Some(u64::MAX),
         Some(0) => return None,

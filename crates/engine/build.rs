@@ -1,0 +1,60 @@
+//! Compiles the in-kernel qdisc, where the feature `kernel` asks for it.
+
+fn main() {
+    #[cfg(feature = "kernel")]
+    kernel::compile();
+}
+
+#[cfg(feature = "kernel")]
+mod kernel {
+    use std::env;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use libbpf_cargo::SkeletonBuilder;
+
+    /// Older ones lose the tag of a pointer that a map owns, and the kernel refuses the object.
+    const OLDEST_CLANG: u32 = 16;
+    const NEWEST_CLANG: u32 = 24;
+
+    pub(crate) fn compile() {
+        let source = Path::new("bpf/shortlane.bpf.c");
+        println!("cargo::rerun-if-changed=bpf");
+        println!("cargo::rerun-if-env-changed=CLANG");
+        let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+        let result = SkeletonBuilder::new()
+            .source(source)
+            .clang(clang())
+            .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
+            .build_and_generate(into.join("shortlane.skel.rs"));
+        if let Err(error) = result {
+            panic!("cannot compile {}: {error:#}", source.display());
+        }
+    }
+
+    /// The compiler that `CLANG` names, or the newest one there is.
+    fn clang() -> PathBuf {
+        if let Some(named) = env::var_os("CLANG") {
+            return named.into();
+        }
+        (OLDEST_CLANG..=NEWEST_CLANG)
+            .rev()
+            .map(|version| format!("clang-{version}"))
+            .chain([String::from("clang")])
+            .find(|name| works(name))
+            .unwrap_or_else(|| {
+                panic!(
+                    "the in-kernel qdisc needs clang {OLDEST_CLANG} or newer: \
+                     `scripts/setup.sh kernel` installs one; CLANG names another"
+                )
+            })
+            .into()
+    }
+
+    fn works(name: &str) -> bool {
+        let Ok(output) = Command::new(name).arg("-dumpversion").output() else { return false };
+        let version = String::from_utf8_lossy(&output.stdout);
+        let major = version.split('.').next().and_then(|major| major.trim().parse().ok());
+        major.is_some_and(|major: u32| major >= OLDEST_CLANG)
+    }
+}

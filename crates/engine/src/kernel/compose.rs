@@ -1,0 +1,316 @@
+//! From a discipline's name and parameters to the parts and the configuration of the qdisc.
+
+use std::mem::discriminant;
+
+use sched::lanes::miss_byte;
+use sched::{Amount, Nanos, Params, Share, Spec};
+
+use super::error::KernelError;
+use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
+
+/// The disciplines that the kernel engine has.
+pub const DISCIPLINES: [&str; 9] =
+    ["efd", "run2c", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "lanes", "fifo"];
+
+/// Slots that a lane has at least, so that a limit can be raised while the qdisc runs.
+const LEAST_SLOTS: u64 = 1024;
+const MOST_SLOTS: u64 = 1 << 22;
+/// No packet that a qdisc counts is smaller, on any link with an Ethernet header.
+const LEAST_PACKET: u64 = 64;
+
+/// The link that the qdisc paces for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaping {
+    /// Bits per second; `None`: as fast as the device takes packets.
+    pub rate: Option<u64>,
+    /// What a packet takes on the link beside its bytes (a segment of a super-packet each).
+    pub overhead: i32,
+    /// How far a late pacer may catch up.
+    pub burst: Nanos,
+}
+
+/// A discipline as the kernel engine builds it.
+#[derive(Clone, Debug)]
+pub struct Composition {
+    pub(crate) parts: sl_parts,
+    pub(crate) config: sl_config,
+}
+
+impl Composition {
+    /// Packets that a lane has slots for: what a limit can be raised to while the qdisc runs.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        u64::from(self.parts.ring_mask) + 1
+    }
+
+    /// Whether both are made of the same parts, and count flows in the same unit.
+    pub(crate) fn has_parts_of(&self, other: &Self) -> bool {
+        let parts = |of: &Self| {
+            let sl_parts { accounting, service, buffer, .. } = of.parts;
+            (accounting.0, service.0, buffer.0, of.config.threshold_in_bytes)
+        };
+        parts(self) == parts(other)
+    }
+
+    /// Entries of the flow table.
+    #[must_use]
+    pub fn flows(&self) -> u64 {
+        self.parts.flows.into()
+    }
+}
+
+/// The parts and the configuration of `spec` on a link of this shaping.
+///
+/// # Errors
+/// If the discipline, or the value of a parameter, has no form in the kernel.
+pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelError> {
+    let params = spec.params();
+    let (accounting, service, buffer) = parts_of(spec)?;
+    refuse_what_is_missing(params)?;
+    let limit = params.amount("limit");
+    let slots = slots_for(params, limit)?;
+    let bound = if params.has("flows") { params.number("flows") } else { 1 };
+    // While only queued flows are remembered there are no more of them than slots.
+    let flows =
+        if accounting.0 == sl_accounting::SL_WHILE_QUEUED.0 { bound.min(2 * slots) } else { bound };
+    let parts = sl_parts {
+        accounting,
+        service,
+        buffer,
+        instances: 1,
+        ring_mask: (slots - 1) as u32,
+        bucket_mask: (flows.next_power_of_two() - 1) as u32,
+        flows: flows as u32,
+        ..sl_parts::default()
+    };
+    let config = configure(spec, shaping, accounting, flows as u32)?;
+    Ok(Composition { parts, config })
+}
+
+type Parts = (sl_accounting, sl_service, sl_buffer);
+
+fn parts_of(spec: &Spec) -> Result<Parts, KernelError> {
+    let params = spec.params();
+    let name = spec.info().name;
+    let accounting = match name {
+        // With an unlimited threshold, which `configure` sets, every packet is short.
+        "efd" | "fifo" => sl_accounting::SL_WHILE_QUEUED,
+        "run2c" | "sb" | "sb-ko" => sl_accounting::SL_EVERY_FLOW,
+        "x-protect" | "sift" => sl_accounting::SL_PER_PACKET,
+        "sb-sh" => sl_accounting::SL_PER_BYTE,
+        "lanes" => match params.word("accounting") {
+            "while-queued" => sl_accounting::SL_WHILE_QUEUED,
+            "every-flow" => sl_accounting::SL_EVERY_FLOW,
+            "sampled" => sl_accounting::SL_PER_PACKET,
+            "sample-and-hold" => sl_accounting::SL_PER_BYTE,
+            _ => {
+                return Err(refused(
+                    params,
+                    "accounting",
+                    "it takes while-queued, every-flow, sampled or sample-and-hold",
+                ));
+            }
+        },
+        _ => return Err(KernelError::NotInKernel { discipline: name }),
+    };
+    let weighted = || match params.word("sharing") {
+        "coin" => sl_service::SL_COIN,
+        _ => sl_service::SL_WEIGHTED,
+    };
+    let service = match name {
+        "efd" => sl_service::SL_GUARANTEED,
+        "sift" | "sb" | "sb-ko" | "sb-sh" => weighted(),
+        "lanes" => match params.word("service") {
+            "guaranteed" => sl_service::SL_GUARANTEED,
+            "weighted" => weighted(),
+            _ => sl_service::SL_STRICT,
+        },
+        _ => sl_service::SL_STRICT,
+    };
+    let knockout = match name {
+        "efd" | "sb-ko" => true,
+        _ => params.has("buffer") && params.word("buffer") == "knockout",
+    };
+    let buffer = if knockout { sl_buffer::SL_KNOCKOUT } else { sl_buffer::SL_DROP_TAIL };
+    Ok((accounting, service, buffer))
+}
+
+fn refused(params: &Params, parameter: &'static str, reason: &str) -> KernelError {
+    let found = params.iter().find(|(def, _)| def.name == parameter);
+    KernelError::Parameter {
+        discipline: params.discipline(),
+        parameter,
+        found: found.map(|(_, value)| value).unwrap_or_default(),
+        reason: reason.into(),
+    }
+}
+
+fn refuse_what_is_missing(params: &Params) -> Result<(), KernelError> {
+    if params.has("hold-on-wire") && params.flag("hold-on-wire") {
+        return Err(refused(
+            params,
+            "hold-on-wire",
+            "a qdisc does not learn when a transmission ends; it takes no",
+        ));
+    }
+    if params.has("interval") && params.time("interval") != Nanos::MAX {
+        return Err(refused(
+            params,
+            "interval",
+            "going through the whole table would stall the link; it takes inf",
+        ));
+    }
+    Ok(())
+}
+
+fn slots_for(params: &Params, limit: Amount) -> Result<u64, KernelError> {
+    let packets = match limit {
+        Amount::Packets(packets) => packets,
+        Amount::Bytes(bytes) => bytes.div_ceil(LEAST_PACKET),
+    };
+    let slots = packets.checked_next_power_of_two().unwrap_or(u64::MAX).max(LEAST_SLOTS);
+    if slots > MOST_SLOTS {
+        let most = format!("it takes {MOST_SLOTS} packets at most, or as many times 64 bytes");
+        return Err(refused(params, "limit", &most));
+    }
+    Ok(slots)
+}
+
+fn configure(
+    spec: &Spec,
+    shaping: &Shaping,
+    accounting: sl_accounting,
+    flow_bound: u32,
+) -> Result<sl_config, KernelError> {
+    let params = spec.params();
+    let time = |name| if params.has(name) { params.time(name).0 } else { Nanos::MAX.0 };
+    let flag = |name| !params.has(name) || params.flag(name);
+    let share = |name| if params.has(name) { params.share(name).ppb() } else { 0 };
+    let (threshold, in_bytes, inclusive) = threshold(spec);
+    let limit = params.amount("limit");
+    let (draw, always) = if params.has("probability") {
+        draw(params.share("probability"), accounting)
+    } else {
+        (0, true)
+    };
+    let weight = if params.has("weight") { params.share("weight") } else { Share::ONE };
+    let text = spec.to_string();
+    let mut config = sl_config {
+        rate: shaping.rate.unwrap_or(0),
+        burst: shaping.burst.0,
+        limit: limit.value(),
+        threshold,
+        idle: time("idle"),
+        sweep: time("sweep"),
+        draw,
+        high_cap: if params.has("cap-high") { params.number("cap-high") } else { u64::MAX },
+        coin: weight.as_draw().unwrap_or(u64::MAX),
+        weight: weight.ppb(),
+        low_share: share("low-share"),
+        overhead: shaping.overhead,
+        flow_bound,
+        limit_in_bytes: u8::from(is_bytes(limit)),
+        threshold_in_bytes: u8::from(in_bytes),
+        inclusive: u8::from(inclusive),
+        always: u8::from(always),
+        count_sampled: u8::from(flag("count-sampled")),
+        sampled_to: sampled_to(params),
+        coin_always: u8::from(weight.as_draw().is_none()),
+        ..sl_config::default()
+    };
+    let room = config.spec.len() - 1;
+    if text.len() > room {
+        return Err(refused(
+            params,
+            "limit",
+            &format!("the text of all parameters takes more than {room} bytes"),
+        ));
+    }
+    for (into, byte) in config.spec.iter_mut().zip(text.bytes()) {
+        *into = byte as i8;
+    }
+    Ok(config)
+}
+
+fn is_bytes(amount: Amount) -> bool {
+    discriminant(&amount) == discriminant(&Amount::Bytes(0))
+}
+
+/// A packet is short iff the count that is looked at is below the first; the rest says what is
+/// looked at, as in [`sched::lanes::Rule`].
+fn threshold(spec: &Spec) -> (u64, bool, bool) {
+    let params = spec.params();
+    if spec.info().name == "fifo" {
+        return (u64::MAX, false, false);
+    }
+    if !params.has("threshold") {
+        return (0, false, false);
+    }
+    let threshold = params.amount("threshold");
+    let (inclusive, one_more) = match params.word("boundary") {
+        "before" => (false, 0),
+        "after" => (true, 1),
+        _ => (false, 1),
+    };
+    (threshold.value().saturating_add(one_more), is_bytes(threshold), inclusive)
+}
+
+/// What a draw is compared with, and whether every packet is a hit.
+fn draw(probability: Share, accounting: sl_accounting) -> (u64, bool) {
+    let chance = if accounting.0 == sl_accounting::SL_PER_BYTE.0 {
+        miss_byte(probability)
+    } else {
+        probability.as_draw()
+    };
+    (chance.unwrap_or(0), chance.is_none())
+}
+
+fn sampled_to(params: &Params) -> u8 {
+    const HIGH: u8 = 0;
+    const LOW: u8 = 1;
+    const BY_RULE: u8 = 2;
+    match params.has("sampled-to").then(|| params.word("sampled-to")) {
+        Some("high") => HIGH,
+        Some("low") => LOW,
+        _ => BY_RULE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unshaped(spec: &str) -> Result<Composition, KernelError> {
+        let shaping = Shaping { rate: None, overhead: 0, burst: Nanos::ZERO };
+        compose(&spec.parse().unwrap(), &shaping)
+    }
+
+    #[test]
+    fn every_discipline_that_is_named_has_a_composition() {
+        for name in DISCIPLINES {
+            let composition = unshaped(name).unwrap();
+            assert!(composition.slots() >= 1024, "{name}");
+            assert!(composition.flows() >= 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn others_are_refused_by_name() {
+        let error = unshaped("las").unwrap_err().to_string();
+        assert!(error.starts_with("las: the kernel engine has efd, run2c"), "{error}");
+        let error = unshaped("efd:hold-on-wire=yes").unwrap_err().to_string();
+        assert!(error.starts_with("efd: hold-on-wire=yes is not for"), "{error}");
+        let error = unshaped("sb-sh:interval=5s").unwrap_err().to_string();
+        assert!(error.contains("it takes inf"), "{error}");
+        let error = unshaped("lanes:accounting=offset").unwrap_err().to_string();
+        assert!(error.contains("it takes while-queued"), "{error}");
+    }
+
+    #[test]
+    fn a_limit_beyond_the_largest_ring_is_refused() {
+        let error = unshaped("efd:limit=4200000packets").unwrap_err().to_string();
+        assert!(error.contains("4194304 packets at most"), "{error}");
+        assert_eq!(unshaped("efd:limit=5000packets").unwrap().slots(), 8192);
+        assert_eq!(unshaped("efd:limit=1mb").unwrap().slots(), 16384);
+    }
+}

@@ -1,0 +1,341 @@
+//! A qdisc at work: what it is, what it has counted, and changing it while packets are queued.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::thread;
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, query};
+use serde::Serialize;
+
+use super::compose::{Composition, Shaping, compose};
+use super::error::KernelError;
+use super::load::read;
+use super::memory::to_bytes;
+use super::skeleton::types::{sl_config, sl_histogram, sl_instance, sl_lane};
+use sched::{Nanos, Spec};
+
+const FINDING: &str = "finding the qdisc's maps";
+const CAPABILITY: &str = "CAP_SYS_ADMIN";
+
+/// A qdisc of this kind on an interface of the current network namespace.
+pub struct Instance {
+    index: u32,
+    instances: MapHandle,
+    generation: MapHandle,
+    configs: MapHandle,
+    histograms: MapHandle,
+    slots: u64,
+}
+
+/// What a lane has counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaneCounters {
+    /// Packets that joined it; a super-packet is one.
+    pub enqueued_packets: u64,
+    /// Packets that left it for the link.
+    pub sent_packets: u64,
+    /// Bytes of these.
+    pub sent_bytes: u64,
+    /// Arrivals that found the queue full and were to join it.
+    pub full: u64,
+    /// Packets that were queued and made room for a short arrival.
+    pub pushed_out: u64,
+    /// Packets in it now.
+    pub backlog_packets: u64,
+    /// Segments in it now: what a limit in packets counts.
+    pub backlog_segments: u64,
+    /// Bytes in it now.
+    pub backlog_bytes: u64,
+    /// How long packets were queued.
+    pub sojourn: Histogram,
+}
+
+/// How long packets were queued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Histogram {
+    /// Pairs: packets, and the time that they were below, in nanoseconds. Each bound is twice the
+    /// one before; the last is open.
+    pub buckets: Vec<(u64, u64)>,
+    /// All times together, in nanoseconds.
+    pub sum_ns: u64,
+}
+
+impl Histogram {
+    fn new(counts: &[u64], sum_ns: u64) -> Self {
+        let last = counts.len() - 1;
+        let bound = |bucket| if bucket == last { u64::MAX } else { 1u64 << (bucket + 10) };
+        let buckets = counts.iter().enumerate().map(|(bucket, count)| (*count, bound(bucket)));
+        Self { buckets: buckets.collect(), sum_ns }
+    }
+
+    /// Packets in all.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(count, _)| count).sum()
+    }
+
+    /// A time that this part of the packets stayed below, in nanoseconds; 0 without packets.
+    #[must_use]
+    pub fn quantile_ns(&self, part: f64) -> u64 {
+        let wanted = (self.count() as f64 * part).ceil() as u64;
+        let mut seen = 0;
+        for (count, bound) in &self.buckets {
+            seen += count;
+            if *count > 0 && seen >= wanted {
+                return *bound;
+            }
+        }
+        0
+    }
+
+    /// Their mean, in nanoseconds; 0 without packets.
+    #[must_use]
+    pub fn mean_ns(&self) -> u64 {
+        self.sum_ns.checked_div(self.count()).unwrap_or(0)
+    }
+}
+
+/// What a qdisc is and what it has counted since it was attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// The discipline with the parameters that were given.
+    pub scheduler: String,
+    /// Whether `tc` gave options of its own, so that `scheduler` is only what they started from.
+    pub from_tc: bool,
+    /// Bits per second; absent if the qdisc does not pace.
+    pub rate_bps: Option<u64>,
+    /// Bytes that a packet takes on the link beside its own.
+    pub overhead_bytes: i32,
+    /// How far a late pacer may catch up, in nanoseconds.
+    pub burst_ns: u64,
+    /// What the backlog may be at most, in packets or bytes.
+    pub limit: String,
+    /// The interface's index.
+    pub ifindex: u32,
+    /// The qdisc's handle, as `tc` shows its major number.
+    pub handle: String,
+    /// Since when it has been attached, in nanoseconds of the monotonic clock.
+    pub attached_at_ns: u64,
+    /// Short and long lane.
+    pub lanes: [LaneCounters; 2],
+    /// Most packets that were queued at once.
+    pub most_packets: u64,
+    /// Entries in the flow table.
+    pub flows: u32,
+    /// Most entries there were at once.
+    pub most_flows: u32,
+    /// Entries that there is room for.
+    pub flow_bound: u32,
+    /// Flows that were taken up, were forgotten, became long.
+    pub flows_created: u64,
+    /// See `flows_created`.
+    pub flows_removed: u64,
+    /// See `flows_created`.
+    pub demoted: u64,
+    /// Packets that found the flow table full and were served as short.
+    pub flows_untracked: u64,
+    /// Packets that were fragments.
+    pub fragments: u64,
+    /// Packets without a readable IP header.
+    pub not_ip: u64,
+    /// Packets that a device has still to cut into segments.
+    pub super_packets: u64,
+    /// Times that the rate made a packet wait.
+    pub paced: u64,
+    /// Arrivals dropped since a lane had no slot left, below a limit in bytes.
+    pub no_slots: u64,
+    /// Packets that got lost by a defect of the qdisc: 0.
+    pub lost: u64,
+}
+
+impl Instance {
+    /// The qdisc on an interface of the current network namespace; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look at maps.
+    pub fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
+        let system = |source| KernelError::System { doing: FINDING, source };
+        let netns = fs::metadata("/proc/self/ns/net").map_err(system)?.ino() as u32;
+        check_permission()?;
+        for map in query::MapInfoIter::default().filter(|map| map.name == "sl_instances") {
+            // One may have gone in the meantime.
+            let Ok(instances) = MapHandle::from_map_id(map.id) else { continue };
+            for index in 0..map.max_entries {
+                let state: sl_instance = read(&instances, index)?;
+                if state.used != 0 && state.ifindex == ifindex && state.netns == netns {
+                    return Self::open(instances, map.id, index).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The maps of the same load, which its programs tell.
+    fn open(instances: MapHandle, id: u32, index: u32) -> Result<Self, KernelError> {
+        let gone =
+            || KernelError::System { doing: FINDING, source: io::ErrorKind::NotFound.into() };
+        let options = query::ProgInfoQueryOptions::default().include_map_ids(true);
+        let ours: Vec<u32> = query::ProgInfoIter::with_query_opts(options)
+            .filter(|program| program.map_ids.contains(&id))
+            .flat_map(|program| program.map_ids)
+            .collect();
+        let maps: Vec<_> =
+            query::MapInfoIter::default().filter(|map| ours.contains(&map.id)).collect();
+        let named = |name| {
+            let map = maps.iter().find(|map| map.name == name);
+            map.map(|map| (map.id, map.max_entries)).ok_or_else(gone)
+        };
+        let open = |name| {
+            MapHandle::from_map_id(named(name)?.0)
+                .map_err(|error| KernelError::bpf(FINDING, CAPABILITY, &error))
+        };
+        let slots = u64::from(named("sl_slots")?.1 / 2 / instances.max_entries());
+        Ok(Self {
+            generation: open("sl_generation")?,
+            configs: open("sl_configs")?,
+            histograms: open("sl_histograms")?,
+            index,
+            instances,
+            slots,
+        })
+    }
+
+    fn generation(&self) -> Result<u64, KernelError> {
+        read(&self.generation, self.index)
+    }
+
+    fn config(&self) -> Result<sl_config, KernelError> {
+        read(&self.configs, self.index * 2 + (self.generation()? & 1) as u32)
+    }
+
+    /// What it is and what it has counted.
+    ///
+    /// # Errors
+    /// If its maps cannot be read.
+    pub fn status(&self) -> Result<Status, KernelError> {
+        let state: sl_instance = read(&self.instances, self.index)?;
+        let times: sl_histogram = read(&self.histograms, self.index)?;
+        let config = self.config()?;
+        Ok(status(&state, &times, &config))
+    }
+
+    /// The discipline that runs and its shaping, as they were given.
+    ///
+    /// # Errors
+    /// If its maps cannot be read, or hold no discipline of this version.
+    pub fn running(&self) -> Result<(Spec, Shaping), KernelError> {
+        let config = self.config()?;
+        let spec = text(&config).parse::<Spec>().map_err(|error| KernelError::System {
+            doing: "reading the qdisc's parameters",
+            source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
+        })?;
+        let shaping = Shaping {
+            rate: (config.rate > 0).then_some(config.rate),
+            overhead: config.overhead,
+            burst: Nanos(config.burst),
+        };
+        Ok((spec, shaping))
+    }
+
+    /// Takes over other parameters and another shaping while packets are queued; none is lost.
+    ///
+    /// # Errors
+    /// If the change needs other parts or more slots than the qdisc was made with.
+    pub fn change(&self, spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
+        let (running, running_shaping) = self.running()?;
+        let before = compose(&running, &running_shaping)?;
+        let after = compose(spec, shaping)?;
+        if !after.has_parts_of(&before) {
+            return Err(KernelError::OtherParts {
+                found: spec.to_string(),
+                running: running.to_string(),
+            });
+        }
+        let wanted = spec.params().amount("limit");
+        if after.config.limit_in_bytes == 0 && after.config.limit > self.slots {
+            return Err(KernelError::Beyond { found: wanted.to_string(), most: self.slots });
+        }
+        self.write(&after)
+    }
+
+    /// Fills the configuration that is not in use, then switches to it.
+    fn write(&self, composition: &Composition) -> Result<(), KernelError> {
+        let system = |error| KernelError::bpf("writing a map of the qdisc", "CAP_BPF", &error);
+        let next = self.generation()? + 1;
+        let flow_bound = self.config()?.flow_bound;
+        let config = sl_config { flow_bound, ..composition.config };
+        let at = (self.index * 2 + (next & 1) as u32).to_ne_bytes();
+        self.configs.update(&at, &to_bytes(&config), MapFlags::ANY).map_err(system)?;
+        self.generation
+            .update(&self.index.to_ne_bytes(), &to_bytes(&next), MapFlags::ANY)
+            .map_err(system)?;
+        // Nobody reads the former one any more when this returns, so that it can be filled again.
+        thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+}
+
+/// An iterator over maps that are not to be seen just ends; this one says why.
+fn check_permission() -> Result<(), KernelError> {
+    let mut next = 0;
+    // SAFETY: the call writes the one integer.
+    let answer = unsafe { libbpf_rs::libbpf_sys::bpf_map_get_next_id(0, &mut next) };
+    match -answer {
+        0 | libc::ENOENT => Ok(()),
+        error => Err(KernelError::system(FINDING, CAPABILITY, io::Error::from_raw_os_error(error))),
+    }
+}
+
+fn text(config: &sl_config) -> String {
+    let bytes: Vec<u8> = config.spec.iter().map(|byte| *byte as u8).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn lane_counters(state: &sl_instance, times: &sl_histogram, lane: usize) -> LaneCounters {
+    let (counters, queue): (_, &sl_lane) = (&state.counters, &state.lane[lane]);
+    LaneCounters {
+        enqueued_packets: counters.enqueued[lane],
+        sent_packets: counters.sent[lane],
+        sent_bytes: counters.sent_bytes[lane],
+        full: counters.full[lane],
+        pushed_out: if lane == 1 { counters.pushed_out } else { 0 },
+        backlog_packets: queue.tail.wrapping_sub(queue.head).into(),
+        backlog_segments: queue.segments,
+        backlog_bytes: queue.bytes,
+        sojourn: Histogram::new(&times.bucket[lane], times.sum[lane]),
+    }
+}
+
+fn status(state: &sl_instance, times: &sl_histogram, config: &sl_config) -> Status {
+    let counters = &state.counters;
+    let unit = if config.limit_in_bytes == 0 { "packets" } else { "b" };
+    Status {
+        scheduler: text(config),
+        from_tc: config.origin != 0,
+        rate_bps: (config.rate > 0).then_some(config.rate),
+        overhead_bytes: config.overhead,
+        burst_ns: config.burst,
+        limit: format!("{}{unit}", config.limit),
+        ifindex: state.ifindex,
+        handle: format!("{:x}:", state.handle >> 16),
+        attached_at_ns: state.attached_at,
+        lanes: [lane_counters(state, times, 0), lane_counters(state, times, 1)],
+        most_packets: state.most_packets,
+        flows: state.flows,
+        most_flows: state.most_flows,
+        flow_bound: config.flow_bound,
+        flows_created: counters.flows_created,
+        flows_removed: counters.flows_removed,
+        demoted: counters.demoted,
+        flows_untracked: counters.flows_untracked,
+        fragments: counters.fragments,
+        not_ip: counters.not_ip,
+        super_packets: counters.super_packets,
+        paced: counters.paced,
+        no_slots: counters.no_slots,
+        lost: counters.lost,
+    }
+}

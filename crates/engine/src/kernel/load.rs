@@ -1,0 +1,312 @@
+//! Loading the programs, and registering them as a kind of qdisc.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{
+    ErrorKind, Link, MapCore, MapFlags, MapHandle, MapImpl, PrintLevel, query, set_print,
+};
+
+use super::compose::Composition;
+use super::error::KernelError;
+use super::memory::{Plain, from_bytes, to_bytes};
+use super::skeleton::ShortlaneSkelBuilder;
+use super::skeleton::types::{sl_event, sl_instance, sl_parts};
+
+const LOADING: &str = "loading BPF programs";
+const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN and CAP_PERFMON (or CAP_SYS_ADMIN)";
+/// How long a name that another process is just registering is waited for.
+const NAME_WAIT: Duration = Duration::from_secs(5);
+
+/// What tests fix or switch on.
+#[derive(Clone, Copy, Debug)]
+pub struct TestHooks {
+    /// Key of the fingerprints, as `Fingerprinter::from_seed` takes it.
+    pub key_seed: u64,
+    /// Seed of the random choices, as [`sched::Spec::build`] takes it.
+    pub seed: u64,
+    /// Reads every packet the way unusual ones are read.
+    pub only_slow_parser: bool,
+    /// Lets packets out only as [`Registered::let_out`] says, and records what happens.
+    pub recorded: bool,
+}
+
+/// A kind of qdisc that the kernel knows, for as long as this lives or the link is pinned.
+pub struct Registered {
+    link: Link,
+    instances: MapHandle,
+    release: MapHandle,
+    log: MapHandle,
+    costs: Vec<ProgramCost>,
+}
+
+/// What verifying a program took.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ProgramCost {
+    /// Its name.
+    pub program: String,
+    /// Instructions that the verifier walked through; a million is the most it does.
+    pub verified_instructions: u32,
+}
+
+/// Loads a composition for this many qdiscs and registers it under a name of 1 to 15 bytes.
+///
+/// If another process has registered the name it is waited for, for five seconds: `attach` needs
+/// it for a moment only.
+///
+/// # Errors
+/// If the process lacks a capability, the kernel lacks a feature, the verifier refuses (its log
+/// is in a file that the error names) or there is not enough memory.
+pub fn load(
+    kind: &str,
+    composition: &Composition,
+    instances: u32,
+    hooks: Option<TestHooks>,
+) -> Result<Registered, KernelError> {
+    check_kernel()?;
+    start_listening();
+    let result = load_listened(kind, composition, instances, hooks);
+    set_print(None);
+    result
+}
+
+fn load_listened(
+    kind: &str,
+    composition: &Composition,
+    instances: u32,
+    hooks: Option<TestHooks>,
+) -> Result<Registered, KernelError> {
+    let refused = |error| why_not_loaded(&error, composition);
+    let system = |error: libbpf_rs::Error| KernelError::bpf(LOADING, CAPABILITY, &error);
+    let mut storage = MaybeUninit::uninit();
+    let mut open = ShortlaneSkelBuilder::default().open(&mut storage).map_err(system)?;
+    let parts = parts(composition, instances, hooks)?;
+    if let Some(rodata) = &mut open.maps.rodata_data {
+        rodata.parts = parts;
+    }
+    let id = &mut open.struct_ops.shortlane_mut().id;
+    for (into, byte) in id.iter_mut().zip(kind.bytes().chain([0])) {
+        *into = byte as i8;
+    }
+    let slots = (parts.ring_mask + 1) * 2;
+    let tested = if parts.tested == 0 { 1 } else { instances * TEST_RECORDS };
+    let maps = &mut open.maps;
+    for (map, entries) in [
+        (&mut maps.sl_instances, instances),
+        (&mut maps.sl_generation, instances),
+        (&mut maps.sl_histograms, instances),
+        (&mut maps.sl_configs, instances * 2 + 1),
+        (&mut maps.sl_slots, instances * slots),
+        (&mut maps.sl_buckets, instances * (parts.bucket_mask + 1)),
+        (&mut maps.sl_flows, instances * parts.flows),
+        (&mut maps.sl_release, tested),
+        (&mut maps.sl_log, tested),
+    ] {
+        map.set_max_entries(entries).map_err(system)?;
+    }
+    let mut skeleton = open.load().map_err(refused)?;
+    let template = to_bytes(&composition.config);
+    let at = (instances * 2).to_ne_bytes();
+    skeleton.maps.sl_configs.update(&at, &template, MapFlags::ANY).map_err(system)?;
+    let handle = |map: &MapImpl<'_, _>| MapHandle::try_from(map).map_err(system);
+    let maps = &mut skeleton.maps;
+    let (instances, release, log) =
+        (handle(&maps.sl_instances)?, handle(&maps.sl_release)?, handle(&maps.sl_log)?);
+    let costs = costs(&instances)?;
+    let begin = Instant::now();
+    let link = loop {
+        match maps.shortlane.attach_struct_ops() {
+            Ok(link) => break link,
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists && begin.elapsed() < NAME_WAIT =>
+            {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => {
+                return Err(KernelError::bpf("registering the qdisc", CAPABILITY, &error));
+            }
+        }
+    };
+    Ok(Registered { link, instances, release, log, costs })
+}
+
+/// The parts with keys and seeds.
+fn parts(
+    composition: &Composition,
+    instances: u32,
+    hooks: Option<TestHooks>,
+) -> Result<sl_parts, KernelError> {
+    let mut parts = sl_parts { instances, ..composition.parts };
+    match hooks {
+        Some(hooks) => {
+            parts.key = [hooks.key_seed, 0];
+            parts.sampler_seed = xoshiro_state(hooks.seed);
+            parts.coin_seed = parts.sampler_seed;
+            parts.tested = hooks.recorded.into();
+            parts.only_slow_parser = hooks.only_slow_parser.into();
+        }
+        None => {
+            let mut random = [0; 32];
+            getrandom::fill(&mut random).map_err(|error| KernelError::System {
+                doing: "drawing a random key",
+                source: error.into(),
+            })?;
+            let word =
+                |at: usize| u64::from_ne_bytes(random[at..at + 8].try_into().unwrap_or_default());
+            parts.key = [word(0), word(8)];
+            parts.sampler_seed = xoshiro_state(word(16));
+            parts.coin_seed = xoshiro_state(word(24));
+        }
+    }
+    Ok(parts)
+}
+
+/// The state that the discipline's own generator starts with (SplitMix64, Steele et al. 2014).
+fn xoshiro_state(mut seed: u64) -> [u64; 4] {
+    std::array::from_fn(|_| {
+        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}
+
+/// Looks for what a kernel must have, rather than at its version.
+fn check_kernel() -> Result<(), KernelError> {
+    let release = || {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        release.trim().to_owned()
+    };
+    let missing = |missing| KernelError::Kernel { release: release(), missing };
+    const BTF: &str = "/sys/kernel/btf/vmlinux";
+    if !Path::new(BTF).exists() {
+        return Err(missing("it has no type information (/sys/kernel/btf/vmlinux)"));
+    }
+    let btf = libbpf_rs::btf::Btf::from_vmlinux()
+        .map_err(|error| KernelError::bpf("reading the kernel's types", "CAP_SYS_ADMIN", &error))?;
+    let registrable: Option<libbpf_rs::btf::types::Struct<'_>> =
+        btf.type_by_name("bpf_struct_ops_Qdisc_ops");
+    registrable.map(|_| ()).ok_or_else(|| missing("Qdisc_ops is no BPF struct_ops there"))
+}
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// Collects what libbpf says; the verifier's log is in it if the verifier refuses.
+fn start_listening() {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    set_print(Some((PrintLevel::Info, |_, text| {
+        SAID.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+    })));
+}
+
+fn why_not_loaded(error: &libbpf_rs::Error, composition: &Composition) -> KernelError {
+    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let log_began = said.contains("BEGIN PROG LOAD LOG");
+    match error.kind() {
+        ErrorKind::OutOfMemory if !log_began => {
+            KernelError::Memory { packets: composition.slots(), flows: composition.flows() }
+        }
+        _ if log_began => match keep(&said) {
+            Ok(log) => KernelError::Refused { log },
+            Err(source) => KernelError::System { doing: "keeping the verifier's log", source },
+        },
+        _ => KernelError::bpf(LOADING, CAPABILITY, error),
+    }
+}
+
+/// Writes a log where nothing was before.
+fn keep(log: &str) -> io::Result<PathBuf> {
+    let path = env::temp_dir().join(format!("shortlane-verifier-{}.log", process::id()));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+    io::Write::write_all(&mut file, log.as_bytes())?;
+    Ok(path)
+}
+
+/// The programs of the load that has this map.
+fn costs(instances: &MapHandle) -> Result<Vec<ProgramCost>, KernelError> {
+    let id = instances
+        .info()
+        .map_err(|error| KernelError::bpf("reading what was loaded", "CAP_BPF", &error))?;
+    let id = id.info.id;
+    let options = query::ProgInfoQueryOptions::default().include_map_ids(true);
+    let programs = query::ProgInfoIter::with_query_opts(options);
+    Ok(programs
+        .filter(|program| program.map_ids.contains(&id))
+        .map(|program| ProgramCost {
+            program: program.name.to_string_lossy().into_owned(),
+            verified_instructions: program.verified_insns,
+        })
+        .collect())
+}
+
+/// Records and releases of an instance under test before they start over.
+const TEST_RECORDS: u32 = 4096;
+
+/// Where an instance's record or release `n` lies.
+fn test_record(instance: u32, n: u64) -> u32 {
+    instance * TEST_RECORDS + n as u32 % TEST_RECORDS
+}
+
+impl Registered {
+    /// What verifying each program took.
+    #[must_use]
+    pub fn costs(&self) -> &[ProgramCost] {
+        &self.costs
+    }
+
+    /// Keeps the kind known beyond the end of this process, by a file in a BPF file system.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn pin(&mut self, path: &Path) -> Result<(), KernelError> {
+        self.link
+            .pin(path)
+            .map_err(|error| KernelError::bpf("pinning the registration", "CAP_BPF", &error))
+    }
+
+    /// Tests only: after arrival `n` of the instance (counted from 0, modulo 4096), `packets` may
+    /// leave.
+    ///
+    /// # Errors
+    /// If the map cannot be written.
+    pub fn let_out(&self, instance: u32, n: u64, packets: u32) -> Result<(), KernelError> {
+        let at = test_record(instance, n).to_ne_bytes();
+        self.release
+            .update(&at, &packets.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| KernelError::bpf("writing a map", "CAP_BPF", &error))
+    }
+
+    /// Tests only: how many arrivals and records there were of the instance, and how many packets
+    /// may still leave.
+    ///
+    /// # Errors
+    /// If the map cannot be read.
+    pub fn progress(&self, instance: u32) -> Result<(u64, u64, u64), KernelError> {
+        let state: sl_instance = read(&self.instances, instance)?;
+        Ok((state.arrivals, state.events, state.released))
+    }
+
+    /// Tests only: record `n` of the instance (counted from 0; the last 4096 are kept).
+    ///
+    /// # Errors
+    /// If the map cannot be read.
+    pub fn record(&self, instance: u32, n: u64) -> Result<sl_event, KernelError> {
+        read(&self.log, test_record(instance, n))
+    }
+}
+
+/// An entry of an array.
+pub(super) fn read<T: Plain>(map: &MapHandle, at: u32) -> Result<T, KernelError> {
+    let reading = "reading a map of the qdisc";
+    let missing = || KernelError::System { doing: reading, source: io::ErrorKind::NotFound.into() };
+    let bytes = map
+        .lookup(&at.to_ne_bytes(), MapFlags::ANY)
+        .map_err(|error| KernelError::bpf(reading, "CAP_BPF", &error))?;
+    bytes.and_then(|bytes| from_bytes(&bytes)).ok_or_else(missing)
+}

@@ -1,0 +1,51 @@
+//! What runs inside the virtual machines of the kernel bench.
+//!
+//! `kernel-guest TEST [ARGUMENT...]` runs one test and exits with 0 if it passed; `kernel-guest
+//! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
+
+#[cfg(feature = "kernel")]
+mod command;
+#[cfg(feature = "kernel")]
+mod instructions;
+#[cfg(feature = "kernel")]
+mod proof;
+#[cfg(feature = "kernel")]
+mod smoke;
+
+use std::process::ExitCode;
+
+/// A test: its name, what it shows, and the test with its arguments.
+type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
+
+#[cfg(feature = "kernel")]
+const TESTS: &[Test] = &[
+    ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+    ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
+    ("proof", "departures and drops in the order of crate sched", proof::run),
+];
+#[cfg(not(feature = "kernel"))]
+const TESTS: &[Test] = &[];
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let name = words.next().unwrap_or_default();
+    if name == "list" {
+        TESTS.iter().for_each(|(name, shows, _)| println!("{name:<12} {shows}"));
+        return ExitCode::SUCCESS;
+    }
+    let Some((name, _, test)) = TESTS.iter().find(|test| test.0 == name) else {
+        let names: Vec<&str> = TESTS.iter().map(|test| test.0).collect();
+        eprintln!("kernel-guest: no test '{name}'; there are {}", names.join(", "));
+        return ExitCode::from(2);
+    };
+    match test(&words.collect::<Vec<_>>()) {
+        Ok(()) => {
+            println!("{name}: passed");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("{name}: FAILED: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
