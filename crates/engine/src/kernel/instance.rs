@@ -156,24 +156,40 @@ impl Instance {
     /// # Errors
     /// If the kernel does not let the process look at maps.
     pub fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
+        Ok(Self::having(|found| found == ifindex)?.into_iter().next())
+    }
+
+    /// All qdiscs of the current network namespace.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look at maps.
+    pub fn all() -> Result<Vec<Self>, KernelError> {
+        Self::having(|_| true)
+    }
+
+    /// The qdiscs on interfaces of these indices.
+    fn having(wanted: impl Fn(u32) -> bool) -> Result<Vec<Self>, KernelError> {
         let system = |source| KernelError::System { doing: FINDING, source };
-        let netns = fs::metadata("/proc/self/ns/net").map_err(system)?.ino() as u32;
+        let netns = fs::metadata("/proc/thread-self/ns/net").map_err(system)?.ino() as u32;
         check_permission()?;
+        let mut found = Vec::new();
         for map in query::MapInfoIter::default().filter(|map| map.name == "sl_instances") {
             // One may have gone in the meantime.
             let Ok(instances) = MapHandle::from_map_id(map.id) else { continue };
             for index in 0..map.max_entries {
                 let state: sl_instance = read(&instances, index)?;
-                if state.used != 0 && state.ifindex == ifindex && state.netns == netns {
-                    return Self::open(instances, map.id, index).map(Some);
+                if state.used != 0 && wanted(state.ifindex) && state.netns == netns {
+                    let instances = MapHandle::from_map_id(map.id)
+                        .map_err(|error| KernelError::bpf(FINDING, CAPABILITY, &error))?;
+                    found.extend(Self::open(instances, map.id, index)?);
                 }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
-    /// The maps of the same load, which its programs tell.
-    fn open(instances: MapHandle, id: u32, index: u32) -> Result<Self, KernelError> {
+    /// The maps of the same load, which its programs tell; `None` if it is gone meanwhile.
+    fn open(instances: MapHandle, id: u32, index: u32) -> Result<Option<Self>, KernelError> {
         let gone =
             || KernelError::System { doing: FINDING, source: io::ErrorKind::NotFound.into() };
         let options = query::ProgInfoQueryOptions::default().include_map_ids(true);
@@ -181,6 +197,9 @@ impl Instance {
             .filter(|program| program.map_ids.contains(&id))
             .flat_map(|program| program.map_ids)
             .collect();
+        if ours.is_empty() {
+            return Ok(None);
+        }
         let maps: Vec<_> =
             query::MapInfoIter::default().filter(|map| ours.contains(&map.id)).collect();
         let named = |name| {
@@ -192,14 +211,14 @@ impl Instance {
                 .map_err(|error| KernelError::bpf(FINDING, CAPABILITY, &error))
         };
         let slots = u64::from(named("sl_slots")?.1 / 2 / instances.max_entries());
-        Ok(Self {
+        Ok(Some(Self {
             generation: open("sl_generation")?,
             configs: open("sl_configs")?,
             histograms: open("sl_histograms")?,
             index,
             instances,
             slots,
-        })
+        }))
     }
 
     fn generation(&self) -> Result<u64, KernelError> {
