@@ -4,6 +4,12 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod command;
+#[cfg(feature = "kernel")]
+mod instructions;
+#[cfg(feature = "kernel")]
+mod proof;
+#[cfg(feature = "kernel")]
 mod smoke;
 
 use std::process::ExitCode;
@@ -12,7 +18,11 @@ use std::process::ExitCode;
 type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 #[cfg(feature = "kernel")]
-const TESTS: &[Test] = &[("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run)];
+const TESTS: &[Test] = &[
+    ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+    ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
+    ("proof", "departures and drops in the order of crate sched", proof::run),
+];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
 
