@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, query};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::compose::{Composition, Shaping, compose};
 use super::error::KernelError;
@@ -57,9 +57,25 @@ pub struct LaneCounters {
 pub struct Histogram {
     /// Pairs: packets, and the time that they were below, in nanoseconds. Each bound is twice the
     /// one before; the last is open.
+    #[serde(serialize_with = "with_packets")]
     pub buckets: Vec<(u64, u64)>,
     /// All times together, in nanoseconds.
     pub sum_ns: u64,
+}
+
+/// The buckets that packets are in, by name; the bound of the open one is null.
+fn with_packets<S: Serializer>(buckets: &[(u64, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Bucket {
+        below_ns: Option<u64>,
+        packets: u64,
+    }
+    serializer.collect_seq(buckets.iter().filter(|(packets, _)| *packets > 0).map(
+        |(packets, below)| Bucket {
+            below_ns: (*below < u64::MAX).then_some(*below),
+            packets: *packets,
+        },
+    ))
 }
 
 impl Histogram {

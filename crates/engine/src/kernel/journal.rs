@@ -92,7 +92,7 @@ impl Journals {
         let options =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
         let mut file = options.open(&new)?;
-        file.write_all(serde_json::to_string_pretty(journal)?.as_bytes())?;
+        file.write_all(serde_json::to_string(journal)?.as_bytes())?;
         file.sync_all()?;
         fs::rename(new, path)
     }

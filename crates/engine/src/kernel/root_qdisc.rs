@@ -63,11 +63,13 @@ fn what_would_be_lost(
         return Ok(Some("its size table".into()));
     }
     let classes = tc.classes(ifindex)?;
-    Ok(match rehearse(root) {
-        Some(copy) if copy.options == root.options && copy.classes == classes => None,
-        Some(copy) if copy.classes != classes => Some("its classes".into()),
-        _ => Some("its options".into()),
-    })
+    let rehearsed = rehearse(root);
+    let made = rehearsed.as_ref().map_or(&[][..], |rehearsed| &rehearsed.classes);
+    if made != classes {
+        return Ok(Some("its classes".into()));
+    }
+    let options = rehearsed.map(|rehearsed| rehearsed.options);
+    Ok((options.as_ref() != Some(&root.options)).then(|| "its options".into()))
 }
 
 struct Rehearsed {
