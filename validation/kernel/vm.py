@@ -143,34 +143,24 @@ def act_list(arguments: argparse.Namespace) -> int:
 
 
 def act_run(arguments: argparse.Namespace) -> int:
-    """The command in each kernel, one after the other; all of them even if one fails."""
-    store = Store()
-    status = 0
-    for wanted in arguments.kernel or ["newest"]:
-        kernel = kernel_or_none(store, wanted, arguments.allow_missing)
-        if kernel is None:
-            continue
+    """The command in each kernel."""
+    script = f"exec {shlex.join(arguments.command)}"
+    limits = {"seconds": arguments.timeout, "tolerated": tuple(arguments.tolerate)}
+
+    def run(store: Store, kernel: Kernel) -> int:
         began = time.monotonic()
-        script = f"exec {shlex.join(arguments.command)}"
-        tolerated = tuple(arguments.tolerate)
-        outcome = boot(
-            store, kernel, arguments, script, seconds=arguments.timeout, tolerated=tolerated
-        )
-        seconds = time.monotonic() - began
-        report(kernel, outcome, seconds)
-        status = status or outcome.exit_status
-    return status
+        outcome = boot(store, kernel, arguments, script, **limits)
+        report(kernel, outcome, time.monotonic() - began)
+        return outcome.exit_status
+
+    return in_each_kernel(arguments, run)
 
 
 def act_selftest(arguments: argparse.Namespace) -> int:
     """Faults planted in each kernel."""
-    store = Store()
-    status = 0
-    for wanted in arguments.kernel or ["newest"]:
-        kernel = kernel_or_none(store, wanted, arguments.allow_missing)
-        if kernel is not None:
-            status |= selftest(partial(boot, store, kernel, arguments))
-    return status
+    return in_each_kernel(
+        arguments, lambda store, kernel: selftest(partial(boot, store, kernel, arguments))
+    )
 
 
 def act_shell(arguments: argparse.Namespace) -> int:
@@ -184,15 +174,21 @@ def act_shell(arguments: argparse.Namespace) -> int:
     return outcome.exit_status
 
 
-def kernel_or_none(store: Store, wanted: str, allow_missing: bool) -> Kernel | None:
-    """The kernel, or None where it may be missing and is."""
-    try:
-        return store.get(wanted)
-    except KernelError as error:
-        if not allow_missing:
-            raise
-        print(f"Linux {wanted}: skipped: {error}", flush=True)
-        return None
+def in_each_kernel(arguments: argparse.Namespace, run: Callable[[Store, Kernel], int]) -> int:
+    """One after the other, all of them even if one fails; the first status that is not 0."""
+    store = Store()
+    status = 0
+    for wanted in arguments.kernel or ["newest"]:
+        try:
+            kernel = store.get(wanted)
+        except KernelError as error:
+            verdict = "skipped" if arguments.allow_missing else "FAILED"
+            print(f"Linux {wanted}: {verdict}: {error}", flush=True)
+            status = status or (0 if arguments.allow_missing else 1)
+        else:
+            ended = run(store, kernel)
+            status = status or ended
+    return status
 
 
 def boot(

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Says whether this kernel has what the tests need, and whether packets get through a veth pair.
 # Status 1 if anything is missing; each line of it is said.
+# shellcheck disable=SC2329 # functions that `check` calls
 failed=0
 
 # check WHAT COMMAND...: one line, and what the command said if it failed.
@@ -33,7 +34,7 @@ ping_through_veth() {
         inside two ip address add 10.0.0.2/24 dev eth2 && inside two ip link set dev eth2 up &&
         inside one ping -c 3 -i 0.2 -W 5 10.0.0.2
     status=$?
-    ip netns delete one && ip netns delete two && return $status
+    ip netns delete one && ip netns delete two && return "$status"
 }
 
 # The configuration is not in these kernels' /proc; BTF names what BPF queueing disciplines call.
