@@ -9,15 +9,19 @@ CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
 FUZZ_SECONDS ?= 60
+# Which kernels `make kernel-test` and `make bench-kernel` boot: see validation/kernel/vm.py list.
+KERNELS ?= oldest newest
+GUEST := validation/kernel/guest
+VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
-PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python
+PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python validation/kernel
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -129,6 +133,12 @@ bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3
 	@scripts/setup.sh peers
 	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
 		--work target/bench-sim --out docs/benchmarks/simulator.md
+
+.PHONY: kernel-test
+kernel-test: ## Tests in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
+	@scripts/setup.sh kernel
+	validation/kernel/vm.py selftest
+	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
 
 .PHONY: clean
 clean: ## Remove what was built and installed here
