@@ -28,7 +28,7 @@ use random::Random;
 
 const KIND: &str = "slproof";
 const MOST_DEVICES: u64 = 3;
-const SEQUENCES_A_ROUND: u64 = 8;
+const SEQUENCES_A_ROUND: u64 = 16;
 
 struct Options {
     seed: u64,

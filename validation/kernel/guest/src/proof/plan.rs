@@ -93,19 +93,22 @@ impl Family {
 
     fn try_member(&self, random: &mut Random) -> Result<Spec> {
         let mut spec: Spec = format!("{}:{}", self.name, self.fixed).parse()?;
-        let limit = match random.below(5) {
+        let limit = match random.below(10) {
             0 => "1packets".to_owned(),
-            1 => format!("{}packets", random.within(1..=8)),
-            2 => format!("{}packets", random.within(1..=64)),
-            3 => format!("{}b", random.within(14..=5_000)),
+            1 | 2 => format!("{}packets", random.within(2..=8)),
+            3..=5 => format!("{}packets", random.within(8..=20)),
+            6 | 7 => format!("{}packets", random.within(1..=64)),
+            8 => format!("{}b", random.within(14..=5_000)),
             _ => format!("{}b", random.within(1_000..=60_000)),
         };
         spec = spec.with("limit", &limit)?;
         let threshold = match (self.threshold_in_bytes, random.below(8)) {
             (_, 0) => "inf".to_owned(),
             (false, 1) => "0packets".to_owned(),
+            (false, 2..=5) => format!("{}packets", random.within(1..=3)),
             (false, _) => format!("{}packets", random.within(1..=12)),
             (true, 1) => "0b".to_owned(),
+            (true, 2..=5) => format!("{}b", random.within(14..=3_000)),
             (true, _) => format!("{}b", random.within(14..=12_000)),
         };
         // `inf` counts in packets.
