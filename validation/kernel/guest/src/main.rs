@@ -17,6 +17,8 @@ type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
     ("proof", "departures and drops in the order of crate sched", proof::run),
+    ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
+    ("probes", "what a BPF qdisc cannot do", proof::probes::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
