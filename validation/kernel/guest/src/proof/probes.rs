@@ -44,6 +44,8 @@ const PARENTS: [(&str, &str, Option<&str>); 3] = [
 type Outcome = Result<(), String>;
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
+    // Where it is a module, its types are known only once it is there.
+    let _ = run_command("modprobe nf_conntrack");
     let mut device = Device::new(0)?;
     let mut surprises = Vec::new();
     let mut row = |what: &str, expected: bool, outcome: Outcome| {
@@ -105,7 +107,8 @@ fn why(error: &libbpf_rs::Error) -> String {
     let counted = lines.iter().position(|line| line.starts_with("processed "));
     let verdict = counted.and_then(|at| lines[..at].last().copied());
     let refused = lines.iter().find(|line| line.contains("not allowed"));
-    let libbpf = lines.iter().rev().find(|line| line.contains("struct_ops"));
+    let telling = ["struct_ops", "extern (", "failed to relocate"];
+    let libbpf = lines.iter().rev().find(|line| telling.iter().any(|part| line.contains(part)));
     let found = refused.copied().or(verdict).or(libbpf.copied());
     found.map_or_else(|| format!("{error:#}"), |line| line.trim().to_owned())
 }
