@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -24,6 +26,8 @@ QEMU = "qemu-system-x86_64"
 # 2 x 42 + 1: guest/leave.c.
 LEFT = 85
 KVM_PROBE_S = 10
+# For a guest to say what it is at when its time is up.
+LAST_WORDS_S = 10
 # Complaints of a kernel; each is a failure unless the caller tolerates it.
 COMPLAINTS = (
     r"\bBUG\b",
@@ -51,6 +55,8 @@ PARAMETERS = (
     "log_buf_len=4M",
     "panic=-1",
     "oops=panic",
+    # What is sent when the time is up: the panic says what each CPU was at.
+    "unknown_nmi_panic",
     # An emulated CPU stands still whenever the machine has other work; that is no fault of it.
     "rcupdate.rcu_cpu_stall_timeout=120",
     "watchdog_thresh=60",
@@ -131,8 +137,8 @@ class Run:
         self.console.touch()
         self.initrd.write_bytes(image)
 
-    def command(self, terminal: bool) -> list[str]:
-        """QEMU's command line."""
+    def command(self, terminal: bool, monitor: int) -> list[str]:
+        """QEMU's command line; `monitor` is the file descriptor that takes its orders."""
         parameters = self.machine.parameters()
         if terminal:
             parameters.append(f"TERM={os.environ.get('TERM', 'vt100')}")
@@ -154,6 +160,7 @@ class Run:
             *("-chardev", f"file,id=result,path={_escaped(self.result)}"),
             *("-device", "virtserialport,chardev=result,name=result"),
             *("-device", "isa-debug-exit,iobase=0xf4,iosize=1"),
+            *("-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor"),
         ]
 
     def go(self, seconds: float | None, tolerated: tuple[str, ...], terminal: bool) -> Outcome:
@@ -175,9 +182,16 @@ class Run:
         """QEMU's status; None if the time was up."""
         quiet = None if terminal else subprocess.DEVNULL
         stdout = None if terminal else subprocess.PIPE
-        command = self.command(terminal)
+        orders, monitor = socket.socketpair()
+        command = self.command(terminal, monitor.fileno())
         try:
-            qemu = subprocess.Popen(command, stdin=quiet, stdout=stdout, stderr=complaints)
+            qemu = subprocess.Popen(
+                command,
+                stdin=quiet,
+                stdout=stdout,
+                stderr=complaints,
+                pass_fds=[monitor.fileno()],
+            )
         except OSError as error:
             raise QemuError(
                 f"{command[0]}: {error.strerror}; run scripts/setup.sh kernel"
@@ -187,11 +201,16 @@ class Run:
         try:
             return qemu.wait(seconds)
         except subprocess.TimeoutExpired:
+            orders.sendall(b"nmi\n")
+            with suppress(subprocess.TimeoutExpired):
+                qemu.wait(LAST_WORDS_S)
             return None
         finally:
             qemu.kill()
             qemu.wait()
             reader.join()
+            orders.close()
+            monitor.close()
 
     def _relay(self, stream: IO[bytes] | None) -> None:
         """Pass the guest's lines on, with the kernel's version in front."""
@@ -207,7 +226,9 @@ class Run:
     def _judge(self, ended: int | None, seconds: float | None) -> Outcome:
         outcome = Outcome(self.folder)
         if ended is None:
-            outcome.failures.append(f"the guest was not done within {seconds or 0:g} s")
+            failure = f"the guest was not done within {seconds or 0:g} s"
+            at = re.findall(r"CPU: \d+ .*?Comm: \S+", self.log())
+            outcome.failures.append("; it was at ".join([failure, *at[-1:]]))
         elif ended != LEFT:
             outcome.failures.append(self._why_it_ended(ended))
         else:

@@ -4,6 +4,10 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod command;
+#[cfg(feature = "kernel")]
+mod instructions;
+#[cfg(feature = "kernel")]
 mod proof;
 #[cfg(feature = "kernel")]
 mod smoke;
@@ -16,6 +20,7 @@ type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 #[cfg(feature = "kernel")]
 const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+    ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
     ("proof", "departures and drops in the order of crate sched", proof::run),
     ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
     ("probes", "what a BPF qdisc cannot do", proof::probes::run),

@@ -220,7 +220,7 @@ impl<'d> Trial<'d> {
     ) -> Result<Self> {
         device.attach(KIND)?;
         let instance = Instance::find(device.ifindex)?.context("the qdisc is not found")?;
-        let (arrivals, events, _) = registered.progress(number)?;
+        let (arrivals, events, _) = registered.progress(number);
         let mut stale = Vec::new();
         device.receive(&mut stale)?;
         Ok(Self {
@@ -268,7 +268,7 @@ impl<'d> Trial<'d> {
         tally: &mut Tally,
     ) -> Result<()> {
         self.device.receive(&mut self.received)?;
-        let (arrivals, events, _) = registered.progress(self.number)?;
+        let (arrivals, events, _) = registered.progress(self.number);
         let records = (self.base.1..events)
             .map(|n| registered.record(self.number, n))
             .collect::<Result<Vec<_>, _>>()?;
