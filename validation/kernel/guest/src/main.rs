@@ -4,6 +4,8 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod attach;
+#[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
 mod instructions;
@@ -22,6 +24,8 @@ const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
     ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
     ("proof", "departures and drops in the order of crate sched", proof::run),
+    ("attach", "the command shortlane: what it does, refuses and leaves behind", attach::run),
+    ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
