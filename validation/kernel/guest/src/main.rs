@@ -4,6 +4,8 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod attach;
+#[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
 mod instructions;
@@ -24,6 +26,8 @@ const TESTS: &[Test] = &[
     ("proof", "departures and drops in the order of crate sched", proof::run),
     ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
     ("probes", "what a BPF qdisc cannot do", proof::probes::run),
+    ("attach", "the command shortlane: what it does, refuses and leaves behind", attach::run),
+    ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
