@@ -8,12 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::{MapHandle, query};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
-use super::skeleton::types::{sl_config, sl_qdisc};
+use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
 use sched::{Nanos, Spec};
 
 const FINDING: &str = "finding the qdisc's maps";
@@ -56,9 +56,25 @@ pub struct LaneCounters {
 pub struct Histogram {
     /// Pairs: packets, and the time that they were below, in nanoseconds. Each bound is twice the
     /// one before; the last is open.
+    #[serde(serialize_with = "with_packets")]
     pub buckets: Vec<(u64, u64)>,
     /// All times together, in nanoseconds.
     pub sum_ns: u64,
+}
+
+/// The buckets that packets are in, by name; the bound of the open one is null.
+fn with_packets<S: Serializer>(buckets: &[(u64, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Bucket {
+        below_ns: Option<u64>,
+        packets: u64,
+    }
+    serializer.collect_seq(buckets.iter().filter(|(packets, _)| *packets > 0).map(
+        |(packets, below)| Bucket {
+            below_ns: (*below < u64::MAX).then_some(*below),
+            packets: *packets,
+        },
+    ))
 }
 
 impl Histogram {
@@ -156,22 +172,37 @@ impl Instance {
     /// # Errors
     /// If the kernel does not let the process look at maps.
     pub fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
+        Ok(Self::having(|found| found == ifindex)?.into_iter().next())
+    }
+
+    /// All qdiscs of the current network namespace.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look at maps.
+    pub fn all() -> Result<Vec<Self>, KernelError> {
+        Self::having(|_| true)
+    }
+
+    /// The qdiscs on interfaces of these indices.
+    fn having(wanted: impl Fn(u32) -> bool) -> Result<Vec<Self>, KernelError> {
         let system = |source| KernelError::System { doing: FINDING, source };
-        let netns = fs::metadata("/proc/self/ns/net").map_err(system)?.ino() as u32;
+        let netns = fs::metadata("/proc/thread-self/ns/net").map_err(system)?.ino() as u32;
         check_permission()?;
-        for map in query::MapInfoIter::default().filter(|map| map.name == SHARED) {
+        let mut found = Vec::new();
+        for map in query::MapInfoIter::default().filter(is_ours) {
             // One may have gone in the meantime.
             let Ok(handle) = MapHandle::from_map_id(map.id) else { continue };
-            let shared = Shared::open(handle.as_fd()).map_err(system)?;
-            let is_it = |index: &usize| {
+            let open = || Shared::open(handle.as_fd()).map_err(system);
+            let shared = open()?;
+            let is_one = |index: &usize| {
                 let state = shared.qdisc(*index).instance;
-                state.used != 0 && state.ifindex == ifindex && state.netns == netns
+                state.used != 0 && wanted(state.ifindex) && state.netns == netns
             };
-            if let Some(index) = (0..INSTANCES).find(is_it) {
-                return Ok(Some(Self { shared, index }));
+            for index in (0..INSTANCES).filter(is_one) {
+                found.push(Self { shared: open()?, index });
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     fn qdisc(&self) -> sl_qdisc {
@@ -234,6 +265,11 @@ impl Instance {
 /// The configuration that is in force, or will be with the next packet.
 fn wanted(qdisc: &sl_qdisc) -> sl_config {
     qdisc.config[(qdisc.generation & 1) as usize]
+}
+
+/// Whether a map holds what a load of this version shares.
+fn is_ours(map: &query::MapInfo) -> bool {
+    map.name == SHARED && map.value_size as usize == size_of::<sl_shared>()
 }
 
 /// An iterator over maps that are not to be seen just ends; this one says why.
