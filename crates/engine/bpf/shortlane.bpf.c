@@ -370,27 +370,56 @@ void BPF_PROG(destroy, struct Qdisc *sch)
 	sch->limit = 0;
 }
 
+/* Whether what was given is within bounds, and is something that the discipline has. */
+static __always_inline int check_options(const struct sl_config *config,
+					 const struct sl_tc_options *options)
+{
+	u32 given = options->given;
+
+	if (given & ~SL_TC_ALL)
+		return -EINVAL;
+	if ((given & SL_TC_THRESHOLD && !config->has_threshold) ||
+	    (given & SL_TC_LOW_SHARE && !config->has_low_share))
+		return -EOPNOTSUPP;
+	if (given & SL_TC_RATE && !options->rate)
+		return -EINVAL;
+	if (given & SL_TC_LIMIT && !options->limit)
+		return -EINVAL;
+	if (given & SL_TC_LIMIT && !options->limit_in_bytes && options->limit > parts.ring_mask + 1)
+		return -ENOSPC;
+	if (given & SL_TC_THRESHOLD && !options->threshold_in_bytes != !config->threshold_in_bytes)
+		return -EINVAL;
+	if (given & SL_TC_OVERHEAD && (options->overhead < SL_TC_LEAST_OVERHEAD ||
+				       options->overhead > SL_TC_MOST_OVERHEAD))
+		return -EINVAL;
+	if (given & SL_TC_LOW_SHARE && options->low_share > SL_TC_MOST_LOW_SHARE)
+		return -EINVAL;
+	return 0;
+}
+
 /* Applies what `tc` was given to the configuration that the load came with. */
 static __always_inline int apply_options(struct sl_config *config, struct nlattr *attribute)
 {
 	struct sl_tc_options options;
+	int error;
 
 	if (attribute->nla_len != sizeof(struct nlattr) + sizeof(options) ||
 	    bpf_probe_read_kernel(&options, sizeof(options), (void *)attribute + 4) ||
 	    options.version != SL_TC_VERSION)
 		return -EINVAL;
+	error = check_options(config, &options);
+	if (error)
+		return error;
 	if (options.given & SL_TC_RATE)
 		config->rate = options.rate;
 	if (options.given & SL_TC_LIMIT) {
 		config->limit = options.limit;
 		config->limit_in_bytes = options.limit_in_bytes;
-		if (!options.limit_in_bytes && options.limit > parts.ring_mask + 1)
-			return -ENOSPC;
 	}
 	if (options.given & SL_TC_THRESHOLD) {
-		if (!!options.threshold_in_bytes != !!config->threshold_in_bytes)
-			return -EINVAL;
-		config->threshold = options.threshold;
+		config->threshold = options.threshold + config->boundary_adds;
+		if (config->threshold < options.threshold)
+			config->threshold = SL_UNLIMITED;
 	}
 	if (options.given & SL_TC_BURST)
 		config->burst = options.burst;

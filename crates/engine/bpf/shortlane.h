@@ -94,8 +94,12 @@ struct sl_config {
 	__u8 sampled_to; /* enum sl_sampled_to */
 	__u8 coin_always;
 	__u8 origin; /* enum sl_origin */
+	/* Of the options of `tc`: those that not every discipline has. */
+	__u8 has_threshold;
+	__u8 has_low_share;
+	__u8 boundary_adds; /* `threshold` is the one that was written and this much more */
 	/* For `show`; the qdisc does not read it. */
-	char spec[176];
+	char spec[181];
 };
 
 enum sl_origin {
@@ -119,12 +123,16 @@ struct sl_tc_options {
 };
 
 #define SL_TC_VERSION 1
+#define SL_TC_LEAST_OVERHEAD (-64)
+#define SL_TC_MOST_OVERHEAD 1024
+#define SL_TC_MOST_LOW_SHARE 900000000u
 #define SL_TC_RATE (1u << 0)
 #define SL_TC_LIMIT (1u << 1)
 #define SL_TC_THRESHOLD (1u << 2)
 #define SL_TC_BURST (1u << 3)
 #define SL_TC_OVERHEAD (1u << 4)
 #define SL_TC_LOW_SHARE (1u << 5)
+#define SL_TC_ALL ((1u << 6) - 1)
 
 /* What the qdisc counts. Packets are as the kernel hands them over: a super-packet is one. Pairs are
  * of the high lane and the low one. */

@@ -145,14 +145,6 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
-    /// Only `tc` knows what the qdisc was given.
-    #[error(
-        "{device} was attached by tc, with options of its own; name all parameters with --scheduler"
-    )]
-    FromTc {
-        /// The device.
-        device: String,
-    },
     /// A parameter cannot change while packets are queued.
     #[error("{0}; attach it anew, with --replace")]
     NotLive(sched::params::ParamError),

@@ -14,10 +14,12 @@ use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
-use sched::{Nanos, Spec};
+use sched::{Amount, Nanos, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
 const CAPABILITY: &str = "CAP_SYS_ADMIN";
+/// `SL_FROM_TC` of the shared header.
+const FROM_TC: u8 = 1;
 
 /// Name of the map that holds what a load shares.
 const SHARED: &str = ".data.shortlane";
@@ -117,7 +119,7 @@ impl Histogram {
 pub struct Status {
     /// The discipline with the parameters that were given.
     pub scheduler: String,
-    /// Whether `tc` gave options of its own, so that `scheduler` is only what they started from.
+    /// Whether `tc` gave options of its own.
     pub from_tc: bool,
     /// Bits per second; absent if the qdisc does not pace.
     pub rate_bps: Option<u64>,
@@ -221,7 +223,7 @@ impl Instance {
     /// If its parameters are none of this version.
     pub fn running(&self) -> Result<(Spec, Shaping), KernelError> {
         let config = wanted(&self.qdisc());
-        let spec = text(&config).parse::<Spec>().map_err(|error| KernelError::System {
+        let spec = spec_of(&config).map_err(|error| KernelError::System {
             doing: "reading the qdisc's parameters",
             source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         })?;
@@ -283,6 +285,31 @@ fn check_permission() -> Result<(), KernelError> {
     }
 }
 
+/// The discipline with the parameters that are in force: those of the load, and of `tc`.
+fn spec_of(config: &sl_config) -> Result<Spec, SpecError> {
+    let mut spec: Spec = text(config).parse()?;
+    if config.origin == FROM_TC {
+        spec = spec.with("limit", &limit(config).to_string())?;
+        if config.has_threshold != 0 {
+            let written = config.threshold.saturating_sub(config.boundary_adds.into());
+            let threshold = amount(written, config.threshold_in_bytes);
+            spec = spec.with("threshold", &threshold.to_string())?;
+        }
+        if config.has_low_share != 0 {
+            spec = spec.with("low-share", &Share::from_ppb(config.low_share).to_string())?;
+        }
+    }
+    Ok(spec)
+}
+
+fn amount(value: u64, in_bytes: u8) -> Amount {
+    if in_bytes == 0 { Amount::Packets(value) } else { Amount::Bytes(value) }
+}
+
+fn limit(config: &sl_config) -> Amount {
+    amount(config.limit, config.limit_in_bytes)
+}
+
 fn text(config: &sl_config) -> String {
     let bytes: Vec<u8> = config.spec.iter().map(|byte| *byte as u8).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -308,14 +335,13 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
 fn status(qdisc: &sl_qdisc) -> Status {
     let (state, config) = (&qdisc.instance, &wanted(qdisc));
     let counters = &state.counters;
-    let unit = if config.limit_in_bytes == 0 { "packets" } else { "b" };
     Status {
-        scheduler: text(config),
-        from_tc: config.origin != 0,
+        scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
+        from_tc: config.origin == FROM_TC,
         rate_bps: (config.rate > 0).then_some(config.rate),
         overhead_bytes: config.overhead,
         burst_ns: config.burst,
-        limit: format!("{}{unit}", config.limit),
+        limit: limit(config).to_string(),
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),
         attached_at_ns: state.attached_at,
