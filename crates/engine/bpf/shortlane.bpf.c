@@ -306,6 +306,7 @@ static __always_inline void empty_lane(const struct queue *q, u32 lane)
 	struct sl_lane *l = &q->in->lane[lane];
 	u32 i;
 
+	q->in->counters.flushed += lane_length(q, lane);
 	bpf_for(i, 0, parts.ring_mask + 1) {
 		struct sl_slot *slot;
 		struct sk_buff *skb;
@@ -339,6 +340,7 @@ static __always_inline void empty_queue(const struct queue *q)
 			*bucket = 0;
 	}
 	in->alone = 0;
+	in->counters.flows_removed += in->flows;
 	in->flows = 0;
 	in->free = 0;
 	in->fresh = 0;

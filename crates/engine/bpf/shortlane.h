@@ -142,6 +142,7 @@ struct sl_counters {
 	__u64 sent_bytes[SL_LANES];
 	__u64 full[SL_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
 	__u64 pushed_out;     /* from the tail of the low lane, for a short arrival */
+	__u64 flushed;	      /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
 	__u64 flows_created;

@@ -164,6 +164,8 @@ pub struct Status {
     pub paced: u64,
     /// Arrivals dropped since a lane had no slot left, below a limit in bytes.
     pub no_slots: u64,
+    /// Packets that were queued when the interface went down or lost its carrier.
+    pub flushed: u64,
     /// Packets that got lost by a defect of the qdisc: 0.
     pub lost: u64,
 }
@@ -359,6 +361,7 @@ fn status(qdisc: &sl_qdisc) -> Status {
         super_packets: counters.super_packets,
         paced: counters.paced,
         no_slots: counters.no_slots,
+        flushed: counters.flushed,
         lost: counters.lost,
     }
 }
