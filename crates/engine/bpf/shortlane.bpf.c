@@ -15,6 +15,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* The watchdog may be this late, so that it shares interrupts with others: never more than the
  * shaper can make up for. */
 #define TIMER_SLACK 10000
+/* The watchdog looks at least this often whether another configuration is in force. */
+#define LONGEST_SLEEP 100000000
 
 static __always_inline u64 pacing_time(const struct sl_config *config, u32 size, u32 segments)
 {
@@ -27,6 +29,10 @@ static __always_inline u64 pacing_time(const struct sl_config *config, u32 size,
 static __always_inline void changed(const struct queue *q, u64 generation)
 {
 	q->in->generation = generation;
+	if (q->in->paced_at != q->config->rate) {
+		q->in->paced_at = q->config->rate;
+		q->in->next_tx = 0;
+	}
 	q->in->next_sweep = 0;
 	q->in->last_size = 0;
 	q->in->last_miss = ~0ULL;
@@ -231,6 +237,14 @@ static __always_inline void observe_sojourn(const struct queue *q, u32 lane, u64
 	q->histogram->sum[lane & 1] += time;
 }
 
+/* Asks to be called again at a time, or a while before it. */
+static __always_inline void sleep_until(struct Qdisc *sch, u64 now, u64 time)
+{
+	u64 latest = now + LONGEST_SLEEP;
+
+	bpf_qdisc_watchdog_schedule(sch, time < latest ? time : latest, TIMER_SLACK);
+}
+
 /* Whether the link is free; if not, asks to be called again when it is. */
 static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
 {
@@ -241,7 +255,7 @@ static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sc
 	if (now < q->in->next_tx) {
 		sch->qstats.overlimits++;
 		q->in->counters.paced++;
-		bpf_qdisc_watchdog_schedule(sch, q->in->next_tx, TIMER_SLACK);
+		sleep_until(sch, now, q->in->next_tx);
 		return false;
 	}
 	if (now - q->in->next_tx > catch_up)
@@ -268,7 +282,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		return 0;
 	lane = pick(&q, now, &wait);
 	if (wait) {
-		bpf_qdisc_watchdog_schedule(sch, wait, TIMER_SLACK);
+		sleep_until(sch, now, wait);
 		return 0;
 	}
 	queue = &q.in->lane[lane & 1];
@@ -484,6 +498,7 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	in->first_bucket = index * (parts.bucket_mask + 1);
 	in->before_flows = index * parts.flows - 1;
 	in->next_tx = 0;
+	in->paced_at = config->rate;
 	in->last_size = 0;
 	in->last_miss = ~0ULL;
 	for (int i = 0; i < 4; i++) {

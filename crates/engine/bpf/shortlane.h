@@ -187,6 +187,7 @@ struct sl_instance {
 	__u32 handle;
 	struct sl_lane lane[SL_LANES];
 	__u64 next_tx; /* when the link is free again */
+	__u64 paced_at; /* the rate that it was reckoned at */
 	/* Service. */
 	__u64 credit; /* bytes, in parts per billion */
 	__u64 high_tag;
