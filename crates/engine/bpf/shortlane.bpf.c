@@ -44,10 +44,16 @@ static __always_inline struct sl_qdisc *qdisc_at(u32 index)
 	return &sl_shared.qdisc[index & (SL_INSTANCES - 1)];
 }
 
-/* Finds what belongs to a qdisc; its number is kept in a field that no one else uses. */
+/*
+ * A qdisc's number is kept in its limit, which a BPF qdisc has no other use for. A kernel may drop
+ * packets of more senders at once than the limit says: the lowest number is far above that.
+ */
+#define FIRST_NUMBER (1u << 20)
+
+/* Finds what belongs to a qdisc. */
 static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 {
-	u32 index = sch->limit - 1;
+	u32 index = sch->limit - FIRST_NUMBER;
 	struct sl_qdisc *qdisc = qdisc_at(index);
 	u64 generation = *(volatile u64 *)&qdisc->generation;
 
@@ -510,7 +516,7 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	in->netns = dev->nd_net.net->ns.inum;
 	in->handle = sch->handle;
 	in->used = 1;
-	sch->limit = index + 1;
+	sch->limit = FIRST_NUMBER + index;
 	return 0;
 }
 
