@@ -15,6 +15,8 @@ pub const DISCIPLINES: [&str; 9] =
 /// Slots that a lane has at least, so that a limit can be raised while the qdisc runs.
 const LEAST_SLOTS: u64 = 1024;
 const MOST_SLOTS: u64 = 1 << 22;
+/// What a loop of BPF can go through, as it must when the qdisc is emptied.
+const MOST_FLOWS: u64 = 1 << 23;
 /// No packet that a qdisc counts is smaller, on any link with an Ethernet header.
 const LEAST_PACKET: u64 = 64;
 
@@ -70,6 +72,9 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
     let limit = params.amount("limit");
     let slots = slots_for(params, limit)?;
     let bound = if params.has("flows") { params.number("flows") } else { 1 };
+    if bound > MOST_FLOWS {
+        return Err(refused(params, "flows", &format!("it takes {MOST_FLOWS} at most")));
+    }
     // While only queued flows are remembered there are no more of them than slots.
     let flows =
         if accounting.0 == sl_accounting::SL_WHILE_QUEUED.0 { bound.min(2 * slots) } else { bound };
@@ -326,6 +331,8 @@ mod tests {
     fn a_limit_beyond_the_largest_ring_is_refused() {
         let error = unshaped("efd:limit=4200000packets").unwrap_err().to_string();
         assert!(error.contains("4194304 packets at most"), "{error}");
+        let error = unshaped("run2c:flows=10000000").unwrap_err().to_string();
+        assert!(error.contains("8388608 at most"), "{error}");
         assert_eq!(unshaped("efd:limit=5000packets").unwrap().slots(), 8192);
         assert_eq!(unshaped("efd:limit=1mb").unwrap().slots(), 16384);
     }

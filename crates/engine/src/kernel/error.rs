@@ -59,14 +59,16 @@ pub enum KernelError {
     },
     /// There is not enough memory for the maps.
     #[error(
-        "no memory for queues of {packets} packets and a table of {flows} flows; lower the limit \
-         or `flows`"
+        "no memory for {instances} times two queues of {packets} packets and a table of {flows} \
+         flows; lower the limit or `flows`"
     )]
     Memory {
         /// Packets that a lane has slots for.
         packets: u64,
         /// Entries of the flow table.
         flows: u64,
+        /// Qdiscs that the load was for.
+        instances: u32,
     },
     /// More qdiscs than a load can serve, or none.
     #[error("instances={found}: a load serves 1 to {most} qdiscs")]
@@ -174,6 +176,12 @@ pub enum KernelError {
         doing: &'static str,
         /// What the kernel said.
         said: String,
+    },
+    /// The kernel has a qdisc of this name.
+    #[error("the kernel has a qdisc named {name} already")]
+    NameTaken {
+        /// The name.
+        name: String,
     },
     /// The system has refused something else.
     #[error("{doing}: {source}")]
