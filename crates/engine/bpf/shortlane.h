@@ -230,6 +230,7 @@ struct sl_qdisc {
 /* What a load shares with whoever looks at it. */
 struct sl_shared {
 	struct sl_config template; /* what a new qdisc starts with */
+	__u64 instances; /* as in struct sl_parts */
 	struct sl_qdisc qdisc[SL_INSTANCES];
 };
 

@@ -183,6 +183,32 @@ pub enum KernelError {
         /// The name.
         name: String,
     },
+    /// A kind of this name is registered.
+    #[error("{name} is registered already; `shortlane unregister {name}` takes it away")]
+    Registered {
+        /// The name.
+        name: String,
+    },
+    /// No kind of this name is registered.
+    #[error(
+        "no kind '{name}' is registered; {}",
+        if known.is_empty() { String::from("there is none") } else { known.join(", ") + " are" }
+    )]
+    NotRegistered {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// There is no BPF file system to keep a registration in.
+    #[error(
+        "{} is no BPF file system, which keeps a registration: `mount -t bpf bpf {}` mounts one",
+        path.display(), path.display()
+    )]
+    NoBpfFiles {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// The system has refused something else.
     #[error("{doing}: {source}")]
     System {
@@ -202,6 +228,8 @@ impl KernelError {
             Self::NotInKernel { .. }
                 | Self::Parameter { .. }
                 | Self::Beyond { .. }
+                | Self::Instances { .. }
+                | Self::NotRegistered { .. }
                 | Self::OtherParts { .. }
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }

@@ -312,7 +312,7 @@ fn limit(config: &sl_config) -> Amount {
     amount(config.limit, config.limit_in_bytes)
 }
 
-fn text(config: &sl_config) -> String {
+pub(super) fn text(config: &sl_config) -> String {
     let bytes: Vec<u8> = config.spec.iter().map(|byte| *byte as u8).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

@@ -40,6 +40,7 @@ pub struct TestHooks {
 /// A kind of qdisc that the kernel knows, for as long as this lives or the link is pinned.
 pub struct Registered {
     link: Link,
+    pub(super) state: MapHandle,
     shared: Shared,
     release: MapHandle,
     log: MapHandle,
@@ -114,15 +115,17 @@ fn load_listened(
     }
     if let Some(data) = &mut open.maps.data_shortlane_data {
         data.sl_shared.template = composition.config;
+        data.sl_shared.instances = instances.into();
     }
     let mut skeleton = open.load().map_err(refused)?;
     let handle = |map: &MapImpl<'_, _>| MapHandle::try_from(map).map_err(system);
     let maps = &mut skeleton.maps;
     let (release, log) = (handle(&maps.sl_release)?, handle(&maps.sl_log)?);
-    let shared = Shared::open(handle(&maps.data_shortlane)?.as_fd()).map_err(|source| {
+    let state = handle(&maps.data_shortlane)?;
+    let shared = Shared::open(state.as_fd()).map_err(|source| {
         KernelError::system("looking into the qdisc's state", CAPABILITY, source)
     })?;
-    let costs = costs(&handle(&maps.data_shortlane)?)?;
+    let costs = costs(&state)?;
     let begin = Instant::now();
     let link = loop {
         match maps.shortlane.attach_struct_ops() {
@@ -140,7 +143,7 @@ fn load_listened(
             }
         }
     };
-    Ok(Registered { link, shared, release, log, costs })
+    Ok(Registered { link, state, shared, release, log, costs })
 }
 
 /// The parts with keys and seeds.
