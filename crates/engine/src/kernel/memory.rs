@@ -57,9 +57,7 @@ impl Shared {
     pub(crate) fn template(&self) -> (sl_config, u64) {
         let shared = self.start.as_ptr();
         // SAFETY: within the mapping; any bytes are a value.
-        unsafe {
-            ((&raw const (*shared).template).read(), (&raw const (*shared).instances).read())
-        }
+        unsafe { ((&raw const (*shared).template).read(), (&raw const (*shared).instances).read()) }
     }
 
     /// A qdisc as it stands; single counters may be a packet apart.

@@ -25,7 +25,9 @@ impl Link {
         let link = Self(());
         let end = format!("numtxqueues {queues} numrxqueues {queues}");
         for line in [
-            &*format!("ip link add v0 address 02:00:00:00:00:01 {end} type veth peer name v1 {end}"),
+            &*format!(
+                "ip link add v0 address 02:00:00:00:00:01 {end} type veth peer name v1 {end}"
+            ),
             "ip link set v1 address 02:00:00:00:00:02 netns there",
             "ip link set v0 gso_max_segs 1 up",
             "ip addr add 10.9.0.1/24 dev v0",

@@ -13,7 +13,10 @@ use crate::traffic::{Frames, Sender, Varying, flood};
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let _link = Link::new(1)?;
     queued_packets_survive()?;
-    under_load("efd", &["threshold=3packets", "limit=40packets", "low-share=0.3", "limit=600packets"])?;
+    under_load(
+        "efd",
+        &["threshold=3packets", "limit=40packets", "low-share=0.3", "limit=600packets"],
+    )?;
     under_load("sb-sh", &["weight=0.4", "limit=64kb", "threshold=5packets", "weight=1"])?;
     a_slow_link_becomes_fast()?;
     Ok(())
@@ -30,7 +33,9 @@ fn queued_packets_survive() -> Result<()> {
     let before = statistic("v0", "tx_packets")?;
     let offered = sender.send(&mut Frames::new(200, Varying::Ports(3)), 250)?;
     ensure!(offered.refused == 0, "{offered:?}");
-    for change in ["efd:limit=10packets", "efd:threshold=1packets,limit=500packets", "efd:low-share=0.5"] {
+    for change in
+        ["efd:limit=10packets", "efd:threshold=1packets,limit=500packets", "efd:low-share=0.5"]
+    {
         instance.change(&spec(change)?, &shaping(Some(2_000)))?;
     }
     let held = backlog(&instance.status());

@@ -38,8 +38,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 /// Starts the process, and waits until it says that it has come to a step.
 fn start(step: &str) -> Result<Child> {
     let program = env::current_exe()?;
-    let mut child =
-        Command::new(program).args(["killed", step]).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program).args(["killed", step]).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
     ensure!(line.trim() == step, "the process said '{line}'");
@@ -63,7 +62,8 @@ fn tidy_up(census: Census) -> Result<()> {
     let _ = detach("v0");
     let shown = command::run("tc qdisc show dev v0")?;
     ensure!(!shown.contains("shortlane"), "after detach there is {shown}");
-    let left = fs::read_dir(DIRECTORY)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let left =
+        fs::read_dir(DIRECTORY)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let left: Vec<String> = left.filter(|name| name != "lock").collect();
     ensure!(left.is_empty(), "detach leaves {left:?} in {DIRECTORY}");
     census.wait_for_return()

@@ -8,10 +8,9 @@ use super::census::{Census, kernel_memory};
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let census = Census::now();
     let before = kernel_memory()?;
-    for (spec, instances) in [
-        ("efd:limit=4194304packets", 16),
-        ("run2c:limit=300packets,flows=8388608", 16),
-    ] {
+    for (spec, instances) in
+        [("efd:limit=4194304packets", 16), ("run2c:limit=300packets,flows=8388608", 16)]
+    {
         let Err(error) = register("shortlane", spec, None, instances) else {
             bail!("{spec}, {instances} times: it was accepted");
         };

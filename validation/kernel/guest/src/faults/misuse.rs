@@ -168,7 +168,10 @@ fn option_bytes() -> Result<()> {
         ("version 2", with(&[(VERSION, 2)])),
         ("an option that there is not", with(&[(VERSION, 1), (GIVEN, 1 << 6)])),
         ("rate 0", with(&[(VERSION, 1), (GIVEN, 1)])),
-        ("an overhead beyond all bounds", with(&[(VERSION, 1), (GIVEN, 1 << 4), (40, u32::MAX / 2)])),
+        (
+            "an overhead beyond all bounds",
+            with(&[(VERSION, 1), (GIVEN, 1 << 4), (40, u32::MAX / 2)]),
+        ),
         ("a share above 0.9", with(&[(VERSION, 1), (GIVEN, 1 << 5), (44, 900_000_001)])),
     ] {
         match add_root(ifindex, "shortlane", &bytes) {

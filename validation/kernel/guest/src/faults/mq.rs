@@ -8,9 +8,9 @@ use engine::kernel::Instance;
 
 use super::bench::{Link, drained, enqueued, refused, register, sent};
 use super::census::Census;
+use crate::command;
 use crate::namespace::{HERE, statistic};
 use crate::traffic::{Frames, Varying, flood};
-use crate::command;
 
 const QUEUES: usize = 2;
 
@@ -25,9 +25,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     drop(kind);
     let before = statistic("v0", "tx_packets")?;
     // Two senders of many flows each: either queue gets packets from either processor.
-    let senders = [0, 1].map(|_| {
-        flood(HERE, "v0", Frames::new(200, Varying::Ports(500)), 64, Duration::ZERO)
-    });
+    let senders = [0, 1]
+        .map(|_| flood(HERE, "v0", Frames::new(200, Varying::Ports(500)), 64, Duration::ZERO));
     thread::sleep(Duration::from_secs(10));
     let mut offered = 0;
     for sender in senders {

@@ -1,7 +1,7 @@
 //! What carries the qdisc goes away or changes while packets are in it.
 
-use std::time::Duration;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use engine::kernel::Instance;
