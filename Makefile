@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof
+KERNEL_TESTS ?= smoke proof leak change misuse removal unload memory killed flood mq
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest
@@ -21,6 +21,11 @@ NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Kinds of qdisc that `tc` gets options for.
+TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
+TC_PLUGINS := $(TC_KINDS:%=$(TARGET)/tc/q_shortlane_%.so)
+# Where guests have them.
+GUEST_TC := /usr/lib/shortlane-tc
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
@@ -143,12 +148,26 @@ kernel-guest:
 	$(CARGO) build --locked --release --package shortlane-kernel-guest --features kernel
 
 .PHONY: kernel-test
-kernel-test: kernel-guest ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
+kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
 	validation/kernel/vm.py selftest
 	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
 	for test in $(KERNEL_TESTS); do \
-		$(VM_TEST) --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
+		$(VM_TEST) $(foreach so,$(TC_PLUGINS),--file $(so)=$(GUEST_TC)/$(notdir $(so))) \
+			--out target/kernel-runs/$$test --timeout 2400 \
+			-- env TC_LIB_DIR=$(GUEST_TC) kernel-guest $$test; \
 	done
+
+.PHONY: tc-plugin
+tc-plugin: $(TC_PLUGINS) ## Options of the qdiscs for `tc`: target/tc; `make install-tc` installs it
+
+$(TARGET)/tc/q_shortlane_%.so: crates/engine/tc/q_shortlane.c crates/engine/bpf/shortlane.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Wno-missing-field-initializers -fPIC -shared \
+		-DKIND=shortlane_$* $< -o $@
+
+.PHONY: install-tc
+install-tc: tc-plugin ## Install that where `tc` looks for it (TC_LIB_DIR=... for another place)
+	scripts/install-tc.sh $(TC_PLUGINS)
 
 .PHONY: bench-kernel
 bench-kernel: kernel-guest ## Instructions per packet of the qdisc and its peers, counted in guests
