@@ -307,7 +307,7 @@ fn merge(
     changes: &Changes,
 ) -> Result<(Spec, Shaping), KernelError> {
     let (running, shaping) = instance.running()?;
-    if instance.status()?.from_tc && changes.spec.is_none() {
+    if instance.status().from_tc && changes.spec.is_none() {
         return Err(KernelError::FromTc { device: device.name.clone() });
     }
     let spec = match &changes.spec {

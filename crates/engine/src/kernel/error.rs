@@ -68,6 +68,14 @@ pub enum KernelError {
         /// Entries of the flow table.
         flows: u64,
     },
+    /// More qdiscs than a load can serve, or none.
+    #[error("instances={found}: a load serves 1 to {most} qdiscs")]
+    Instances {
+        /// What was asked for.
+        found: u32,
+        /// What is possible.
+        most: usize,
+    },
     /// A live change goes beyond what the qdisc was made for.
     #[error("limit={found}: this qdisc was made for {most} packets at most; attach it anew")]
     Beyond {

@@ -42,7 +42,7 @@ pub fn show(name: Option<&str>) -> Result<Vec<Shown>, KernelError> {
         .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
     let mut shown = Vec::new();
     for instance in Instance::all()? {
-        let status = instance.status()?;
+        let status = instance.status();
         let index = status.ifindex;
         if named.is_some_and(|named| named.index != index) {
             continue;
