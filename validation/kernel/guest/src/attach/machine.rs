@@ -1,5 +1,6 @@
 //! What of a machine `attach` may touch: it must be the same again after `detach`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -9,33 +10,26 @@ use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
 
 use crate::command::run as shell;
 
-/// As `tc`, `ip`, `ethtool` and the ids of BPF objects tell it.
+/// As `tc`, `ip`, `ethtool` and the ids of BPF objects tell it, in lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Machine {
-    qdiscs: String,
-    links: String,
-    features: Vec<String>,
-    programs: usize,
-    maps: usize,
-    bpf_links: usize,
-}
+pub(super) struct Machine(BTreeSet<String>);
 
 impl Machine {
     pub(super) fn now() -> Result<Self> {
-        let mut features = Vec::new();
+        let mut lines = BTreeSet::new();
+        let mut add = |what: &str, text: &str| {
+            lines.extend(text.lines().map(|line| format!("{what}: {}", line.trim())));
+        };
         for device in fs::read_dir("/sys/class/net")? {
             let name = device?.file_name().to_string_lossy().into_owned();
-            features.push(shell(&format!("ethtool -k {name}"))?);
+            add(&name, &shell(&format!("ethtool -k {name}"))?);
+            add(&name, &shell(&format!("ip -d link show {name}"))?);
         }
-        features.sort();
-        Ok(Self {
-            qdiscs: shell("tc qdisc show")?,
-            links: shell("ip -d link show")?,
-            features,
-            programs: ProgInfoIter::default().count(),
-            maps: MapInfoIter::default().count(),
-            bpf_links: LinkInfoIter::default().count(),
-        })
+        add("tc", &shell("tc qdisc show")?);
+        let (programs, maps) = (ProgInfoIter::default().count(), MapInfoIter::default().count());
+        let links = LinkInfoIter::default().count();
+        add("bpf", &format!("{programs} programs\n{maps} maps\n{links} links"));
+        Ok(Self(lines))
     }
 
     /// The same again, with no journal; what the kernel frees late is waited for.
@@ -47,7 +41,9 @@ impl Machine {
                 break;
             }
             if begin.elapsed() > Duration::from_secs(20) {
-                bail!("it was {self:#?}\nand is {now:#?}");
+                let missing: Vec<_> = self.0.difference(&now.0).collect();
+                let left: Vec<_> = now.0.difference(&self.0).collect();
+                bail!("it is not as it was: missing {missing:#?}, new {left:#?}");
             }
             thread::sleep(Duration::from_millis(50));
         }

@@ -41,8 +41,8 @@ fn attached() -> Result<()> {
 }
 
 fn on_a_device_that_is_down() -> Result<()> {
-    shell("ip link set v0 down")?;
     let before = Machine::now()?;
+    shell("ip link set v0 down")?;
     let said = succeed("attach v0 --rate 10mbit")?.words;
     ensure!(said.contains("v0 is down"), "{said}");
     shell("ip link set v0 up")?;
@@ -50,5 +50,7 @@ fn on_a_device_that_is_down() -> Result<()> {
     shell("ping -c 2 -W 5 10.9.0.2")?;
     shell("ip link set v0 down")?;
     succeed("detach v0")?;
+    // Only then the kernel puts its default there.
+    shell("ip link set v0 up")?;
     before.must_be_back()
 }
