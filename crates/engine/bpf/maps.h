@@ -19,7 +19,7 @@ const volatile struct sl_parts parts = {
 	.flows = 1024,
 };
 
-struct sl_shared sl_shared SEC(".data.shortlane") = {};
+struct sl_shared sl_shared SEC(".data.shortlane") = { .layout = SL_LAYOUT };
 
 /* A queued packet. */
 struct sl_slot {

@@ -227,8 +227,12 @@ struct sl_qdisc {
 /* Qdiscs that a load can serve at most. */
 #define SL_INSTANCES 16
 
+/* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
+#define SL_LAYOUT 1
+
 /* What a load shares with whoever looks at it. */
 struct sl_shared {
+	__u64 layout; /* SL_LAYOUT: which version of this header it is laid out by */
 	struct sl_config template; /* what a new qdisc starts with */
 	__u64 instances; /* as in struct sl_parts */
 	struct sl_qdisc qdisc[SL_INSTANCES];

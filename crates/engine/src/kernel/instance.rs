@@ -193,7 +193,7 @@ impl Instance {
         let netns = fs::metadata("/proc/thread-self/ns/net").map_err(system)?.ino() as u32;
         check_permission()?;
         let mut found = Vec::new();
-        for map in query::MapInfoIter::default().filter(is_ours) {
+        for map in query::MapInfoIter::default().filter(is_shared) {
             // One may have gone in the meantime.
             let Ok(handle) = MapHandle::from_map_id(map.id) else { continue };
             let open = || Shared::open(handle.as_fd()).map_err(system);
@@ -202,7 +202,7 @@ impl Instance {
                 let state = shared.qdisc(*index).instance;
                 state.used != 0 && wanted(state.ifindex) && state.netns == netns
             };
-            for index in (0..INSTANCES).filter(is_one) {
+            for index in (0..INSTANCES).filter(|index| shared.is_ours() && is_one(index)) {
                 found.push(Self { shared: open()?, index });
             }
         }
@@ -272,7 +272,7 @@ fn wanted(qdisc: &sl_qdisc) -> sl_config {
 }
 
 /// Whether a map holds what a load of this version shares.
-fn is_ours(map: &query::MapInfo) -> bool {
+fn is_shared(map: &query::MapInfo) -> bool {
     map.name == SHARED && map.value_size as usize == size_of::<sl_shared>()
 }
 

@@ -53,6 +53,12 @@ impl Shared {
         Ok(Self { start: start.cast() })
     }
 
+    /// Whether it is laid out as this program knows it, and not by another version of it.
+    pub(crate) fn is_ours(&self) -> bool {
+        // SAFETY: within the mapping.
+        unsafe { (&raw const (*self.start.as_ptr()).layout).read() == LAYOUT }
+    }
+
     /// What a new qdisc starts with, and how many there can be.
     pub(crate) fn template(&self) -> (sl_config, u64) {
         let shared = self.start.as_ptr();
@@ -89,9 +95,12 @@ impl Shared {
     }
 }
 
+/// `SL_LAYOUT` of the header.
+const LAYOUT: u64 = 1;
+
 /// Qdiscs that a load can serve at most.
 pub(crate) const INSTANCES: usize =
-    (size_of::<sl_shared>() - size_of::<sl_config>()) / size_of::<sl_qdisc>();
+    (size_of::<sl_shared>() - offset_of!(sl_shared, qdisc)) / size_of::<sl_qdisc>();
 
 impl Drop for Shared {
     fn drop(&mut self) {
