@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof live probes attach leak change misuse removal unload memory killed flood mq
+KERNEL_TESTS ?= smoke proof live probes attach leak change misuse removal unload memory register killed flood mq
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest --program $(TARGET)/release/shortlane

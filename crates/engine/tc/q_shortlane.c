@@ -162,8 +162,10 @@ static int parse_options(const struct qdisc_util *util, int argc, char **argv, s
 			return refuse(util, argv[0], "given twice");
 		if (argc < 2)
 			return refuse(util, argv[0], "without a value");
-		if (!read_value(&given, option->given, argv[1]))
-			return refuse(util, argv[1], "no value of this option");
+		if (!read_value(&given, option->given, argv[1])) {
+			fprintf(stderr, "%s: %s '%s' is not accepted\n", util->id, argv[0], argv[1]);
+			return explain();
+		}
 		given.given |= option->given;
 	}
 	return given.given ? addattr_l(n, 1024, TCA_OPTIONS, &given, sizeof(given)) : 0;

@@ -157,3 +157,21 @@ fn check_file_system() -> Result<(), KernelError> {
 fn system(doing: &'static str, source: io::Error) -> KernelError {
     KernelError::system(doing, "CAP_SYS_ADMIN", source)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::kernel::DISCIPLINES;
+
+    #[test]
+    fn every_discipline_has_a_name_of_its_own_that_the_kernel_and_tc_take() {
+        let names: BTreeSet<String> = DISCIPLINES.iter().map(|name| kind_name(name)).collect();
+        assert_eq!(names.len(), DISCIPLINES.len());
+        for name in &names {
+            assert!(name.len() <= 15, "{name}");
+            assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{name}");
+        }
+    }
+}

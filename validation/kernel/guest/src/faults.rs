@@ -10,5 +10,6 @@ pub(crate) mod memory;
 pub(crate) mod misuse;
 pub(crate) mod mq;
 mod netlink;
+pub(crate) mod register;
 pub(crate) mod removal;
 pub(crate) mod unload;

@@ -40,6 +40,7 @@ const TESTS: &[Test] = &[
     ("removal", "the interface or its namespace goes away or changes", faults::removal::run),
     ("unload", "the qdisc and its kind come and go under full traffic", faults::unload::run),
     ("memory", "queues beyond memory are refused", faults::memory::run),
+    ("register", "kinds of qdisc for tc come and go", faults::register::run),
     ("killed", "kill -9 at any time leaves a qdisc at work, or nothing", faults::killed::run),
     ("flood", "what floods leave to flows that were there before", faults::flood::run),
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),

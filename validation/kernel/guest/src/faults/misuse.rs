@@ -84,19 +84,20 @@ fn options_of_tc() -> Result<()> {
         .map(|name| register(&format!("shortlane_{name}"), name, None, 1))
         .collect::<Result<_>>()?;
     for (kind, options, why) in [
-        ("efd", "limit 0", "limit"),
-        ("efd", "limit many", "limit"),
-        ("efd", "limit", "value"),
-        ("efd", "limit 10 limit 10", "twice"),
-        ("efd", "rate 0mbit", "rate"),
-        ("efd", "rate 10", "rate"),
-        ("efd", "rate 18446744073709551616bit", "rate"),
-        ("efd", "rate -5mbit", "rate"),
-        ("efd", "rate nanmbit", "rate"),
-        ("efd", "burst 5", "burst"),
-        ("efd", "overhead 300", "overhead"),
-        ("efd", "low_share 0.91", "low_share"),
-        ("efd", "colour blue", "colour"),
+        ("efd", "limit 0", "limit '0' is not accepted"),
+        ("efd", "limit many", "limit 'many' is not accepted"),
+        ("efd", "limit 5.x", "limit '5.x' is not accepted"),
+        ("efd", "limit", "'limit' is without a value"),
+        ("efd", "limit 10 limit 10", "'limit' is given twice"),
+        ("efd", "rate 0mbit", "rate '0mbit' is not accepted"),
+        ("efd", "rate 10", "rate '10' is not accepted"),
+        ("efd", "rate 18446744073709551616bit", "is not accepted"),
+        ("efd", "rate -5mbit", "rate '-5mbit' is not accepted"),
+        ("efd", "rate nanmbit", "rate 'nanmbit' is not accepted"),
+        ("efd", "burst 5", "burst '5' is not accepted"),
+        ("efd", "overhead 1025", "overhead '1025' is not accepted"),
+        ("efd", "low_share 0.91", "low_share '0.91' is not accepted"),
+        ("efd", "colour blue", "'colour' is no option"),
         // The qdisc itself refuses these.
         ("efd", "limit 1025", "No space left"),
         ("efd", "threshold 30kb", "Invalid argument"),
@@ -104,7 +105,7 @@ fn options_of_tc() -> Result<()> {
         ("run2c", "low_share 0.1", "not supported"),
     ] {
         let said = must_fail(&format!("tc qdisc add dev v0 root shortlane_{kind} {options}"))?;
-        ensure!(said.contains(why), "{kind} {options}: {said}");
+        ensure!(said.contains(why), "{kind} {options}: '{why}' is expected, not {said}");
     }
     for (boundary, short) in [("before", 7), ("after", 7), ("literal", 8)] {
         takes_threshold(boundary, short)?;
