@@ -4,6 +4,8 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod compare;
+#[cfg(feature = "kernel")]
 mod smoke;
 
 use std::process::ExitCode;
@@ -12,7 +14,10 @@ use std::process::ExitCode;
 type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 #[cfg(feature = "kernel")]
-const TESTS: &[Test] = &[("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run)];
+const TESTS: &[Test] = &[
+    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
+    ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
 
