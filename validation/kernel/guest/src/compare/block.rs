@@ -40,8 +40,8 @@ pub(super) struct Block<'a> {
     pub(super) path: &'a Path,
     pub(super) setting: Setting,
     pub(super) workload: Workload,
+    /// Its traffic's seed as well.
     pub(super) round: u64,
-    pub(super) seed: u64,
 }
 
 /// What a device's root qdisc and the CPU have done up to a moment.
@@ -68,7 +68,7 @@ impl Block<'_> {
         } else {
             router.run(|| self.setting.put_on(up, rate_bps, kinds))??;
         }
-        let plan = self.workload.plan(self.seed);
+        let plan = self.workload.plan(self.round);
         let (server, client, readings) = self.traffic(&plan, home, device)?;
         Ok(self.rows(&plan, &server, &client, readings))
     }

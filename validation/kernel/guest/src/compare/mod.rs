@@ -1,9 +1,10 @@
 //! The comparison: real TCP of this kernel through its own schedulers and ours, in one run.
 //!
-//! `compare [--part NAME]... [--workload NAME]... [--setting NAME]... [--rounds N] [--seed N]
+//! `compare [--part NAME]... [--workload NAME]... [--setting NAME]... [--rounds N] [--first N]
 //! [--out FILE]` measures and writes one JSON document; `compare --quick` measures little and
-//! judges it. A round runs every workload through every scheduler, neighbours in time, on the same
-//! traffic; the next round draws another.
+//! judges it. A round sends a workload's traffic through every scheduler, one right after the
+//! other, in an order of its own; the next round draws other times. `--first` is the number of
+//! the first round, which is the seed, so that rounds can be added later.
 
 mod block;
 mod path;
@@ -18,15 +19,15 @@ use workload::Random;
 
 use block::{Block, Row};
 use path::Path;
-use settings::{Kinds, SETTINGS, Setting};
+use settings::{FEW, Kinds, SETTINGS, Setting};
 use workloads::{WORKLOADS, Workload};
 
 struct Options {
     quick: bool,
     workloads: Vec<Workload>,
+    /// Empty: as each workload says.
     settings: Vec<Setting>,
-    rounds: u64,
-    seed: u64,
+    rounds: std::ops::Range<u64>,
     out: String,
 }
 
@@ -34,8 +35,6 @@ struct Options {
 #[derive(Serialize)]
 struct Document<'a> {
     kernel: String,
-    rounds: u64,
-    seed: u64,
     rows: &'a [Row],
 }
 
@@ -44,14 +43,12 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let path = Path::new()?;
     let mut kinds = Kinds::default();
     let mut rows = Vec::new();
-    for round in 0..options.rounds {
+    for round in options.rounds.clone() {
         for workload in &options.workloads {
-            let mut order = options.settings.clone();
-            let mut random = Random::of(options.seed + round, workload.name);
-            random.shuffle(&mut order);
+            let mut order = settings_of(&options, workload);
+            Random::of(round, workload.name).shuffle(&mut order);
             for setting in order {
-                let seed = options.seed + round;
-                let block = Block { path: &path, setting, workload: *workload, round, seed };
+                let block = Block { path: &path, setting, workload: *workload, round };
                 let what = || format!("{} through {}", workload.name, setting.name);
                 let new = block.run(&mut kinds).with_context(what)?;
                 println!("{}", line_of(&new));
@@ -63,16 +60,24 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     if options.quick { judge(&rows) } else { Ok(()) }
 }
 
+fn settings_of(options: &Options, workload: &Workload) -> Vec<Setting> {
+    if !options.settings.is_empty() {
+        return options.settings.clone();
+    }
+    let wanted = |setting: &&Setting| workload.all_settings || FEW.contains(&setting.name);
+    SETTINGS.iter().filter(wanted).copied().collect()
+}
+
 fn parse(words: &[String]) -> Result<Options> {
     let mut options = Options {
         quick: false,
         workloads: Vec::new(),
         settings: Vec::new(),
-        rounds: 5,
-        seed: 1,
+        rounds: 0..0,
         out: "/out/compare.json".into(),
     };
     let (mut parts, mut names, mut settings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut first, mut rounds) = (0, 3);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word == "--quick" {
@@ -84,23 +89,21 @@ fn parse(words: &[String]) -> Result<Options> {
             "--part" => parts.push(value.clone()),
             "--workload" => names.push(value.clone()),
             "--setting" => settings.push(value.clone()),
-            "--rounds" => options.rounds = value.parse().context("--rounds")?,
-            "--seed" => options.seed = value.parse().context("--seed")?,
+            "--rounds" => rounds = value.parse().context("--rounds")?,
+            "--first" => first = value.parse().context("--first")?,
             "--out" => options.out.clone_from(value),
             _ => bail!(
                 "no option {word}; there are --quick, --part, --workload, --setting, --rounds, \
-                 --seed, --out"
+                 --first, --out"
             ),
         }
     }
     if options.quick {
         names = vec![QUICK.to_owned()];
         settings = [PEER, OURS].map(str::to_owned).to_vec();
-        options.rounds = 2;
+        rounds = 2;
     }
-    if settings.is_empty() {
-        settings = SETTINGS.iter().map(|setting| setting.name.to_owned()).collect();
-    }
+    options.rounds = first..first + rounds;
     options.settings = settings::named(&settings)?;
     let wanted = |workload: &&Workload| {
         let of = |list: &[String], name: &str| list.iter().any(|each| each == name);
@@ -115,8 +118,7 @@ fn parse(words: &[String]) -> Result<Options> {
 
 fn write(options: &Options, rows: &[Row]) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned();
-    let (rounds, seed) = (options.rounds, options.seed);
-    let document = Document { kernel, rounds, seed, rows };
+    let document = Document { kernel, rows };
     fs::write(&options.out, serde_json::to_string(&document)?).context(options.out.clone())
 }
 

@@ -51,6 +51,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { name: "efd:threshold=inf", how: How::Ours("efd:threshold=inf") },
 ];
 
+/// Those that every workload runs.
+pub(super) const FEW: [&str; 4] = ["tbf+pfifo", "tbf+fq_codel", "cake", "efd"];
+
 /// The settings of these names.
 pub(super) fn named(names: &[String]) -> Result<Vec<Setting>> {
     let find = |name: &String| {

@@ -20,6 +20,8 @@ const DRAIN: u64 = 3_000 * MS;
 pub(super) struct Workload {
     pub(super) name: &'static str,
     pub(super) part: &'static str,
+    /// Whether all schedulers run it, or the few that say most.
+    pub(super) all_settings: bool,
     pub(super) place: Place,
     pub(super) rate_bps: u64,
     pub(super) rtt_ms: u64,
@@ -33,11 +35,12 @@ pub(super) struct Workload {
 const MBIT: u64 = 1_000_000;
 const ROUTER: Place = Place::Router { gro: false };
 const FETCHES: &[(u64, u64)] = &[(5_000, 500), (20_000, 500), (100_000, 2_000)];
-const LARGE: &[(u64, u64)] = &[(20_000, 1_000), (1_000_000, 10_000), (5_000_000, 30_000)];
+const LARGE: &[(u64, u64)] = &[(20_000, 1_000), (1_000_000, 10_000), (5_000_000, 20_000)];
 
 const BASE: Workload = Workload {
     name: "2 cubic",
     part: "core",
+    all_settings: false,
     place: ROUTER,
     rate_bps: 10 * MBIT,
     rtt_ms: 40,
@@ -48,10 +51,10 @@ const BASE: Workload = Workload {
 };
 
 pub(super) const WORKLOADS: &[Workload] = &[
-    Workload { name: "2 cubic, no delay", rtt_ms: 0, ..BASE },
+    Workload { name: "2 cubic, no delay", all_settings: true, rtt_ms: 0, ..BASE },
+    Workload { all_settings: true, ..BASE },
     Workload { name: "idle", downloads: &[], ..BASE },
     Workload { name: "1 cubic", downloads: &[(Tcp::Cubic, 1)], ..BASE },
-    BASE,
     Workload { name: "4 cubic", downloads: &[(Tcp::Cubic, 4)], ..BASE },
     Workload { name: "16 cubic", downloads: &[(Tcp::Cubic, 16)], ..BASE },
     Workload { name: "2 reno", part: "tcp", downloads: &[(Tcp::Reno, 2)], ..BASE },
@@ -66,13 +69,20 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "router, GRO", part: "paths", place: Place::Router { gro: true }, ..BASE },
     Workload { name: "host, TSO", part: "paths", place: Place::Host { tso: true }, ..BASE },
     Workload { name: "host, no TSO", part: "paths", place: Place::Host { tso: false }, ..BASE },
-    Workload { name: "large", part: "large", fetches: LARGE, measured_ms: 30_000, ..BASE },
-    Workload { name: "50 Mbit/s, 2 cubic", part: "fast", rate_bps: 50 * MBIT, ..BASE },
+    Workload { name: "large", part: "large", fetches: LARGE, measured_ms: 20_000, ..BASE },
+    Workload {
+        name: "50 Mbit/s, 2 cubic",
+        part: "fast",
+        rate_bps: 50 * MBIT,
+        measured_ms: 6_000,
+        ..BASE
+    },
     Workload {
         name: "50 Mbit/s, 2 cubic, GRO",
         part: "fast",
         place: Place::Router { gro: true },
         rate_bps: 50 * MBIT,
+        measured_ms: 6_000,
         ..BASE
     },
 ];
