@@ -9,15 +9,22 @@ CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
 FUZZ_SECONDS ?= 60
+# Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
+# them), and which tests of validation/kernel/guest run in each, in a machine of its own.
+KERNELS ?= oldest newest
+KERNEL_TESTS ?= smoke proof
+GUEST := validation/kernel/guest
+VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
+VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SCRIPTS := $(wildcard scripts/*.sh) .ci/run
+SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
-PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python
+PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python validation/kernel
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -129,6 +136,24 @@ bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3
 	@scripts/setup.sh peers
 	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
 		--work target/bench-sim --out docs/benchmarks/simulator.md
+
+.PHONY: kernel-guest
+kernel-guest:
+	@scripts/setup.sh kernel
+	$(CARGO) build --locked --release --package shortlane-kernel-guest --features kernel
+
+.PHONY: kernel-test
+kernel-test: kernel-guest ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
+	validation/kernel/vm.py selftest
+	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
+	for test in $(KERNEL_TESTS); do \
+		$(VM_TEST) --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
+	done
+
+.PHONY: bench-kernel
+bench-kernel: kernel-guest ## Instructions per packet of the qdisc and its peers, counted in guests
+	$(VM_TEST) --out target/kernel-runs/instructions --icount --timeout 3600 \
+		-- kernel-guest instructions
 
 .PHONY: clean
 clean: ## Remove what was built and installed here

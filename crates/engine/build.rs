@@ -25,7 +25,7 @@ mod kernel {
         let result = SkeletonBuilder::new()
             .source(source)
             .clang(clang())
-            .clang_args(["-Wall", "-Werror"])
+            .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
             .build_and_generate(into.join("shortlane.skel.rs"));
         if let Err(error) = result {
             panic!("cannot compile {}: {error:#}", source.display());

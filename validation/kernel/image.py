@@ -6,6 +6,7 @@ staging folder are needed and the same content gives the same bytes.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 from kernels import Kernel
 
 GUEST = Path(__file__).resolve().parent / "guest"
-# What the machine's own installation lends to the guest; those of the second line if they are there.
+# What the machine lends to the guest; of the second line, what there is.
 TOOLS = ("ip", "tc")
 EXTRA_TOOLS = ("ethtool", "ss", "nstat", "bpftool")
 SEARCH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin"
@@ -24,7 +25,7 @@ MODULES = (
     *("sch_*", "cls_*", "em_*", "act_*", "tcp_*", "pktgen", "xsk_diag", "*_diag"),
     *("veth", "dummy", "ifb", "tun", "bridge", "8021q", "macvlan", "bonding", "team", "nlmon"),
     *("ip_tunnel", "ipip", "sit", "ip_gre", "vxlan", "geneve", "af_packet", "sctp", "mpls_*"),
-    *("nf_conntrack", "nf_nat", "nf_tables", "nft_*", "x_tables", "xt_*", "ip_tables", "ip6_tables"),
+    *("nf_conntrack", "nf_nat", "nf_tables", "nft_*", "x_tables", "xt_*", "ip*_tables"),
 )
 FOLDER, FILE, LINK = 0o040000, 0o100000, 0o120000
 
@@ -145,8 +146,11 @@ def add_modules(image: Image, kernel: Kernel) -> None:
     image.add_file(kernel.modules / "modules.builtin", f"{target}/modules.builtin")
 
 
-def add_system(image: Image, leave: Path) -> None:
-    """busybox, the tools that this machine lends, and the guest's first process."""
+def add_system(image: Image, programs: Path) -> None:
+    """busybox, the tools that this machine lends, and the guest's first process.
+
+    What is compiled for it goes to the folder `programs`.
+    """
     busybox = tool("busybox")
     if libraries(busybox):
         raise ImageError(f"{busybox} is not static: install busybox-static")
@@ -165,7 +169,7 @@ def add_system(image: Image, leave: Path) -> None:
     # netem's tables of distributions.
     for table in Path("/usr/lib").glob("**/tc/*.dist"):
         image.add_file(table, str(table))
-    image.add_program(leave, "leave")
+    image.add_program(compiled(GUEST / "leave.c", programs), "leave")
     image.add_program(GUEST / "init", "init")
     image.add_link("/init", "usr/bin/init")
 
@@ -178,13 +182,18 @@ def tool(name: str) -> Path:
     return Path(found)
 
 
-def leave_program(folder: Path) -> Path:
-    """`guest/leave.c`, compiled once."""
-    source, program = GUEST / "leave.c", folder / "leave"
+def compiled(source: Path, folder: Path) -> Path:
+    """A C program of one file, static, compiled into the folder if it has changed."""
+    program = folder / source.stem
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["cc", "-O2", "-static", "-o", str(program), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ImageError(f"{' '.join(command)}: {done.stderr.strip()}")
+        part = folder / f"{source.stem}.{os.getpid()}"
+        command = ["cc", "-O2", "-static", "-o", str(part), str(source)]
+        try:
+            subprocess.run(command, capture_output=True, text=True, check=True)
+        except OSError as error:
+            raise ImageError(f"cc: {error.strerror}; run scripts/setup.sh kernel") from error
+        except subprocess.CalledProcessError as error:
+            raise ImageError(f"{' '.join(command)}: {error.stderr.strip()}") from error
+        part.replace(program)
     return program

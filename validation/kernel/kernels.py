@@ -14,6 +14,7 @@ import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -24,11 +25,13 @@ from pathlib import Path
 from apt import Apt, AptError
 
 ROOT = Path(__file__).resolve().parents[2]
-# The first release whose kernel takes a BPF queueing discipline.
-OLDEST_SERIES = (6, 16)
+# The first series that Debian builds with BPF queueing disciplines, which Linux has since 6.16.
+# `oldest` is that; an older one serves to show what happens without.
+OLDEST = (6, 17)
 # Newer kernels are split: `linux-image` is empty and asks for the three others.
 NAME_PATTERN = r"^linux-(image|base|binary|modules)-[0-9].*cloud-amd64$"
 NAME = re.compile(r"linux-(?:image|base|binary|modules)-(\d+\.\d+\S*-cloud-amd64)")
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # Package lists older than this are fetched again, if they can be.
 LISTS_LAST_S = 7 * 24 * 3600
 
@@ -88,7 +91,8 @@ class Kernel:
     @property
     def image(self) -> Path:
         """What QEMU boots."""
-        return self.folder / "vmlinuz"
+        plain = self.folder / "vmlinux"
+        return plain if plain.exists() else self.folder / "vmlinuz"
 
     @property
     def modules(self) -> Path:
@@ -115,7 +119,7 @@ def packages_in(paragraphs: str) -> list[Package]:
 
 
 def releases_of(packages: list[Package]) -> list[Release]:
-    """The kernels with BPF queueing disciplines that these packages make up, oldest first."""
+    """The kernels that these packages make up, oldest first."""
     named = {package.name: package for package in packages}
     found = []
     for image in packages:
@@ -125,22 +129,20 @@ def releases_of(packages: list[Package]) -> list[Release]:
         # An archive drops the modules of a superseded kernel before it drops the rest.
         if all(part in named for part in parts):
             found.append(Release(image.release, (image, *(named[part] for part in parts))))
-    fitting = [release for release in found if release.number[:2] >= OLDEST_SERIES]
-    return sorted(fitting, key=lambda release: (release.number, release.name))
+    return sorted(found, key=lambda release: (release.number, release.name))
 
 
 def choose(releases: list[Release], wanted: str) -> Release:
     """The newest release of a series (`7.3`), that very one (`7.3.4`), `oldest` or `newest`."""
-    if not releases:
-        raise KernelError("the package lists have no kernel with BPF queueing disciplines")
-    if wanted == "newest":
-        return releases[-1]
-    if wanted == "oldest":
-        wanted = releases[0].series
+    capable = [release for release in releases if release.number[:2] >= OLDEST]
+    if wanted == "newest" and capable:
+        return capable[-1]
+    if wanted == "oldest" and capable:
+        wanted = capable[0].series
     fitting = [it for it in releases if wanted in (it.series, it.short, it.name)]
     if not fitting:
-        series = ", ".join(dict.fromkeys(it.series for it in releases))
-        raise KernelError(f"no kernel {wanted}; there are oldest, newest, {series}")
+        series = ", ".join(dict.fromkeys(it.series for it in releases)) or "none"
+        raise KernelError(f"no kernel {wanted} in the package lists; there are: {series}")
     return fitting[-1]
 
 
@@ -171,12 +173,15 @@ class Store:
     def get(self, wanted: str) -> Kernel:
         """The kernel that `choose` chooses, fetched if it is not here yet."""
         release = choose(self.releases(), wanted)
-        with self._locked():
-            if not self._is_here(release):
-                try:
-                    self._fetch(release)
-                except AptError as error:
-                    raise KernelError(f"Linux {release.name} cannot be had: {error}") from error
+        try:
+            self._fetch(release)
+        except AptError:
+            # A newer version may have taken its place.
+            release = choose(self.releases(refresh=True), wanted)
+            try:
+                self._fetch(release)
+            except AptError as error:
+                raise KernelError(f"Linux {release.name} cannot be had: {error}") from error
         return Kernel(release, self._place(release))
 
     def here(self, release: Release) -> Kernel | None:
@@ -202,16 +207,20 @@ class Store:
         return releases_of([Package(**{**row, "depends": tuple(row["depends"])}) for row in rows])
 
     def _fetch(self, release: Release) -> None:
-        size = sum(package.size for package in release.packages) / 1e6
-        print(f"kernels: fetching Linux {release.name}, {size:.0f} MB", flush=True)
-        part = self.folder / f"{release.name}.part"
-        shutil.rmtree(part, ignore_errors=True)
-        for package in release.packages:
-            deb = self.apt.download(package.name, package.version, part / "deb")
-            _checked(["dpkg", "-x", str(deb), str(part)])
-        shutil.rmtree(part / "deb")
-        _arrange(part, release.name)
-        part.rename(self._place(release))
+        """Fetch and unpack, unless that was done before."""
+        with self._locked():
+            if self._is_here(release):
+                return
+            size = sum(package.size for package in release.packages) / 1e6
+            print(f"kernels: fetching Linux {release.name}, {size:.0f} MB", flush=True)
+            part = self.folder / f"{release.name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            for package in release.packages:
+                deb = self.apt.download(package.name, package.version, part / "deb")
+                _checked(["dpkg", "-x", str(deb), str(part)])
+            shutil.rmtree(part / "deb")
+            _arrange(part, release.name)
+            part.rename(self._place(release))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -241,6 +250,24 @@ def _arrange(folder: Path, name: str) -> None:
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()
     _checked(["depmod", "-b", str(folder), name])
+    _uncompress(folder / "vmlinuz", folder / "vmlinux")
+
+
+def _uncompress(source: Path, target: Path) -> None:
+    """The kernel within `vmlinuz`, which an emulated CPU would take seconds to unpack.
+
+    Where it lies is in the header that the kernel's x86 boot protocol describes. One that is not
+    packed by zstd stays as it is.
+    """
+    data = source.read_bytes()
+    offset, length = struct.unpack_from("<II", data, 0x248)
+    start = (data[0x1F1] + 1) * 512 + offset
+    # The last four bytes are the size of what comes out.
+    packed = data[start : start + length - 4]
+    if packed.startswith(ZSTD_MAGIC):
+        part = target.with_suffix(".zst")
+        part.write_bytes(packed)
+        _checked(["zstd", "-dq", "--rm", str(part), "-o", str(target)])
 
 
 def _checked(command: list[str]) -> None:

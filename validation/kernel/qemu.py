@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import tarfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -23,6 +26,8 @@ QEMU = "qemu-system-x86_64"
 # 2 x 42 + 1: guest/leave.c.
 LEFT = 85
 KVM_PROBE_S = 10
+# For a guest to say what it is at when its time is up.
+LAST_WORDS_S = 10
 # Complaints of a kernel; each is a failure unless the caller tolerates it.
 COMPLAINTS = (
     r"\bBUG\b",
@@ -42,7 +47,7 @@ COMPLAINTS = (
     r"segfault at",
 )
 # Lines that look like complaints and are none.
-HARMLESS = (r"Speculative Return Stack Overflow", r"\bSpectre\b", r"\bMDS\b.*CPU bug")
+HARMLESS = (r"Speculative Return Stack Overflow", r"\bSpectre\b")
 PARAMETERS = (
     "console=ttyS0",
     # Warnings and worse; the rest is read in the guest at the end. A serial line is slow.
@@ -50,10 +55,11 @@ PARAMETERS = (
     "log_buf_len=4M",
     "panic=-1",
     "oops=panic",
+    # What is sent when the time is up: the panic says what each CPU was at.
+    "unknown_nmi_panic",
     # An emulated CPU stands still whenever the machine has other work; that is no fault of it.
     "rcupdate.rcu_cpu_stall_timeout=120",
     "watchdog_thresh=60",
-    "tsc=reliable",
 )
 
 
@@ -70,7 +76,10 @@ class Machine:
     # One CPU whose clock counts instructions: each is 1 ns of the guest's time.
     icount: bool = False
     kvm: bool = False
-    parameters: tuple[str, ...] = ()
+    # The rate of the time-stamp counter that an emulated CPU shows.
+    tsc_khz: int = 0
+    # More of the kernel's parameters.
+    extra: tuple[str, ...] = ()
 
     def options(self) -> list[str]:
         """What QEMU is told about it."""
@@ -84,11 +93,21 @@ class Machine:
         cpus = 1 if self.icount else self.cpus
         return [QEMU, *plain, *accel, "-smp", str(cpus), "-m", self.memory]
 
+    def parameters(self) -> list[str]:
+        """What the kernel is told."""
+        told = list(PARAMETERS)
+        if not self.kvm:
+            khz = 1_000_000 if self.icount else self.tsc_khz
+            told += ["tsc=reliable", f"tsc_early_khz={khz}"]
+        return [*told, *self.extra]
+
 
 @dataclass
 class Outcome:
     """What became of a run."""
 
+    # The logs, and what the guest left in /out.
+    folder: Path
     # The command's own status; None if it never ended.
     status: int | None = None
     failures: list[str] = field(default_factory=list)
@@ -103,22 +122,24 @@ class Run:
     """A kernel, an image and a folder for what comes of it."""
 
     def __init__(self, kernel: Kernel, image: bytes, folder: Path, machine: Machine) -> None:
-        """Write the image, and clear the folder of an earlier run's files."""
+        """Write the image, into a folder without an earlier run's files."""
         self.kernel = kernel
         self.folder = folder.absolute()
         self.machine = machine
-        self.folder.mkdir(parents=True, exist_ok=True)
         self.console = self.folder / "console.log"
         self.result = self.folder / "result.tar"
         self.dmesg = self.folder / "dmesg"
         self.initrd = self.folder / "initrd"
-        for old in (self.console, self.result, self.dmesg):
-            old.unlink(missing_ok=True)
+        if self.folder.exists() and not self.console.exists() and any(self.folder.iterdir()):
+            raise QemuError(f"{self.folder} is there, and not from an earlier run: choose another")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.console.touch()
         self.initrd.write_bytes(image)
 
-    def command(self, terminal: bool) -> list[str]:
-        """QEMU's command line."""
-        parameters = [*PARAMETERS, *self.machine.parameters]
+    def command(self, terminal: bool, monitor: int) -> list[str]:
+        """QEMU's command line; `monitor` is the file descriptor that takes its orders."""
+        parameters = self.machine.parameters()
         if terminal:
             parameters.append(f"TERM={os.environ.get('TERM', 'vt100')}")
             main = ["-chardev", "stdio,id=main,signal=off", "-device", "virtconsole,chardev=main"]
@@ -139,6 +160,7 @@ class Run:
             *("-chardev", f"file,id=result,path={_escaped(self.result)}"),
             *("-device", "virtserialport,chardev=result,name=result"),
             *("-device", "isa-debug-exit,iobase=0xf4,iosize=1"),
+            *("-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor"),
         ]
 
     def go(self, seconds: float | None, tolerated: tuple[str, ...], terminal: bool) -> Outcome:
@@ -152,29 +174,43 @@ class Run:
         return outcome
 
     def log(self) -> str:
-        """The kernel's log: complete if the guest came to its end, else what the console got."""
-        log = self.dmesg if self.dmesg.exists() else self.console
-        return log.read_text(errors="replace") if log.exists() else ""
+        """The kernel's log: what the console got, and all of it if the guest came to its end."""
+        logs = (log for log in (self.console, self.dmesg) if log.exists())
+        return "\n".join(log.read_text(errors="replace") for log in logs)
 
     def _run(self, seconds: float | None, terminal: bool, complaints: IO[str]) -> int | None:
         """QEMU's status; None if the time was up."""
         quiet = None if terminal else subprocess.DEVNULL
         stdout = None if terminal else subprocess.PIPE
-        command = self.command(terminal)
+        orders, monitor = socket.socketpair()
+        command = self.command(terminal, monitor.fileno())
         try:
-            qemu = subprocess.Popen(command, stdin=quiet, stdout=stdout, stderr=complaints)
+            qemu = subprocess.Popen(
+                command,
+                stdin=quiet,
+                stdout=stdout,
+                stderr=complaints,
+                pass_fds=[monitor.fileno()],
+            )
         except OSError as error:
-            raise QemuError(f"{command[0]}: {error.strerror}") from error
+            raise QemuError(
+                f"{command[0]}: {error.strerror}; run scripts/setup.sh kernel"
+            ) from error
         reader = threading.Thread(target=self._relay, args=(qemu.stdout,))
         reader.start()
         try:
             return qemu.wait(seconds)
         except subprocess.TimeoutExpired:
+            orders.sendall(b"nmi\n")
+            with suppress(subprocess.TimeoutExpired):
+                qemu.wait(LAST_WORDS_S)
             return None
         finally:
             qemu.kill()
             qemu.wait()
             reader.join()
+            orders.close()
+            monitor.close()
 
     def _relay(self, stream: IO[bytes] | None) -> None:
         """Pass the guest's lines on, with the kernel's version in front."""
@@ -188,9 +224,11 @@ class Run:
                 sys.stdout.buffer.flush()
 
     def _judge(self, ended: int | None, seconds: float | None) -> Outcome:
-        outcome = Outcome()
+        outcome = Outcome(self.folder)
         if ended is None:
-            outcome.failures.append(f"the guest was not done within {seconds:g} s")
+            failure = f"the guest was not done within {seconds or 0:g} s"
+            at = re.findall(r"CPU: \d+ .*?Comm: \S+", self.log())
+            outcome.failures.append("; it was at ".join([failure, *at[-1:]]))
         elif ended != LEFT:
             outcome.failures.append(self._why_it_ended(ended))
         else:
@@ -215,8 +253,8 @@ class Run:
                     source = archive.extractfile(member) if member.isfile() else None
                     if source is None or ".." in path.parts or path.is_absolute():
                         continue
-                    target = self.folder / path.relative_to("out") if path.parts[0] == "out" \
-                        else self.folder / path
+                    of_test = path.is_relative_to("out")
+                    target = self.folder / (path.relative_to("out") if of_test else path)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(source.read())
             outcome.status = int((self.folder / "status").read_text())
@@ -231,17 +269,30 @@ def complaints_in(log: str, tolerated: tuple[str, ...] = ()) -> list[str]:
     """The lines of a kernel's log that must not be there."""
     bad = re.compile("|".join(COMPLAINTS))
     fine = re.compile("|".join((*HARMLESS, *tolerated)))
-    lines = [line for line in log.splitlines() if bad.search(line) and not fine.search(line)]
-    return [f"the kernel's log says: {line.strip()}" for line in lines]
+    lines = [line.strip() for line in log.splitlines() if bad.search(line)]
+    # Once each: the console and the log in memory tell the same.
+    found = [line for line in dict.fromkeys(lines) if not fine.search(line)]
+    return [f"the kernel's log says: {line}" for line in found]
 
 
-def kvm_works(kernel: Kernel) -> bool:
+def kvm_works(kernel: Kernel, notes: Path) -> bool:
     """Whether KVM runs a kernel to the point where it panics for want of an image.
 
-    Some machines offer /dev/kvm and then fail on the first unusual instruction.
+    Some machines offer /dev/kvm and then fail on the first unusual instruction. What was found is
+    noted in the folder `notes`, until the machine boots again.
     """
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
+    note = notes / "kvm"
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    said = note.read_text().split() if note.exists() else []
+    if said[:1] != [boot]:
+        said = [boot, "works" if _kvm_boots(kernel) else "fails"]
+        note.write_text(" ".join(said) + "\n")
+    return said[1] == "works"
+
+
+def _kvm_boots(kernel: Kernel) -> bool:
     command = [*Machine(kvm=True).options(), "-kernel", str(kernel.image), "-append", "panic=-1"]
     try:
         done = subprocess.run(command, timeout=KVM_PROBE_S, capture_output=True, check=False)

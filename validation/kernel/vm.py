@@ -2,9 +2,10 @@
 """Runs programs in real distribution kernels, in QEMU.
 
     vm.py list                                    which kernels there are
-    vm.py run --kernel 6.17 --kernel newest \\
-        --program target/debug/foo -- foo ARG...  a program in each of them
+    vm.py run --kernel 6.17 --kernel newest --program target/debug/foo -- foo ARG...
+                                                  a program in each of them
     vm.py shell --kernel 7.3                      a shell in one
+    vm.py selftest                                whether faults in guests are noticed
 
 The status is that of the first run that failed, 1 if it failed by other means than its status, and
 2 for a wrong command line. docs/kernel-bench.md says more.
@@ -16,14 +17,19 @@ import argparse
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from image import FILE, SEARCH, Image, ImageError, add_modules, add_system, leave_program
+from image import FILE, SEARCH, Image, ImageError, add_modules, add_system, compiled
 from kernels import ROOT, Kernel, KernelError, Store
 from qemu import Machine, Outcome, QemuError, Run, kvm_works
+from selftest import selftest
 
+TSC = Path(__file__).resolve().with_name("tsc.c")
 FEATURES = ("NET_SCH_BPF", "DEBUG_INFO_BTF", "NET_SCH_FQ_CODEL", "NET_SCH_CAKE", "NET_PKTGEN")
 
 
@@ -31,7 +37,8 @@ def main() -> int:
     """Do what the command line says."""
     arguments = parsed(sys.argv[1:])
     try:
-        return arguments.act(arguments)
+        act: Callable[[argparse.Namespace], int] = arguments.act
+        return act(arguments)
     except (KernelError, ImageError, QemuError) as error:
         print(f"vm.py: {error}", file=sys.stderr)
         return 1
@@ -44,7 +51,7 @@ def parsed(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(required=True, metavar="run | shell | list")
+    verbs = parser.add_subparsers(required=True, metavar="run | shell | list | selftest")
 
     listing = verbs.add_parser("list", help="say which kernels there are, and what they have")
     listing.add_argument("--refresh", action="store_true", help="fetch the package lists again")
@@ -54,11 +61,18 @@ def parsed(words: list[str]) -> argparse.Namespace:
     _guest_options(running)
     running.add_argument("--timeout", type=float, default=600, metavar="S", help="600")
     running.add_argument(
-        "--tolerate", action="append", default=[], metavar="REGEX",
+        "--tolerate",
+        action="append",
+        default=[],
+        metavar="REGEX",
         help="a complaint in the kernel's log that is no failure",
-    )  # fmt: skip
+    )
     running.add_argument("command", nargs="+", help="after `--`: what the guest runs")
     running.set_defaults(act=act_run)
+
+    proof = verbs.add_parser("selftest", help="plant faults in guests: each must be noticed")
+    _guest_options(proof)
+    proof.set_defaults(act=act_selftest)
 
     shell = verbs.add_parser("shell", help="an interactive shell in a guest")
     _guest_options(shell)
@@ -68,23 +82,48 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 def _guest_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--kernel", action="append", metavar="SERIES",
-        help="such as 6.17, or `oldest` or `newest` (the default)")  # fmt: skip
-    add("--program", action="append", default=[], metavar="PATH[=NAME]",
-        help="put a program and its shared libraries into the guest's /usr/bin")  # fmt: skip
-    add("--file", action="append", default=[], metavar="PATH=GUEST_PATH",
-        help="put a file into the guest")  # fmt: skip
-    add("--out", type=Path, default=ROOT / "target" / "kernel-runs", metavar="DIR",
-        help="what guests leave in /out goes to DIR/<version>, and the logs")  # fmt: skip
+    add(
+        "--kernel",
+        action="append",
+        metavar="SERIES",
+        help="such as 6.17, or `oldest` or `newest` (the default)",
+    )
+    add(
+        "--program",
+        action="append",
+        default=[],
+        metavar="PATH[=NAME]",
+        help="put a program and its shared libraries into the guest's /usr/bin",
+    )
+    add(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH=GUEST_PATH",
+        help="put a file into the guest",
+    )
+    add(
+        "--out",
+        type=Path,
+        default=ROOT / "target" / "kernel-runs",
+        metavar="DIR",
+        help="what guests leave in /out goes to DIR/<version>, and the logs",
+    )
     add("--smp", type=int, default=2, metavar="N", help="CPUs: 2")
     add("--memory", default="1G", metavar="SIZE", help="1G")
-    add("--icount", action="store_true",
-        help="one CPU, and 1 ns of the guest's time for each instruction")  # fmt: skip
+    add(
+        "--icount",
+        action="store_true",
+        help="one CPU, and 1 ns of the guest's time for each instruction",
+    )
     add("--accel", choices=("auto", "tcg", "kvm"), default="auto", help="auto: kvm if it works")
     add("--append", default="", metavar="TEXT", help="more kernel parameters")
-    add("--allow-missing", action="store_true",
+    add(
+        "--allow-missing",
+        action="store_true",
         default=os.environ.get("SHORTLANE_KERNEL_MISSING") == "skip",
-        help="skip a kernel that cannot be had (or SHORTLANE_KERNEL_MISSING=skip)")  # fmt: skip
+        help="skip a kernel that cannot be had (or SHORTLANE_KERNEL_MISSING=skip)",
+    )
 
 
 def act_list(arguments: argparse.Namespace) -> int:
@@ -104,19 +143,24 @@ def act_list(arguments: argparse.Namespace) -> int:
 
 
 def act_run(arguments: argparse.Namespace) -> int:
-    """The command in each kernel, one after the other; all of them even if one fails."""
-    store = Store()
-    status = 0
-    for wanted in arguments.kernel or ["newest"]:
-        kernel = kernel_or_none(store, wanted, arguments.allow_missing)
-        if kernel is None:
-            continue
+    """The command in each kernel."""
+    script = f"exec {shlex.join(arguments.command)}"
+    limits = {"seconds": arguments.timeout, "tolerated": tuple(arguments.tolerate)}
+
+    def run(store: Store, kernel: Kernel) -> int:
         began = time.monotonic()
-        outcome = boot(store, kernel, arguments, shlex.join(arguments.command))
-        seconds = time.monotonic() - began
-        report(kernel, outcome, seconds, run_folder(arguments, kernel))
-        status = status or outcome.exit_status
-    return status
+        outcome = boot(store, kernel, arguments, script, **limits)
+        report(kernel, outcome, time.monotonic() - began)
+        return outcome.exit_status
+
+    return in_each_kernel(arguments, run)
+
+
+def act_selftest(arguments: argparse.Namespace) -> int:
+    """Faults planted in each kernel."""
+    return in_each_kernel(
+        arguments, lambda store, kernel: selftest(partial(boot, store, kernel, arguments))
+    )
 
 
 def act_shell(arguments: argparse.Namespace) -> int:
@@ -124,27 +168,53 @@ def act_shell(arguments: argparse.Namespace) -> int:
     store = Store()
     kernel = store.get((arguments.kernel or ["newest"])[-1])
     print("Type `exit` to end the machine; what is left in /out comes out of it.", flush=True)
-    outcome = boot(store, kernel, arguments, None)
+    outcome = boot(store, kernel, arguments, "", seconds=None)
     for failure in outcome.failures:
         print(f"vm.py: {failure}", file=sys.stderr)
     return outcome.exit_status
 
 
-def kernel_or_none(store: Store, wanted: str, allow_missing: bool) -> Kernel | None:
-    """The kernel, or None where it may be missing and is."""
-    try:
-        return store.get(wanted)
-    except KernelError as error:
-        if not allow_missing:
-            raise
-        print(f"Linux {wanted}: skipped: {error}", flush=True)
-        return None
+def in_each_kernel(arguments: argparse.Namespace, run: Callable[[Store, Kernel], int]) -> int:
+    """One after the other, all of them even if one fails; the first status that is not 0."""
+    store = Store()
+    status = 0
+    for wanted in arguments.kernel or ["newest"]:
+        try:
+            kernel = store.get(wanted)
+        except KernelError as error:
+            verdict = "skipped" if arguments.allow_missing else "FAILED"
+            print(f"Linux {wanted}: {verdict}: {error}", flush=True)
+            status = status or (0 if arguments.allow_missing else 1)
+        else:
+            ended = run(store, kernel)
+            status = status or ended
+    return status
 
 
-def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: str | None) -> Outcome:
-    """Run a script in the kernel, or a shell if there is no script."""
+def boot(
+    store: Store,
+    kernel: Kernel,
+    arguments: argparse.Namespace,
+    script: str,
+    *,
+    seconds: float | None,
+    tolerated: tuple[str, ...] = (),
+) -> Outcome:
+    """Run a script in the kernel, or a shell if the script is empty."""
+    image = guest_image(store, kernel, arguments)
+    if script:
+        image.add("/command", FILE | 0o644, f"{script}\n".encode())
+    elif bash := shutil.which("bash", path=SEARCH):
+        image.add_program(Path(bash), "bash")
+    machine = guest_machine(store, kernel, arguments)
+    run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
+    return run.go(seconds, tolerated, terminal=not script)
+
+
+def guest_image(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Image:
+    """The system, and what the command line asks for."""
     image = Image()
-    add_system(image, leave_program(store.folder))
+    add_system(image, store.folder)
     add_modules(image, kernel)
     for word in arguments.program:
         path, _, name = word.partition("=")
@@ -152,40 +222,42 @@ def boot(store: Store, kernel: Kernel, arguments: argparse.Namespace, script: st
     for word in arguments.file:
         path, _, target = word.partition("=")
         if not target.startswith("/"):
-            raise ImageError(f"--file {word}: PATH=GUEST_PATH with an absolute GUEST_PATH is wanted")
+            raise ImageError(f"--file {word}: PATH=GUEST_PATH is wanted, GUEST_PATH absolute")
         image.add_file(Path(path), target)
-    if script is not None:
-        image.add("/command", FILE | 0o644, f"exec {script}\n".encode())
-    elif bash := shutil.which("bash", path=SEARCH):
-        image.add_program(Path(bash), "bash")
-    kvm = arguments.accel == "kvm" or (
-        arguments.accel == "auto" and not arguments.icount and kvm_works(kernel)
+    return image
+
+
+def guest_machine(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Machine:
+    """The machine that the command line asks for."""
+    kvm = arguments.accel == "kvm"
+    if arguments.accel == "auto" and not arguments.icount:
+        kvm = kvm_works(kernel, store.folder)
+    measured = subprocess.run(
+        [compiled(TSC, store.folder)], capture_output=True, text=True, check=True
     )
-    machine = Machine(
+    return Machine(
         cpus=arguments.smp,
         memory=arguments.memory,
         icount=arguments.icount,
         kvm=kvm,
-        parameters=tuple(arguments.append.split()),
+        tsc_khz=int(measured.stdout),
+        extra=tuple(arguments.append.split()),
     )
-    run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
-    if script is None:
-        return run.go(None, (), terminal=True)
-    return run.go(arguments.timeout, tuple(arguments.tolerate), terminal=False)
 
 
 def run_folder(arguments: argparse.Namespace, kernel: Kernel) -> Path:
     """Where a run's files go."""
-    return arguments.out / kernel.release.short
+    out: Path = arguments.out
+    return out / kernel.release.short
 
 
-def report(kernel: Kernel, outcome: Outcome, seconds: float, folder: Path) -> None:
+def report(kernel: Kernel, outcome: Outcome, seconds: float) -> None:
     """One line if all is well, else every failure and where to look."""
     name = f"Linux {kernel.release.short}"
     if not outcome.failures:
         print(f"{name}: passed in {seconds:.1f} s", flush=True)
         return
-    print(f"{name}: FAILED after {seconds:.1f} s (logs in {folder})", flush=True)
+    print(f"{name}: FAILED after {seconds:.1f} s (logs in {outcome.folder})", flush=True)
     for failure in outcome.failures:
         print(f"{name}:   {failure}", flush=True)
 

@@ -50,6 +50,11 @@ struct bpf_iter_num {
 #define EOPNOTSUPP 95
 #define TC_H_ROOT 0xffffffffU
 
+#define fallthrough __attribute__((fallthrough))
+
+#define SKB_GSO_TCPV4 (1 << 0)
+#define SKB_GSO_TCPV6 (1 << 4)
+
 #define CORE __attribute__((preserve_access_index))
 
 struct ns_common {
@@ -78,6 +83,7 @@ struct sk_buff {
 	__be16 protocol;
 	__be16 vlan_proto;
 	__u16 vlan_tci;
+	__u16 transport_header;
 	__u16 network_header;
 	__u16 mac_header;
 	char cb[48];
@@ -90,6 +96,7 @@ struct sk_buff {
 struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned short gso_segs;
+	unsigned int gso_type;
 } CORE;
 
 struct qdisc_skb_cb {

@@ -87,7 +87,7 @@ static __always_inline void record(const struct queue *q, enum sl_event_kind kin
 
 	if (!parts.tested)
 		return;
-	at = q->in->events++ & (SL_TEST_EVENTS - 1);
+	at = q->index * SL_TEST_EVENTS + (q->in->events++ & (SL_TEST_EVENTS - 1));
 	event = bpf_map_lookup_elem(&sl_log, &at);
 	if (!event)
 		return;

@@ -242,7 +242,7 @@ static __always_inline bool read_ipv6(struct reader *r, u32 at, struct flow_key 
 	u8 buffer[40];
 	u8 *ip = READ(r, at, sizeof(buffer), buffer);
 	struct transport t;
-	u32 protocol, payload, head, length, offset;
+	u32 protocol, payload, head, length, offset, fragmented = 0;
 
 	if (!ip || ip[0] >> 4 != 6)
 		return false;
@@ -255,12 +255,12 @@ static __always_inline bool read_ipv6(struct reader *r, u32 at, struct flow_key 
 	t.end = payload && t.at + payload <= r->length ? t.at + payload : r->length;
 	for (int i = 0; i < MAX_EXTENSIONS; i++) {
 		switch (protocol) {
-		case 0:	  /* hop by hop */
-		case 43:  /* routing */
-		case 60:  /* destination options */
-		case 135: /* mobility */
-		case 139: /* host identity */
-		case 140: /* shim6 */
+		case 0: /* hop by hop: the first one or none */
+			if (i > 0)
+				goto out;
+			fallthrough;
+		case 43: /* routing */
+		case 60: /* destination options */
 			if (!fits(&t, 8) || !read16(r, t.at, &head))
 				goto out;
 			length = ((head & 0xff) + 1) * 8;
@@ -274,9 +274,12 @@ static __always_inline bool read_ipv6(struct reader *r, u32 at, struct flow_key 
 			    !read16(r, t.at + 2, &offset))
 				goto out;
 			protocol = head >> 8;
+			/* The first one names the protocol, which its bit keeps apart from none. */
+			if (!fragmented)
+				fragmented = protocol | 0x100;
 			if (offset & 0xfff9) {
 				key->selector = 0;
-				key->protocol = with_kind(protocol, SELECT_FRAGMENT);
+				key->protocol = with_kind(fragmented & 0xff, SELECT_FRAGMENT);
 				return true;
 			}
 			t.at += 8;
@@ -297,12 +300,16 @@ out:
 static __always_inline u32 ppp_payload(struct reader *r, u32 *at)
 {
 	u32 protocol, length = 2;
+	u8 buffer[1];
+	u8 *first = READ(r, *at, sizeof(buffer), buffer);
 
-	if (!read16(r, *at, &protocol))
+	if (!first)
 		return 0;
-	if (protocol & 0x100) {
-		protocol >>= 8;
+	if (first[0] & 1) {
+		protocol = first[0];
 		length = 1;
+	} else if (!read16(r, *at, &protocol)) {
+		return 0;
 	}
 	*at += length;
 	return protocol == 0x21 ? ETH_P_IP : protocol == 0x57 ? ETH_P_IPV6 : 0;

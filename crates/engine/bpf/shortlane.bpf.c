@@ -53,6 +53,22 @@ static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 	return true;
 }
 
+/* From an untrusted source (a virtual machine, a raw socket) the number of segments is not known
+ * before segmentation; as the kernel's own estimate of the bytes, this goes by the headers. */
+static __noinline u32 estimate_segments(struct sk_buff *skb, u32 size, u32 type)
+{
+	void *transport = skb->head + skb->transport_header;
+	u32 headers = skb->transport_header - (u32)(skb->data - skb->head);
+
+	if (type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) /* the upper half byte of the offset */
+		headers += (bpf_ntohs(VIEW(struct udphdr, transport + 12)->source) >> 12) * 4;
+	else
+		headers += 8;
+	if (headers >= skb->len || !size)
+		return 1;
+	return (skb->len - headers + size - 1) / size;
+}
+
 static __always_inline u32 segments_of(struct sk_buff *skb)
 {
 	struct skb_shared_info *info = VIEW(struct skb_shared_info, skb->head + skb->end);
@@ -60,8 +76,7 @@ static __always_inline u32 segments_of(struct sk_buff *skb)
 
 	if (likely(!size))
 		return 1;
-	/* From an untrusted source the number is not known before segmentation. */
-	return segments ? segments : (skb->len + size - 1) / size;
+	return segments ? segments : estimate_segments(skb, size, info->gso_type);
 }
 
 static __always_inline u32 size_of(struct sk_buff *skb)
@@ -92,7 +107,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 	if (packet.segments > 1)
 		q.in->counters.super_packets++;
 	if (parts.tested) {
-		u32 at = q.in->arrivals & (SL_TEST_EVENTS - 1), *release;
+		u32 at = q.index * SL_TEST_EVENTS + (q.in->arrivals & (SL_TEST_EVENTS - 1));
+		u32 *release;
 
 		packet.packet = q.in->arrivals++;
 		release = bpf_map_lookup_elem(&sl_release, &at);

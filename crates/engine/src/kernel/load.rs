@@ -94,7 +94,7 @@ fn load_listened(
         *into = byte as i8;
     }
     let slots = (parts.ring_mask + 1) * 2;
-    let tested = if parts.tested == 0 { 1 } else { TEST_RECORDS };
+    let tested = if parts.tested == 0 { 1 } else { instances * TEST_RECORDS };
     let maps = &mut open.maps;
     for (map, entries) in [
         (&mut maps.sl_instances, instances),
@@ -245,8 +245,13 @@ fn costs(instances: &MapHandle) -> Result<Vec<ProgramCost>, KernelError> {
         .collect())
 }
 
-/// Records and releases of a test that its maps hold before they start over.
+/// Records and releases of an instance under test before they start over.
 const TEST_RECORDS: u32 = 4096;
+
+/// Where an instance's record or release `n` lies.
+fn test_record(instance: u32, n: u64) -> u32 {
+    instance * TEST_RECORDS + n as u32 % TEST_RECORDS
+}
 
 impl Registered {
     /// What verifying each program took.
@@ -265,12 +270,13 @@ impl Registered {
             .map_err(|error| KernelError::bpf("pinning the registration", "CAP_BPF", &error))
     }
 
-    /// Tests only: after arrival `n` (counted from 0, modulo 4096), `packets` may leave.
+    /// Tests only: after arrival `n` of the instance (counted from 0, modulo 4096), `packets` may
+    /// leave.
     ///
     /// # Errors
     /// If the map cannot be written.
-    pub fn let_out(&self, n: u64, packets: u32) -> Result<(), KernelError> {
-        let at = (n as u32 % TEST_RECORDS).to_ne_bytes();
+    pub fn let_out(&self, instance: u32, n: u64, packets: u32) -> Result<(), KernelError> {
+        let at = test_record(instance, n).to_ne_bytes();
         self.release
             .update(&at, &packets.to_ne_bytes(), MapFlags::ANY)
             .map_err(|error| KernelError::bpf("writing a map", "CAP_BPF", &error))
@@ -286,12 +292,12 @@ impl Registered {
         Ok((state.arrivals, state.events, state.released))
     }
 
-    /// Tests only: record `n` (counted from 0; the last 4096 are kept).
+    /// Tests only: record `n` of the instance (counted from 0; the last 4096 are kept).
     ///
     /// # Errors
     /// If the map cannot be read.
-    pub fn record(&self, n: u64) -> Result<sl_event, KernelError> {
-        read(&self.log, n as u32 % TEST_RECORDS)
+    pub fn record(&self, instance: u32, n: u64) -> Result<sl_event, KernelError> {
+        read(&self.log, test_record(instance, n))
     }
 }
 

@@ -4,7 +4,13 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod command;
+#[cfg(feature = "kernel")]
 mod compare;
+#[cfg(feature = "kernel")]
+mod instructions;
+#[cfg(feature = "kernel")]
+mod proof;
 #[cfg(feature = "kernel")]
 mod smoke;
 
@@ -15,8 +21,10 @@ type Test = (&'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 #[cfg(feature = "kernel")]
 const TESTS: &[Test] = &[
-    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
+    ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
+    ("proof", "departures and drops in the order of crate sched", proof::run),
+    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];

@@ -1,31 +1,21 @@
 //! The least that must work: load, put in place, find, change, remove; nothing stays behind.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 use engine::kernel::{Instance, Shaping, compose, load};
 use sched::{Nanos, Spec};
 
-const KIND: &str = "shortlane";
+use crate::command;
 
-/// Runs a command that must succeed; gives what it printed.
-fn run_command(line: &str) -> Result<String> {
-    let mut words = line.split_whitespace();
-    let program = words.next().context("no command")?;
-    let output = Command::new(program).args(words).output().context(program.to_owned())?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.success(), "{line}: {said}");
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
+const KIND: &str = "shortlane";
 
 fn shaping(rate: Option<u64>) -> Shaping {
     Shaping { rate, overhead: 0, burst: Nanos::from_millis(5) }
 }
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
-    run_command("ip link add v0 type veth peer name v1")?;
-    run_command("ip link set v0 up")?;
-    run_command("ip link set v1 up")?;
+    command::run("ip link add v0 type veth peer name v1")?;
+    command::run("ip link set v0 up")?;
+    command::run("ip link set v1 up")?;
     let ifindex: u32 = std::fs::read_to_string("/sys/class/net/v0/ifindex")?.trim().parse()?;
     for name in ["efd", "run2c", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "fifo"] {
         let spec: Spec = name.parse()?;
@@ -37,24 +27,24 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             .map(|cost| format!("{} {}", cost.program, cost.verified_instructions))
             .collect();
         println!("{name}: verified instructions: {}", costs.join(", "));
-        run_command(&format!("tc qdisc replace dev v0 root {KIND}"))?;
+        command::run(&format!("tc qdisc replace dev v0 root {KIND}"))?;
         // From here on the qdisc itself keeps its programs.
         drop(registered);
-        ensure!(run_command("tc qdisc show dev v0")?.contains(KIND), "tc does not show it");
+        ensure!(command::run("tc qdisc show dev v0")?.contains(KIND), "tc does not show it");
         let instance = Instance::find(ifindex)?.context("the qdisc is not found")?;
         let status = instance.status()?;
         ensure!(status.scheduler == spec.to_string(), "{status:?}");
         ensure!(status.rate_bps == Some(10_000_000), "{status:?}");
         instance.change(&spec, &shaping(Some(20_000_000)))?;
         ensure!(instance.status()?.rate_bps == Some(20_000_000), "the rate did not change");
-        run_command("ip addr replace 10.9.0.1/24 dev v0")?;
-        let _ = run_command("ping -c 2 -W 1 10.9.0.2");
+        command::run("ip addr replace 10.9.0.1/24 dev v0")?;
+        let _ = command::run("ping -c 2 -W 1 10.9.0.2");
         let status = Instance::find(ifindex)?.context("lost")?.status()?;
         ensure!(status.lanes[0].sent_packets > 0, "nothing was sent: {status:?}");
         ensure!(status.lost == 0, "{status:?}");
-        println!("{}", run_command("tc -s qdisc show dev v0")?);
+        println!("{}", command::run("tc -s qdisc show dev v0")?);
         drop(instance);
-        run_command("tc qdisc del dev v0 root")?;
+        command::run("tc qdisc del dev v0 root")?;
         ensure!(Instance::find(ifindex)?.is_none(), "it is still there");
     }
     Ok(())

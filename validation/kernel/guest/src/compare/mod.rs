@@ -104,7 +104,7 @@ fn parse(words: &[String]) -> Result<Options> {
         rounds = 2;
     }
     options.rounds = first..first + rounds;
-    options.settings = settings::named(&settings)?;
+    options.settings = settings::named(&settings);
     let wanted = |workload: &&Workload| {
         let of = |list: &[String], name: &str| list.iter().any(|each| each == name);
         (parts.is_empty() && names.is_empty())

@@ -45,8 +45,11 @@ fn address(text: &str) -> IpAddr {
 
 impl Path {
     pub(super) fn new() -> Result<Self> {
-        let path =
-            Self { client: Namespace::new()?, router: Namespace::new()?, server: Namespace::new()? };
+        let path = Self {
+            client: Namespace::new()?,
+            router: Namespace::new()?,
+            server: Namespace::new()?,
+        };
         path.router.run(|| path.wire_router())??;
         path.server.run(|| path.wire_end("s0", "10.2.0.1", "10.2.0.2", Some("h0")))??;
         path.client.run(|| path.wire_end("c0", "10.1.0.1", "10.1.0.2", None))??;

@@ -5,6 +5,7 @@
 //! setting.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -54,14 +55,26 @@ pub(super) const SETTINGS: &[Setting] = &[
 /// Those that every workload runs.
 pub(super) const FEW: [&str; 4] = ["tbf+pfifo", "tbf+fq_codel", "cake", "efd"];
 
-/// The settings of these names.
-pub(super) fn named(names: &[String]) -> Result<Vec<Setting>> {
+/// The settings of these names; one that is not in the table is one of our disciplines, with
+/// parameters.
+pub(super) fn named(names: &[String]) -> Vec<Setting> {
     let find = |name: &String| {
-        let all = || SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
-        let found = SETTINGS.iter().find(|setting| setting.name == name);
-        found.copied().with_context(|| format!("no setting '{name}'; there are {}", all()))
+        let known = SETTINGS.iter().find(|setting| setting.name == name).copied();
+        known.unwrap_or_else(|| {
+            let name: &'static str = name.clone().leak();
+            Setting { name, how: How::Ours(name) }
+        })
     };
     names.iter().map(find).collect()
+}
+
+/// A discipline with the limit that all have, unless it names its own.
+fn with_limit(spec: &str, rate_bps: u64) -> Result<Spec> {
+    if spec.contains("limit=") {
+        return Ok(spec.parse()?);
+    }
+    let separator = if spec.contains(':') { ',' } else { ':' };
+    Ok(format!("{spec}{separator}limit={}packets", limit_packets(rate_bps)).parse()?)
 }
 
 /// Packets of 1500 bytes that a limit allows at this rate.
@@ -92,11 +105,9 @@ impl Kinds {
     fn name(&mut self, spec: &'static str, rate_bps: u64) -> Result<&str> {
         let number = self.loaded.len();
         let kind = match self.loaded.entry((spec, rate_bps)) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                let separator = if spec.contains(':') { ',' } else { ':' };
-                let limit = limit_packets(rate_bps);
-                let spec: Spec = format!("{spec}{separator}limit={limit}packets").parse()?;
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let spec = with_limit(spec, rate_bps)?;
                 let shaping = Shaping { rate: Some(rate_bps), overhead: 0, burst: BURST };
                 let name = format!("shortlane{number}");
                 let registered = load(&name, &compose(&spec, &shaping)?, INSTANCES, None)?;
@@ -118,7 +129,9 @@ impl Setting {
                 let (child, burst) = (queue(child), burst_bytes(rate_bps));
                 vec![
                     // The limit is that of the queue which tbf makes until it gets its child.
-                    format!("qdisc add DEV root handle 1: tbf rate {rate_bps}bit burst {burst} limit 1mb"),
+                    format!(
+                        "qdisc add DEV root handle 1: tbf rate {rate_bps}bit burst {burst} limit 1mb"
+                    ),
                     format!("qdisc add DEV parent 1:1 handle 10: {child}"),
                 ]
             }
@@ -128,9 +141,9 @@ impl Setting {
                 vec![format!("qdisc add DEV root {}", kinds.name(spec, rate_bps)?)]
             }
         };
-        commands.iter().try_for_each(|line| {
-            tc(&line.replace("DEV", &format!("dev {device}"))).map(|_| ())
-        })
+        commands
+            .iter()
+            .try_for_each(|line| tc(&line.replace("DEV", &format!("dev {device}"))).map(|_| ()))
     }
 }
 
@@ -142,8 +155,12 @@ fn hfsc(rate_bps: u64, leaf: &str) -> Vec<String> {
     let filter = "filter add DEV parent 1: protocol ip";
     vec![
         "qdisc add DEV root handle 1: hfsc default 20".to_owned(),
-        format!("class add DEV parent 1: classid 1:1 hfsc sc rate {rate_bps}bit ul rate {rate_bps}bit"),
-        format!("class add DEV parent 1:1 classid 1:10 hfsc sc umax 1500b dmax 10ms rate {urgent}bit"),
+        format!(
+            "class add DEV parent 1: classid 1:1 hfsc sc rate {rate_bps}bit ul rate {rate_bps}bit"
+        ),
+        format!(
+            "class add DEV parent 1:1 classid 1:10 hfsc sc umax 1500b dmax 10ms rate {urgent}bit"
+        ),
         format!("class add DEV parent 1:1 classid 1:20 hfsc sc rate {rest}bit"),
         format!("qdisc add DEV parent 1:10 handle 10: {leaf}"),
         format!("qdisc add DEV parent 1:20 handle 20: {leaf}"),

@@ -1,0 +1,152 @@
+//! Guest instructions per packet: what a qdisc costs over none.
+//!
+//! Under `-icount shift=0` the machine's clock advances by a nanosecond an instruction, so that the
+//! kernel's packet generator, which never sleeps, measures instructions. 64 UDP flows over a
+//! dummy device, on one processor.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, bail, ensure};
+use engine::kernel::{Shaping, compose, load};
+use sched::{Nanos, Spec};
+
+use crate::command::run as shell;
+
+const DEVICE: &str = "d0";
+const KIND: &str = "shortlane";
+const WARM_UP: u64 = 2_000;
+const PACKETS: u64 = 20_000;
+
+/// A setting: its name and how it is put in place.
+enum Setting {
+    /// `tc` commands, of which the first replaces the root.
+    Tc(&'static str, &'static [&'static str]),
+    /// Our qdisc.
+    Ours(&'static str, &'static str, Option<u64>),
+}
+
+/// Nothing waits: each packet is sent before the next one comes.
+const UNCONGESTED: &[Setting] = &[
+    Setting::Tc("noqueue", &["noqueue"]),
+    Setting::Tc("pfifo", &["pfifo"]),
+    Setting::Tc("sfq", &["sfq"]),
+    Setting::Tc("fq_codel", &["fq_codel"]),
+    Setting::Tc("fq", &["fq"]),
+    Setting::Tc("cake", &["cake"]),
+    Setting::Ours("fifo", "fifo", None),
+    Setting::Ours("efd", "efd", None),
+    Setting::Ours("run2c", "run2c", None),
+    Setting::Ours("sb-sh", "sb-sh", None),
+    Setting::Tc("tbf + pfifo", &[TBF, "pfifo"]),
+    Setting::Tc("tbf + sfq", &[TBF, "sfq"]),
+    Setting::Tc("tbf + fq_codel", &[TBF, "fq_codel"]),
+    Setting::Tc("tbf + cake", &[TBF, "cake"]),
+    Setting::Ours("efd, shaped", "efd", Some(10_000_000_000)),
+    Setting::Ours("run2c, shaped", "run2c", Some(10_000_000_000)),
+    Setting::Ours("sb-sh, shaped", "sb-sh", Some(10_000_000_000)),
+];
+
+const TBF: &str = "tbf rate 10gbit burst 1mb limit 10mb";
+const TBF_FULL: &str = "tbf rate 8mbit burst 5kb limit 100kb";
+
+/// The generator offers many times what the link takes; costs are per offered packet.
+const OVERLOADED: &[Setting] = &[
+    Setting::Tc("noqueue", &["noqueue"]),
+    Setting::Tc("tbf + pfifo", &[TBF_FULL, "pfifo limit 300"]),
+    Setting::Tc("tbf + sfq", &[TBF_FULL, "sfq limit 300"]),
+    Setting::Tc("tbf + fq_codel", &[TBF_FULL, "fq_codel limit 300"]),
+    Setting::Tc("cake", &["cake bandwidth 8mbit"]),
+    Setting::Ours("efd, shaped", "efd", Some(8_000_000)),
+    Setting::Ours("sb-sh, shaped", "sb-sh", Some(8_000_000)),
+];
+
+/// Runs every setting, or noqueue and those that are named, thrice and in turn; prints the medians as
+/// a table.
+pub(crate) fn run(named: &[String]) -> Result<()> {
+    let is_wanted = |setting: &&Setting| {
+        let (Setting::Tc(name, _) | Setting::Ours(name, ..)) = setting;
+        named.is_empty() || *name == "noqueue" || named.iter().any(|named| named == name)
+    };
+    shell(&format!("ip link add {DEVICE} type dummy"))?;
+    shell(&format!("ip link set {DEVICE} up"))?;
+    fs::write("/proc/net/pktgen/kpktgend_0", format!("add_device {DEVICE}\n"))
+        .context("the packet generator (module pktgen)")?;
+    for (title, settings) in [("uncongested", UNCONGESTED), ("overloaded", OVERLOADED)] {
+        let settings: Vec<&Setting> = settings.iter().filter(is_wanted).collect();
+        let mut costs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for _ in 0..3 {
+            for (at, setting) in settings.iter().enumerate() {
+                costs.entry(at).or_default().push(measure(setting)?);
+            }
+        }
+        let median = |at| {
+            let mut all = costs[&at].clone();
+            all.sort_unstable();
+            all[all.len() / 2]
+        };
+        let none = median(0);
+        println!("| {title} | instructions a packet | over noqueue |\n|---|---|---|");
+        for (at, setting) in settings.iter().enumerate() {
+            let (Setting::Tc(name, _) | Setting::Ours(name, ..)) = setting;
+            println!("| {name} | {} | {:+} |", median(at), median(at) as i64 - none as i64);
+        }
+    }
+    Ok(())
+}
+
+fn measure(setting: &Setting) -> Result<u64> {
+    match setting {
+        Setting::Tc(_, [root]) => {
+            shell(&format!("tc qdisc replace dev {DEVICE} root {root}"))?;
+        }
+        Setting::Tc(_, parts) => {
+            shell(&format!("tc qdisc replace dev {DEVICE} root handle 1: {}", parts[0]))?;
+            shell(&format!("tc qdisc replace dev {DEVICE} parent 1:1 {}", parts[1]))?;
+        }
+        Setting::Ours(_, spec, rate) => {
+            let spec: Spec = spec.parse()?;
+            let shaping = Shaping { rate: *rate, overhead: 0, burst: Nanos::from_millis(5) };
+            let _registered = load(KIND, &compose(&spec, &shaping)?, 1, None)?;
+            shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
+        }
+    }
+    generate(WARM_UP)?;
+    let cost = generate(PACKETS)?;
+    shell(&format!("tc qdisc replace dev {DEVICE} root noqueue"))?;
+    Ok(cost)
+}
+
+/// Sends packets through the device's qdisc; nanoseconds, so instructions, for each.
+fn generate(packets: u64) -> Result<u64> {
+    let path = format!("/proc/net/pktgen/{DEVICE}");
+    for line in [
+        &format!("count {packets}"),
+        "xmit_mode queue_xmit",
+        "pkt_size 1000",
+        "delay 0",
+        "clone_skb 0",
+        "dst_mac 02:00:00:00:00:01",
+        "dst_min 10.0.0.2",
+        "dst_max 10.0.0.2",
+        "src_min 10.0.0.1",
+        "src_max 10.0.0.1",
+        "udp_src_min 1000",
+        "udp_src_max 1063",
+        "udp_dst_min 9",
+        "udp_dst_max 9",
+    ] {
+        fs::write(&path, format!("{line}\n")).with_context(|| format!("pktgen: {line}"))?;
+    }
+    fs::write("/proc/net/pktgen/pgctrl", "start\n")?;
+    // Result: OK: 1234(c1200+d34) usec, 20000 (1000byte,0frags)
+    let said = fs::read_to_string(&path)?;
+    let Some((_, result)) = said.split_once("Result: OK: ") else { bail!("pktgen: {said}") };
+    let micros: u64 = result
+        .split(|c: char| !c.is_ascii_digit())
+        .next()
+        .and_then(|number| number.parse().ok())
+        .context("pktgen's result")?;
+    ensure!(micros > 0, "pktgen: {said}");
+    Ok(micros * 1000 / packets)
+}
