@@ -13,8 +13,10 @@ use lab::traffic::{
 };
 use serde::Serialize;
 
+use crate::command;
+
 use super::path::Path;
-use super::settings::{Kinds, Setting, tc};
+use super::settings::{Kinds, Setting};
 use super::workloads::{WARM_UP, Workload};
 
 /// A measurement of one block.
@@ -64,7 +66,7 @@ impl Block<'_> {
         home.run(|| self.setting.put_on(device, rate_bps, kinds))??;
         let (router, up) = self.path.uplink();
         if self.workload.uploads.is_empty() {
-            router.run(|| tc(&format!("qdisc del dev {up} root")).ok())?;
+            router.run(|| command::run(&format!("tc qdisc del dev {up} root")).ok())?;
         } else {
             router.run(|| self.setting.put_on(up, rate_bps, kinds))??;
         }
@@ -192,20 +194,19 @@ fn sleep_until(at_ns: u64) {
 impl Reading {
     /// Of a device of the calling thread's namespace.
     fn now(device: &str) -> Result<Self> {
-        let text = tc(&format!("-s -j qdisc show dev {device} root"))?;
-        let parsed: serde_json::Value = serde_json::from_str(&text)?;
-        let number = |name: &str| {
-            parsed[0][name].as_u64().with_context(|| format!("tc says no {name}: {text}"))
-        };
+        // Not as JSON, which tc 6.1 and 6.15 write wrongly for hfsc.
+        let text = command::run(&format!("tc -s qdisc show dev {device} root"))?;
+        let says = || format!("tc says {text}");
+        let line = text.lines().find(|line| line.trim_start().starts_with("Sent "));
+        // `Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)`
+        let mut numbers = line
+            .with_context(says)?
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|word| word.parse().ok());
+        let mut number = || numbers.next().with_context(says);
+        let (bytes, packets, drops) = (number()?, number()?, number()?);
         let (cpu_ticks, idle_ticks) = cpu_ticks()?;
-        Ok(Self {
-            at_ns: monotonic_ns(),
-            bytes: number("bytes")?,
-            packets: number("packets")?,
-            drops: number("drops")?,
-            cpu_ticks,
-            idle_ticks,
-        })
+        Ok(Self { at_ns: monotonic_ns(), bytes, packets, drops, cpu_ticks, idle_ticks })
     }
 
     fn busy_since(&self, begin: &Self) -> f64 {

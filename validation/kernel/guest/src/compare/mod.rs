@@ -54,8 +54,9 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
                 println!("{}", line_of(&new));
                 rows.extend(new);
             }
+            // Now and then, so that a failure further on does not take what there is.
+            write(&options, &rows)?;
         }
-        write(&options, &rows)?;
     }
     if options.quick { judge(&rows) } else { Ok(()) }
 }

@@ -14,7 +14,7 @@ use anyhow::Result;
 use engine::link::{Home, Links};
 use engine::netns::{Namespace, set_parameter};
 
-use super::settings::tc;
+use crate::command;
 
 /// Where the scheduler is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,9 +137,9 @@ fn offloads(name: &str, on: bool) -> Result<()> {
 }
 
 fn delay(name: &str, micros: u64) -> Result<()> {
-    let _ = tc(&format!("qdisc del dev {name} root"));
+    let _ = command::run(&format!("tc qdisc del dev {name} root"));
     if micros > 0 {
-        tc(&format!("qdisc add dev {name} root netem delay {micros}us limit 20000"))?;
+        command::run(&format!("tc qdisc add dev {name} root netem delay {micros}us limit 20000"))?;
     }
     Ok(())
 }

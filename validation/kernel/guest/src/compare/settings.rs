@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use engine::kernel::{Registered, Shaping, compose, load};
 use sched::{Nanos, Spec};
+
+use crate::command;
 
 /// How far behind its schedule a shaper may be and still catch up.
 const BURST: Nanos = Nanos::from_millis(5);
@@ -86,14 +87,6 @@ fn burst_bytes(rate_bps: u64) -> u64 {
     rate_bps / 8 * BURST.0 / 1_000_000_000
 }
 
-/// Runs `tc`, which must succeed.
-pub(super) fn tc(arguments: &str) -> Result<String> {
-    let output = Command::new("tc").args(arguments.split_whitespace()).output().context("tc")?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.success(), "tc {arguments}: {said}");
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// The loads of our disciplines: one for each discipline and rate, kept for further blocks.
 #[derive(Default)]
 pub(super) struct Kinds {
@@ -122,7 +115,7 @@ impl Setting {
     /// Puts the scheduler on a device of the calling thread's namespace, afresh.
     pub(super) fn put_on(&self, device: &str, rate_bps: u64, kinds: &mut Kinds) -> Result<()> {
         // Not `replace`: it would keep what an earlier block has left of the same kind.
-        let _ = tc(&format!("qdisc del dev {device} root"));
+        let _ = command::run(&format!("tc qdisc del dev {device} root"));
         let queue = |queue: &str| queue.replace("LIMIT", &limit_packets(rate_bps).to_string());
         let commands = match self.how {
             How::UnderTbf(child) => {
@@ -141,9 +134,10 @@ impl Setting {
                 vec![format!("qdisc add DEV root {}", kinds.name(spec, rate_bps)?)]
             }
         };
-        commands
-            .iter()
-            .try_for_each(|line| tc(&line.replace("DEV", &format!("dev {device}"))).map(|_| ()))
+        commands.iter().try_for_each(|line| {
+            command::run(&format!("tc {}", line.replace("DEV", &format!("dev {device}"))))
+                .map(|_| ())
+        })
     }
 }
 
