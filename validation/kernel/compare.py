@@ -29,6 +29,7 @@ REFERENCE = "tbf+fq_codel"
 TARGET = "2 cubic, no delay"
 OF_US = ("efd", "efd:low-share=0.1", "sb-sh", "run2c", "efd:threshold=inf")
 # What the map compares, by the mean of each round; less is better but for rates.
+DELAYS = ("ping, ms", "video, ms")
 MAP = (
     ("fetch 5000 B, ms", "5 kB"),
     ("fetch 20000 B, ms", "20 kB"),
@@ -64,15 +65,25 @@ class Results:
         rounds = self.rounds.get((workload, setting, metric), {})
         return {at: statistics.fmean(values) for at, values in rounds.items() if values}
 
-    def ratio(self, workload: str, metric: str, a: str, b: str) -> Ratio | None:
-        """The rounds' means of `a` over those of `b`."""
+    def pairs(self, workload: str, metric: str, a: str, b: str) -> list[tuple[float, float]]:
+        """The means of rounds that both have."""
         ours, theirs = self.means(workload, a, metric), self.means(workload, b, metric)
-        return ratio_of([(ours[at], theirs[at]) for at in sorted(ours.keys() & theirs.keys())])
+        return [(ours[at], theirs[at]) for at in sorted(ours.keys() & theirs.keys())]
+
+    def ratio(self, workload: str, metric: str, a: str, b: str) -> Estimate:
+        """The rounds' means of `a` over those of `b`."""
+        pairs = self.pairs(workload, metric, a, b)
+        logs = estimate_of([math.log(x / y) for x, y in pairs if x > 0 and y > 0])
+        return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), logs.rounds)
+
+    def difference(self, workload: str, metric: str, a: str, b: str) -> Estimate:
+        """The rounds' means of `a` less those of `b`."""
+        return estimate_of([x - y for x, y in self.pairs(workload, metric, a, b)])
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A ratio, its interval, and the rounds it is of; the interval is infinite for one."""
+class Estimate:
+    """A figure, its interval, and the rounds it is of; without an interval for one round."""
 
     value: float
     low: float
@@ -80,21 +91,19 @@ class Ratio:
     rounds: int
 
     def __str__(self) -> str:
+        """The figure, and in brackets the interval."""
         if self.rounds < 2:
             return f"{self.value:.2f}"
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def ratio_of(pairs: list[tuple[float, float]]) -> Ratio | None:
-    """Of pairs of one round each; None if there is none to speak of."""
-    logs = [math.log(a / b) for a, b in pairs if a > 0 and b > 0]
-    if not logs:
-        return None
-    mean = statistics.fmean(logs)
-    if len(logs) < 2:
-        return Ratio(math.exp(mean), 0.0, math.inf, 1)
-    error = statistics.stdev(logs) / math.sqrt(len(logs)) * T.get(len(logs) - 1, 2.0)
-    return Ratio(math.exp(mean), math.exp(mean - error), math.exp(mean + error), len(logs))
+def estimate_of(values: list[float]) -> Estimate:
+    """The mean of one value a round."""
+    mean = statistics.fmean(values) if values else math.nan
+    if len(values) < 2:
+        return Estimate(mean, -math.inf, math.inf, len(values))
+    error = statistics.stdev(values) / math.sqrt(len(values)) * T.get(len(values) - 1, 2.0)
+    return Estimate(mean, mean - error, mean + error, len(values))
 
 
 def read(paths: list[Path]) -> Results:
@@ -156,11 +165,13 @@ def target_table(results: Results) -> list[str]:
         if not ours or not theirs:
             return []
         n = len(results.values(TARGET, OURS, metric))
-        ratio = results.ratio(TARGET, metric, OURS, REFERENCE)
-        lines.append(
-            f"| {name} | {number(statistics.fmean(ours))} | {number(statistics.fmean(theirs))} "
-            f"| ratio {ratio}; {len(ours)} rounds, n = {n} |"
-        )
+        a, b = statistics.fmean(ours), statistics.fmean(theirs)
+        if metric == "ping, ms":
+            verdict = f"difference {results.difference(TARGET, metric, OURS, REFERENCE)} ms"
+        else:
+            verdict = f"ratio {results.ratio(TARGET, metric, OURS, REFERENCE)}"
+        counts = f"rounds: {len(ours)}, n = {n}"
+        lines.append(f"| {name} | {number(a)} | {number(b)} | {verdict}; {counts} |")
     return [f"### The target: {TARGET}", "", *lines, ""]
 
 
@@ -190,18 +201,28 @@ def against_best(results: Results, workload: str, metric: str) -> str:
     for setting in results.settings:
         means = results.means(workload, setting, metric)
         # One that lets fetches unfinished has no time to compare.
-        unfinished = results.values(workload, setting, metric.replace(", ms", ", unfinished"))
-        if setting not in OF_US and means and (metric == "ping, ms" or not any(unfinished)):
+        unfinished = metric.startswith("fetch") and any(
+            results.values(workload, setting, metric.replace(", ms", ", unfinished"))
+        )
+        if setting not in OF_US and means and not unfinished:
             peers[setting] = statistics.fmean(means.values())
     if not peers:
         return ""
     best = (max if more else min)(peers, key=lambda setting: peers[setting])
+    best_name = best.removeprefix("tbf+")
+    if metric in DELAYS:
+        difference = results.difference(workload, metric, OURS, best)
+        return f"{marked(f'{difference.value:+.1f} ms', difference, 0, more)} {best_name}"
     ratio = results.ratio(workload, metric, OURS, best)
-    if ratio is None:
-        return ""
-    better, worse = (ratio.low > 1, ratio.high < 1) if more else (ratio.high < 1, ratio.low > 1)
-    mark = "**" if better else ("_" if worse else "")
-    return f"{mark}{ratio.value:.2f}{mark} {best.removeprefix('tbf+')}"
+    return f"{marked(f'{ratio.value:.2f}', ratio, 1, more)} {best_name}"
+
+
+def marked(text: str, estimate: Estimate, even: float, more: bool) -> str:
+    """Bold where ours is better beyond the interval, in italics where it is worse."""
+    above, below = estimate.low > even, estimate.high < even
+    if above if more else below:
+        return f"**{text}**"
+    return f"_{text}_" if above or below else text
 
 
 def workload_tables(results: Results) -> list[str]:
@@ -225,7 +246,9 @@ def workload_table(results: Results, workload: str) -> list[str]:
         if not results.means(workload, setting, "ping, ms"):
             continue
         cells = [fetch_cell(results, workload, setting, metric) for metric in fetches]
-        cells += [delay_cell(results, workload, setting, name) for name in ("ping", "voice", "video")]
+        cells += [
+            delay_cell(results, workload, setting, name) for name in ("ping", "voice", "video")
+        ]
         cells += [rate_cell(results, workload, setting, d) for d in directions]
         used = results.means(workload, setting, "link, used")
         cells += [f"{statistics.fmean(used.values()) * 100:.1f} %", str(len(used))]
@@ -289,7 +312,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("measured", nargs="+", type=Path, help="what the guest has left in /out")
-    parser.add_argument("--into", type=Path, metavar="FILE", help="replace the tables in a document")
+    parser.add_argument(
+        "--into", type=Path, metavar="FILE", help="replace the tables in a document"
+    )
     arguments = parser.parse_args()
     tables = document(read(arguments.measured))
     if arguments.into is None:
