@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use engine::netns::Namespace;
 use lab::traffic::{
-    CbrPacket, ClientReport, Plan, ServerReport, cbr_packets, monotonic_ns, run_client, run_server,
+    CbrPacket, ClientReport, ConnectionKind, ConnectionRow, Plan, ServerReport, cbr_packets,
+    monotonic_ns, run_client, run_server,
 };
 use serde::Serialize;
 
@@ -128,6 +129,12 @@ impl Block<'_> {
             add(format!("fetch {size} B, ms"), times.iter().flatten().map(ms).collect());
             let failed = times.iter().map(|time| f64::from(u8::from(time.is_none())));
             add(format!("fetch {size} B, unfinished"), failed.collect());
+            let of_size = plan
+                .transfers
+                .iter()
+                .filter(|t| t.size_bytes == size)
+                .map(|t| resent(server, t.id));
+            add(format!("fetch {size} B, resent"), of_size.flatten().collect());
         }
         for row in &client.pings {
             let times = row.rows.iter().filter_map(|ping| Some(ping.received_ns? - ping.sent_ns));
@@ -181,6 +188,13 @@ impl Block<'_> {
             values: if n > 1 { values } else { Vec::new() },
         }
     }
+}
+
+/// Segments that the server sent again in a fetch, as its TCP says.
+fn resent(server: &ServerReport, id: u32) -> Option<f64> {
+    let is_it = |row: &&ConnectionRow| row.kind == ConnectionKind::Transfer && row.id == id;
+    let info = server.connections.iter().find(is_it)?.info?;
+    info.retransmissions.map(f64::from)
 }
 
 fn ms(ns: &u64) -> f64 {
