@@ -7,6 +7,7 @@ a reboot, a hang and a lost result are each told apart.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -57,7 +58,9 @@ PARAMETERS = (
     "oops=panic",
     # What is sent when the time is up: the panic says what each CPU was at.
     "unknown_nmi_panic",
-    # An emulated CPU stands still whenever the machine has other work; that is no fault of it.
+    # An emulated CPU stands still whenever the machine has other work. It must not take that for a
+    # fault, neither of its timer at boot nor of its tasks.
+    "no_timer_check",
     "rcupdate.rcu_cpu_stall_timeout=120",
     "watchdog_thresh=60",
 )
@@ -130,10 +133,16 @@ class Run:
         self.result = self.folder / "result.tar"
         self.dmesg = self.folder / "dmesg"
         self.initrd = self.folder / "initrd"
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = self.folder.with_name(f"{self.folder.name}.lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise QemuError(f"another run is writing to {self.folder}: give --out") from error
         if self.folder.exists() and not self.console.exists() and any(self.folder.iterdir()):
             raise QemuError(f"{self.folder} is there, and not from an earlier run: choose another")
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir()
         self.console.touch()
         self.initrd.write_bytes(image)
 
@@ -220,8 +229,10 @@ class Run:
         with (self.folder / "output").open("wb") as copy:
             for line in stream:
                 copy.write(line)
-                sys.stdout.buffer.write(mark + line.rstrip(b"\r\n") + b"\n")
-                sys.stdout.buffer.flush()
+                # Who reads may have heard enough; the guest must not wait for that.
+                with suppress(BrokenPipeError):
+                    sys.stdout.buffer.write(mark + line.rstrip(b"\r\n") + b"\n")
+                    sys.stdout.buffer.flush()
 
     def _judge(self, ended: int | None, seconds: float | None) -> Outcome:
         outcome = Outcome(self.folder)

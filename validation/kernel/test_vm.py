@@ -10,6 +10,7 @@ import image
 import kernels
 import pytest
 import qemu
+import selftest
 from kernels import KernelError, choose, packages_in, releases_of
 
 RECORDED = Path(__file__).parent / "testdata"
@@ -175,3 +176,26 @@ def test_a_status_other_than_the_commands_is_one() -> None:
     complained = qemu.Outcome(Path(), status=0, failures=["the kernel's log says: BUG"])
     lost = qemu.Outcome(Path(), failures=["the guest panicked"])
     assert [it.exit_status for it in (good, failed, complained, lost)] == [0, 7, 1, 1]
+
+
+def test_a_machine_that_counts_instructions_has_one_cpu_and_its_clock_is_known() -> None:
+    machine = qemu.Machine(cpus=4, icount=True, tsc_khz=2_300_000)
+    options = " ".join(machine.options())
+    assert "-smp 1 " in options
+    assert "-icount shift=0,sleep=off" in options
+    assert "tsc_early_khz=1000000" in machine.parameters()
+    plain = qemu.Machine(cpus=4, tsc_khz=2_300_000)
+    assert "-smp 4 " in " ".join(plain.options())
+    assert "tsc_early_khz=2300000" in plain.parameters()
+
+
+def test_only_the_planted_failure_counts_as_noticed(tmp_path: Path) -> None:
+    panic = selftest.Plant("a panic", "", "the guest panicked")
+    passed = qemu.Outcome(tmp_path, status=0)
+    assert not selftest.noticed(panic, passed)
+    assert not selftest.noticed(panic, qemu.Outcome(tmp_path, failures=["not done within 9 s"]))
+    assert selftest.noticed(panic, qemu.Outcome(tmp_path, failures=["the guest panicked: x"]))
+    good = selftest.Plant("no fault", "", "")
+    assert not selftest.noticed(good, passed), "what it left in /out is missing"
+    (tmp_path / "kept").write_text("kept\n")
+    assert selftest.noticed(good, passed)

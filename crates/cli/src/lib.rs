@@ -1,5 +1,6 @@
 //! The `shortlane` command as a library: the binary and the Python package run the same code.
 
+mod attach;
 mod lab;
 mod list;
 pub mod quantity;
@@ -35,6 +36,14 @@ enum Action {
     Replay(Box<replay::Options>),
     /// A scenario through the simulator: any topology, any traffic, every discipline
     Sim(Box<sim::Options>),
+    /// A discipline on a device of this machine, for the link behind it
+    Attach(Box<attach::AttachOptions>),
+    /// Other parameters or another rate for an attached discipline, as it runs
+    Change(attach::ChangeOptions),
+    /// Takes a discipline off a device, and leaves the device as it was
+    Detach(attach::DetachOptions),
+    /// What is attached, and what it has counted
+    Show(attach::ShowOptions),
     /// One self-contained HTML page from a directory of results (in the Python package)
     Report(InPython),
     /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
@@ -106,6 +115,10 @@ pub fn run(call: &Call) -> u8 {
         Action::Lab(options) => lab::run(*options, call),
         Action::Replay(options) => replay::run(&options, call),
         Action::Sim(options) => sim::run(&options),
+        Action::Attach(options) => attach::attach(&options),
+        Action::Change(options) => attach::change(&options),
+        Action::Detach(options) => attach::detach(&options),
+        Action::Show(options) => attach::show(&options),
         Action::Report(_) => Err(in_python("report")),
         Action::Paper(_) => Err(in_python("paper")),
         Action::Campaign(_) => Err(in_python("campaign")),

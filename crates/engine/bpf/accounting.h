@@ -6,6 +6,11 @@
  * flows for as long as they are not idle: a sweep every `sweep` forgets those that were idle for
  * longer than `idle`. Here a sweep only takes note of the time; an entry that it would have
  * removed is treated as gone when it is next looked at, and every arrival looks at a few.
+ *
+ * While-queued accounting knows no flow when the queue is empty. So the lane of a packet that meets
+ * an empty queue follows from its size alone, and if it leaves before a second one comes, nobody
+ * will ask which flow it was of: its headers are not read and no entry is made until then. On
+ * a link that is not full that is nearly every packet.
  */
 #ifndef SHORTLANE_ACCOUNTING_H
 #define SHORTLANE_ACCOUNTING_H
@@ -165,7 +170,7 @@ static __always_inline struct arrival untracked(const struct queue *q)
 }
 
 /* A packet of a flow that the table does not remember. */
-static __always_inline struct arrival unknown(const struct queue *q, u64 id,
+static __always_inline struct arrival unknown(const struct queue *q, u32 *bucket, u64 id,
 					      const struct sl_slot *packet, u64 now)
 {
 	struct arrival arrival = { SL_HIGH, 0 };
@@ -175,7 +180,7 @@ static __always_inline struct arrival unknown(const struct queue *q, u64 id,
 	if (!takes_up(q, packet->size))
 		return arrival;
 	make_room(q, now);
-	arrival.flow = add_flow(q, id, &flow);
+	arrival.flow = add_flow(q, bucket, id, &flow);
 	if (!flow)
 		return untracked(q);
 	cost = flow_cost(q, packet);
@@ -195,25 +200,60 @@ static __always_inline struct arrival arrived(const struct queue *q, u64 id,
 {
 	struct arrival arrival;
 	struct sl_flow *flow;
+	u32 *bucket;
 
 	if (HAS_LIFETIME)
 		keep_up(q, now);
-	arrival.flow = find_flow(q, id, &flow);
+	bucket = bucket_of(q, id);
+	arrival.flow = find_flow(q, bucket, id, &flow);
 	if (HAS_LIFETIME) {
 		if (flow && is_swept(q, flow)) {
 			remove_flow(q, flow, arrival.flow);
 			flow = 0;
 		}
 		if (!flow)
-			return unknown(q, id, packet, now);
+			return unknown(q, bucket, id, packet, now);
 		flow->last_seen = tick(now);
 	} else if (!flow) {
-		arrival.flow = add_flow(q, id, &flow);
+		arrival.flow = add_flow(q, bucket, id, &flow);
 		if (!flow)
 			return untracked(q);
 	}
 	arrival.lane = classify(q, flow, packet);
 	return arrival;
+}
+
+static __always_inline bool meets_empty_queue(const struct Qdisc *sch)
+{
+	return !HAS_LIFETIME && !sch->q.qlen;
+}
+
+/* The lane of a packet that meets an empty queue. */
+static __always_inline u32 lane_alone(const struct queue *q, const struct sl_slot *packet)
+{
+	if (is_short(q, 0, flow_cost(q, packet)))
+		return SL_HIGH;
+	q->in->counters.demoted++;
+	return SL_LOW;
+}
+
+/* Makes up for the entry of a packet that met an empty queue, now that its flow is known. */
+static __always_inline void take_up_alone(const struct queue *q, u64 id, u32 lane,
+					  struct sl_slot *packet)
+{
+	struct sl_flow *flow;
+
+	q->in->alone = 0;
+	packet->flow = add_flow(q, bucket_of(q, id), id, &flow);
+	if (!flow)
+		return;
+	flow->queued = 1;
+	if (lane == SL_HIGH) {
+		flow->count = flow_cost(q, packet);
+	} else {
+		flow->queued |= SL_DEMOTED_FLAG;
+		flow->mark = packet->mark;
+	}
 }
 
 /* A packet that was counted is no longer queued: sent, pushed out, or never accepted. */

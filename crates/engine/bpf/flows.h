@@ -22,9 +22,9 @@ static __always_inline bool is_demoted(const struct sl_flow *flow)
 }
 
 /* The index of a flow's entry, 0 if it has none; `*entry` is the entry itself. */
-static __always_inline u32 find_flow(const struct queue *q, u64 id, struct sl_flow **entry)
+static __always_inline u32 find_flow(const struct queue *q, u32 *bucket, u64 id,
+				     struct sl_flow **entry)
 {
-	u32 *bucket = bucket_of(q, id);
 	u32 at = bucket ? *bucket : 0;
 
 	for (int i = 0; i < SL_CHAIN && at; i++) {
@@ -43,10 +43,10 @@ static __always_inline u32 find_flow(const struct queue *q, u64 id, struct sl_fl
 }
 
 /* Takes up a flow that is not in the table; 0 if there is no room. */
-static __always_inline u32 add_flow(const struct queue *q, u64 id, struct sl_flow **entry)
+static __always_inline u32 add_flow(const struct queue *q, u32 *bucket, u64 id,
+				    struct sl_flow **entry)
 {
 	struct sl_instance *in = q->in;
-	u32 *bucket = bucket_of(q, id);
 	struct sl_flow *flow, *second;
 	u32 at = in->free;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The maps, and how an instance finds its part of them.
+ * The memory of the qdiscs, and how each finds its part of it.
  *
- * All are arrays: no map allocates, locks or hashes. Each instance has ranges of its own, which
- * only that qdisc's lock protects. The loader sets the numbers of entries.
+ * Its state and configuration are in a data section, packets and flows in arrays: nothing
+ * allocates, locks or hashes. Each qdisc has ranges of its own, which its lock protects. The
+ * loader sets the arrays' numbers of entries.
  */
 #ifndef SHORTLANE_MAPS_H
 #define SHORTLANE_MAPS_H
@@ -17,6 +18,8 @@ const volatile struct sl_parts parts = {
 	.bucket_mask = 1023,
 	.flows = 1024,
 };
+
+struct sl_shared sl_shared SEC(".data.shortlane") = { .layout = SL_LAYOUT };
 
 /* A queued packet. */
 struct sl_slot {
@@ -38,10 +41,6 @@ struct sl_slot {
 		__type(value, value_type);        \
 	} name SEC(".maps")
 
-SL_ARRAY(sl_instances, struct sl_instance);
-SL_ARRAY(sl_generation, u64);
-SL_ARRAY(sl_configs, struct sl_config); /* two for each instance, and the first one of new qdiscs */
-SL_ARRAY(sl_histograms, struct sl_histogram);
 SL_ARRAY(sl_slots, struct sl_slot);
 SL_ARRAY(sl_buckets, u32);
 SL_ARRAY(sl_flows, struct sl_flow);
@@ -53,12 +52,13 @@ SL_ARRAY(sl_log, struct sl_event);
 struct queue {
 	struct sl_instance *in;
 	struct sl_config *config;
+	struct sl_histogram *histogram;
 	u32 index;
 };
 
 static __always_inline struct sl_slot *slot_at(const struct queue *q, u32 lane, u32 position)
 {
-	u32 at = (q->index * SL_LANES + lane) * (parts.ring_mask + 1) + (position & parts.ring_mask);
+	u32 at = q->in->first_slot + ((position & (q->in->slots - 1)) * SL_LANES + lane);
 
 	return bpf_map_lookup_elem(&sl_slots, &at);
 }
@@ -66,14 +66,14 @@ static __always_inline struct sl_slot *slot_at(const struct queue *q, u32 lane, 
 /* By index, which is one more than the place. */
 static __always_inline struct sl_flow *flow_at(const struct queue *q, u32 index)
 {
-	u32 at = q->index * parts.flows + index - 1;
+	u32 at = q->in->before_flows + index;
 
 	return index ? bpf_map_lookup_elem(&sl_flows, &at) : 0;
 }
 
 static __always_inline u32 *bucket_of(const struct queue *q, u64 flow)
 {
-	u32 at = q->index * (parts.bucket_mask + 1) + ((u32)flow & parts.bucket_mask);
+	u32 at = q->in->first_bucket + ((u32)flow & parts.bucket_mask);
 
 	return bpf_map_lookup_elem(&sl_buckets, &at);
 }
@@ -98,7 +98,7 @@ static __always_inline void record(const struct queue *q, enum sl_event_kind kin
 	event->lane = lane;
 	event->size = packet->size;
 	event->segments = packet->segments;
-	event->flows = q->in->flows;
+	event->flows = q->in->flows + q->in->alone;
 }
 
 #endif

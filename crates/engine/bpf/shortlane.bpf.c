@@ -33,23 +33,26 @@ static __always_inline void changed(const struct queue *q, u64 generation)
 	service_changed(q);
 }
 
+static __always_inline struct sl_qdisc *qdisc_at(u32 index)
+{
+	return &sl_shared.qdisc[index & (SL_INSTANCES - 1)];
+}
+
 /* Finds what belongs to a qdisc; its number is kept in a field that no one else uses. */
 static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 {
-	u32 index = sch->limit - 1, config;
-	u64 *generation;
+	u32 index = sch->limit - 1;
+	struct sl_qdisc *qdisc = qdisc_at(index);
+	u64 generation = *(volatile u64 *)&qdisc->generation;
 
+	if (index >= SL_INSTANCES)
+		return false;
 	q->index = index;
-	q->in = bpf_map_lookup_elem(&sl_instances, &index);
-	generation = bpf_map_lookup_elem(&sl_generation, &index);
-	if (!q->in || !generation)
-		return false;
-	config = index * 2 + (*generation & 1);
-	q->config = bpf_map_lookup_elem(&sl_configs, &config);
-	if (!q->config)
-		return false;
-	if (unlikely(*generation != q->in->generation))
-		changed(q, *generation);
+	q->in = &qdisc->instance;
+	q->config = &qdisc->config[generation & 1];
+	q->histogram = &qdisc->histogram;
+	if (unlikely(generation != q->in->generation))
+		changed(q, generation);
 	return true;
 }
 
@@ -84,24 +87,51 @@ static __always_inline u32 size_of(struct sk_buff *skb)
 	return ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
 }
 
+static __always_inline void read_headers(const struct queue *q, struct Qdisc *sch,
+					 struct sk_buff *skb, struct parsed *parsed)
+{
+	parse(skb, sch, parsed, &parts);
+	if (unlikely(parsed->fragment))
+		q->in->counters.fragments++;
+	if (unlikely(parsed->not_ip))
+		q->in->counters.not_ip++;
+}
+
+/* A second packet has come: which flow is the first one of? */
+static __noinline int know_alone(const struct queue *q, struct Qdisc *sch)
+{
+	u32 lane = lane_is_empty(q, SL_HIGH) ? SL_LOW : SL_HIGH;
+	struct sl_slot *slot = head_of(q, lane);
+	struct parsed parsed;
+	struct sk_buff *skb;
+
+	if (!slot)
+		return 0;
+	skb = bpf_kptr_xchg(&slot->skb, 0);
+	if (!skb)
+		return 0;
+	read_headers(q, sch, skb, &parsed);
+	skb = bpf_kptr_xchg(&slot->skb, skb);
+	if (skb)
+		bpf_kfree_skb(skb);
+	take_up_alone(q, parsed.flow, lane, slot);
+	return 0;
+}
+
 SEC("struct_ops/enqueue")
 int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	struct sl_slot packet = {}, *slot;
 	struct arrival arrival;
-	struct parsed parsed;
+	struct parsed parsed = {};
 	struct queue q;
 	struct sk_buff *old;
+	bool alone;
 	u64 now;
 
 	if (!open_queue(sch, &q))
 		goto drop;
 	now = bpf_ktime_get_ns();
-	parse(skb, sch, &parsed, &parts);
-	if (unlikely(parsed.fragment))
-		q.in->counters.fragments++;
-	if (unlikely(parsed.not_ip))
-		q.in->counters.not_ip++;
 	packet.size = size_of(skb);
 	packet.segments = segments_of(skb);
 	if (packet.segments > 1)
@@ -114,7 +144,15 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		release = bpf_map_lookup_elem(&sl_release, &at);
 		q.in->released = release ? *release : 0;
 	}
-	arrival = arrived(&q, parsed.flow, &packet, now);
+	alone = meets_empty_queue(sch);
+	if (!HAS_LIFETIME && q.in->alone)
+		know_alone(&q, sch);
+	if (!alone || parts.tested)
+		read_headers(&q, sch, skb, &parsed);
+	if (alone)
+		arrival = (struct arrival){ lane_alone(&q, &packet), 0 };
+	else
+		arrival = arrived(&q, parsed.flow, &packet, now);
 	packet.flow = arrival.flow;
 	packet.mark = q.in->lane[SL_HIGH].tail;
 	if (!make_room_for(&q, sch, arrival.lane, &packet, now, to_free)) {
@@ -142,6 +180,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		q.in->counters.lost++;
 		bpf_qdisc_skb_drop(old, to_free);
 	}
+	q.in->alone = alone;
 	lane_joined(&q, arrival.lane & 1, &packet);
 	qdisc_joined(sch, packet.size);
 	if (sch->q.qlen > q.in->most_packets)
@@ -184,15 +223,12 @@ static __always_inline u32 log2_of(u64 x)
 
 static __always_inline void observe_sojourn(const struct queue *q, u32 lane, u64 time)
 {
-	struct sl_histogram *histogram = bpf_map_lookup_elem(&sl_histograms, &q->index);
 	u32 bucket = log2_of(time >> 9);
 
-	if (!histogram)
-		return;
 	if (bucket >= SL_BUCKETS)
 		bucket = SL_BUCKETS - 1;
-	histogram->bucket[lane & 1][bucket]++;
-	histogram->sum[lane & 1] += time;
+	q->histogram->bucket[lane & 1][bucket]++;
+	q->histogram->sum[lane & 1] += time;
 }
 
 /* Whether the link is free; if not, asks to be called again when it is. */
@@ -249,6 +285,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	lane_left(&q, lane & 1, slot);
 	service_sent(&q, lane, size, now);
 	left(&q, slot->flow);
+	q.in->alone = 0;
 	qdisc_left(sch, size);
 	bpf_qdisc_bstats_update(sch, skb);
 	if (q.config->rate)
@@ -301,6 +338,7 @@ static __always_inline void empty_queue(const struct queue *q)
 		if (bucket)
 			*bucket = 0;
 	}
+	in->alone = 0;
 	in->flows = 0;
 	in->free = 0;
 	in->fresh = 0;
@@ -363,51 +401,41 @@ static __always_inline int apply_options(struct sl_config *config, struct nlattr
 	return 0;
 }
 
-/* The first instance that nobody uses; RTNL keeps others from looking at the same time. */
-static __always_inline struct sl_instance *free_instance(u32 *index)
+/* The first qdisc that nobody uses; RTNL keeps others from looking at the same time. */
+static __always_inline u32 free_index(void)
 {
 	u32 i;
 
-	bpf_for(i, 0, parts.instances) {
-		struct sl_instance *in = bpf_map_lookup_elem(&sl_instances, &i);
-
-		if (in && !in->used) {
-			*index = i;
-			return in;
-		}
+	for (i = 0; i < SL_INSTANCES; i++) {
+		if (i >= parts.instances || !sl_shared.qdisc[i].instance.used)
+			break;
 	}
-	return 0;
+	return i;
 }
 
-static __always_inline void clear_counters(struct sl_instance *in, u32 index)
+static __always_inline void clear_counters(struct sl_qdisc *qdisc)
 {
-	struct sl_histogram *histogram = bpf_map_lookup_elem(&sl_histograms, &index);
+	struct sl_instance *in = &qdisc->instance;
 
 	__builtin_memset(&in->counters, 0, sizeof(in->counters));
+	__builtin_memset(&qdisc->histogram, 0, sizeof(qdisc->histogram));
 	in->most_flows = 0;
 	in->most_packets = 0;
-	if (histogram)
-		__builtin_memset(histogram, 0, sizeof(*histogram));
 }
 
 SEC("struct_ops/init")
 int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
 {
 	struct net_device *dev = sch->dev_queue->dev;
-	struct sl_instance *in;
-	struct sl_config *config, *wanted;
-	u64 *generation;
-	u32 index = 0, even, template = parts.instances * 2;
+	u32 index = free_index();
+	struct sl_qdisc *qdisc = qdisc_at(index);
+	struct sl_instance *in = &qdisc->instance;
+	struct sl_config *config = &qdisc->config[0];
 
-	in = free_instance(&index);
-	generation = bpf_map_lookup_elem(&sl_generation, &index);
-	even = index * 2;
-	config = bpf_map_lookup_elem(&sl_configs, &even);
-	wanted = bpf_map_lookup_elem(&sl_configs, &template);
-	if (!in || !generation || !config || !wanted)
+	if (index >= parts.instances)
 		return -ENOSPC;
-	__builtin_memcpy(config, wanted, sizeof(*config));
-	*generation = 0;
+	__builtin_memcpy(config, &sl_shared.template, sizeof(*config));
+	qdisc->generation = 0;
 	if (options) {
 		int error = apply_options(config, options);
 
@@ -418,8 +446,12 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	/* As children of mq there would be several, each with the whole rate. */
 	if (config->rate && sch->parent != TC_H_ROOT)
 		return -EOPNOTSUPP;
-	clear_counters(in, index);
+	clear_counters(qdisc);
 	in->generation = 0;
+	in->slots = parts.ring_mask + 1;
+	in->first_slot = index * SL_LANES * (parts.ring_mask + 1);
+	in->first_bucket = index * (parts.bucket_mask + 1);
+	in->before_flows = index * parts.flows - 1;
 	in->next_tx = 0;
 	in->last_size = 0;
 	in->last_miss = ~0ULL;

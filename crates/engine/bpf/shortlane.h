@@ -69,9 +69,8 @@ struct sl_parts {
 };
 
 /*
- * What can change while packets are queued. There are two of these for each instance; the loader
- * fills the one that is not in use, then moves the instance's generation on by one. One more,
- * behind all these, is what a new qdisc starts with.
+ * What can change while packets are queued. A qdisc has two of these; whoever changes it fills the
+ * one that is not in use, then moves the generation on by one.
  */
 struct sl_config {
 	__u64 rate;  /* 0: as fast as the device takes packets */
@@ -135,11 +134,13 @@ struct sl_counters {
 	__u64 sent_bytes[SL_LANES];
 	__u64 full[SL_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
 	__u64 pushed_out;     /* from the tail of the low lane, for a short arrival */
+	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
+	 * none unless a second one comes while it is queued. */
 	__u64 flows_created;
 	__u64 flows_removed;
 	__u64 flows_untracked; /* arrivals that found no room for their flow: served as short */
 	__u64 demoted;	       /* flows that became long */
-	__u64 fragments;
+	__u64 fragments; /* this and the next of packets whose headers had to be read */
 	__u64 not_ip; /* frames keyed by their MAC addresses; malformed IP is among them */
 	__u64 super_packets;
 	__u64 paced;	/* times that the link's rate made a packet wait */
@@ -162,11 +163,16 @@ struct sl_lane {
 	__u64 segments;
 };
 
-/* A qdisc: what `show` reads, and what only the qdisc itself needs. */
+/* What a qdisc knows and counts. */
 struct sl_instance {
 	__u64 generation; /* of the configuration in use */
 	__u64 attached_at;
 	__u32 used;
+	/* Where its ranges of the maps begin; for flows less one, since an index is one more. */
+	__u32 first_slot;
+	__u32 first_bucket;
+	__u32 before_flows;
+	__u32 slots; /* of a lane */
 	__u32 ifindex;
 	__u32 netns; /* inode of the network namespace */
 	__u32 handle;
@@ -183,6 +189,7 @@ struct sl_instance {
 	__u64 last_miss;
 	__u32 last_size;
 	/* The flow table. */
+	__u32 alone; /* the one packet in the queue has no entry yet: see accounting.h */
 	__u32 flows;
 	__u32 most_flows;
 	__u32 free; /* first of the entries that were used and are free */
@@ -197,6 +204,27 @@ struct sl_instance {
 	__u64 arrivals;
 	__u64 events;
 	__u64 released;
+};
+
+/* A qdisc. */
+struct sl_qdisc {
+	struct sl_instance instance;
+	__u64 generation; /* of the configuration that is wanted: its last bit names which */
+	struct sl_config config[2];
+	struct sl_histogram histogram;
+};
+
+/* Qdiscs that a load can serve at most. */
+#define SL_INSTANCES 16
+
+/* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
+#define SL_LAYOUT 1
+
+/* What a load shares with whoever looks at it. */
+struct sl_shared {
+	__u64 layout; /* SL_LAYOUT: which version of this header it is laid out by */
+	struct sl_config template; /* what a new qdisc starts with */
+	struct sl_qdisc qdisc[SL_INSTANCES];
 };
 
 /* An entry of the flow table. Indices are one more than the place they name; 0 is none. */

@@ -19,6 +19,7 @@ pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod link;
+mod netlink;
 pub mod netns;
 pub mod observe;
 mod offload;

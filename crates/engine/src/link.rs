@@ -6,9 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
@@ -17,8 +15,8 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
+use crate::netlink::Connection;
 use crate::netns::Namespace;
 use crate::offload;
 
@@ -80,8 +78,7 @@ pub enum Home<'a> {
 /// A connection to the kernel about the interfaces of the network namespace in which it was
 /// opened.
 pub struct Links {
-    socket: Socket,
-    sequence: u32,
+    connection: Connection,
 }
 
 impl Links {
@@ -90,15 +87,9 @@ impl Links {
     /// # Errors
     /// If the system refuses a netlink socket.
     pub fn open() -> Result<Self, LinkError> {
-        let connect = || {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            Ok(socket)
-        };
-        let socket = connect()
+        let connection = Connection::open()
             .map_err(|source| LinkError { doing: "open a netlink socket".to_owned(), source })?;
-        Ok(Self { socket, sequence: 0 })
+        Ok(Self { connection })
     }
 
     /// Makes a veth pair, `name` here and `peer` (of which `name` may be a namesake) in `home`.
@@ -293,47 +284,15 @@ impl Links {
         self.request(message, flags, doing).map(|_| ())
     }
 
-    /// Sends a request and reads what comes up to its acknowledgement.
     fn request(
         &mut self,
         message: RouteNetlinkMessage,
         flags: u16,
         doing: impl Fn() -> String,
     ) -> Result<Option<RouteNetlinkMessage>, LinkError> {
-        let failed = |source| LinkError { doing: doing(), source };
-        self.sequence += 1;
-        let mut request = NetlinkMessage::from(message);
-        request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        request.header.sequence_number = self.sequence;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0).map_err(failed)?;
-        self.reply().map_err(failed)
-    }
-
-    fn reply(&self) -> io::Result<Option<RouteNetlinkMessage>> {
-        let mut found = None;
-        loop {
-            let (datagram, _) = self.socket.recv_from_full()?;
-            let mut rest = &datagram[..];
-            while !rest.is_empty() {
-                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-                let length = (message.header.length as usize).next_multiple_of(4);
-                rest = rest.get(length.max(1)..).unwrap_or_default();
-                if message.header.sequence_number != self.sequence {
-                    continue;
-                }
-                match message.payload {
-                    NetlinkPayload::Error(error) => match error.code {
-                        None => return Ok(found),
-                        Some(_) => return Err(error.to_io()),
-                    },
-                    NetlinkPayload::InnerMessage(inner) => found = Some(inner),
-                    _ => {}
-                }
-            }
+        match self.connection.request(message, NLM_F_ACK | flags) {
+            Ok(replies) => Ok(replies.into_iter().next_back()),
+            Err(refusal) => Err(LinkError { doing: doing(), source: refusal.into_system() }),
         }
     }
 }

@@ -6,11 +6,15 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+#[cfg(feature = "kernel")]
+use std::os::fd::AsRawFd;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
+#[cfg(feature = "kernel")]
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{getegid, geteuid};
 
 /// Why no network namespace can be had, with the remedy.
@@ -140,6 +144,31 @@ impl Namespace {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// A number of the calling thread's network namespace that no other one has until the next boot;
+/// its inode number is given to another one as soon as it is free.
+///
+/// # Errors
+/// If the kernel has no such numbers (before Linux 5.14).
+#[cfg(feature = "kernel")]
+pub(crate) fn cookie() -> io::Result<u64> {
+    const SO_NETNS_COOKIE: libc::c_int = 71;
+    let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
+    let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
+    let mut cookie = 0u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which `cookie` has.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
 }
 
 /// Sets a network parameter of the calling thread's namespace, such as

@@ -1,5 +1,8 @@
 //! Offloads of an interface, by the `ethtool` ioctl.
 
+#[cfg(feature = "kernel")]
+pub(crate) mod features;
+
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -70,6 +73,17 @@ fn tolerate_unsupported(result: io::Result<u32>) -> io::Result<()> {
 }
 
 fn ioctl(socket: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32> {
+    let mut value = EthtoolValue { command, data };
+    // SAFETY: these commands take an `ethtool_value`, and write nothing beyond it.
+    unsafe { ethtool(socket, interface, (&raw mut value).cast()) }?;
+    Ok(value.data)
+}
+
+/// Gives `data` to the driver of an interface.
+///
+/// # Safety
+/// It points to what the command in its first 32 bits takes, with room for what that answers.
+unsafe fn ethtool(socket: &OwnedFd, interface: &str, data: *mut libc::c_char) -> io::Result<()> {
     let name = c_name(interface)?;
     let name = name.as_bytes();
     // SAFETY: all zeros is a value of this plain C struct.
@@ -80,10 +94,8 @@ fn ioctl(socket: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Resu
     for (to, from) in request.ifr_name.iter_mut().zip(name) {
         *to = *from as libc::c_char;
     }
-    let mut value = EthtoolValue { command, data };
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request is a C struct whose data points to an `ethtool_value`, as these
-    // commands take it; both outlive the call.
+    request.ifr_ifru.ifru_data = data;
+    // SAFETY: the request is a C struct; what its data points to is the caller's promise.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data) }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

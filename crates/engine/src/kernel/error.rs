@@ -38,7 +38,7 @@ pub enum KernelError {
         /// What was being done.
         doing: &'static str,
         /// What is missing.
-        capability: &'static str,
+        capability: String,
     },
     /// The kernel has no BPF qdiscs.
     #[error(
@@ -68,6 +68,14 @@ pub enum KernelError {
         /// Entries of the flow table.
         flows: u64,
     },
+    /// More qdiscs than a load can serve, or none.
+    #[error("instances={found}: a load serves 1 to {most} qdiscs")]
+    Instances {
+        /// What was asked for.
+        found: u32,
+        /// What is possible.
+        most: usize,
+    },
     /// A live change goes beyond what the qdisc was made for.
     #[error("limit={found}: this qdisc was made for {most} packets at most; attach it anew")]
     Beyond {
@@ -84,6 +92,97 @@ pub enum KernelError {
         /// What runs.
         running: String,
     },
+    /// There is no such device.
+    #[error("there is no device '{found}' in this network namespace; there are {}", there.join(", "))]
+    NoDevice {
+        /// Its name.
+        found: String,
+        /// The devices there are.
+        there: Vec<String>,
+    },
+    /// The device is a loopback.
+    #[error(
+        "{device} is the loopback, and leads to no link; name the device towards the link, such as \
+         eth0"
+    )]
+    Loopback {
+        /// Its name.
+        device: String,
+    },
+    /// Somebody has configured the device's qdisc.
+    #[error(
+        "{device} has a root qdisc that somebody configured, {found}; --replace takes its place, and \
+         detach {}",
+        match lost {
+            Some(lost) => format!("could not put it back ({lost} would be missing)"),
+            None => String::from("puts it back"),
+        }
+    )]
+    Configured {
+        /// The device.
+        device: String,
+        /// The qdisc.
+        found: String,
+        /// What of it could not be put back.
+        lost: Option<String>,
+    },
+    /// The device has a qdisc of ours.
+    #[error(
+        "{device} has {found} already; `shortlane change {device}` changes it as it runs, --replace \
+         puts a new one in its place"
+    )]
+    Attached {
+        /// The device.
+        device: String,
+        /// What it has.
+        found: String,
+    },
+    /// The device has no qdisc of ours.
+    #[error("{device} is not attached: its root qdisc is {found}")]
+    NotAttached {
+        /// The device.
+        device: String,
+        /// What it has.
+        found: String,
+    },
+    /// Only `tc` knows what the qdisc was given.
+    #[error(
+        "{device} was attached by tc, with options of its own; name all parameters with --scheduler"
+    )]
+    FromTc {
+        /// The device.
+        device: String,
+    },
+    /// A parameter cannot change while packets are queued.
+    #[error("{0}; attach it anew, with --replace")]
+    NotLive(sched::params::ParamError),
+    /// An offload of a device could not be switched.
+    #[error(
+        "{device}: cannot switch offloads, and packets of 64 KB would take longer than a \
+         millisecond: {source}; --keep-offloads attaches all the same"
+    )]
+    Offload {
+        /// The device.
+        device: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What is restored later could not be read or written.
+    #[error("{}: {source}", super::journal::DIRECTORY)]
+    Journal {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel's traffic control has refused something.
+    #[error("{device}: {doing}: {said}")]
+    TrafficControl {
+        /// The device.
+        device: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the kernel said.
+        said: String,
+    },
     /// The system has refused something else.
     #[error("{doing}: {source}")]
     System {
@@ -95,6 +194,21 @@ pub enum KernelError {
 }
 
 impl KernelError {
+    /// Whether what was asked for is at fault, rather than what was found.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NotInKernel { .. }
+                | Self::Parameter { .. }
+                | Self::Beyond { .. }
+                | Self::OtherParts { .. }
+                | Self::NoDevice { .. }
+                | Self::Loopback { .. }
+                | Self::NotLive(_)
+        )
+    }
+
     /// What libbpf could not do, with the capability that it takes if that is what is missing.
     pub(crate) fn bpf(
         doing: &'static str,
@@ -102,7 +216,9 @@ impl KernelError {
         error: &libbpf_rs::Error,
     ) -> Self {
         match error.kind() {
-            libbpf_rs::ErrorKind::PermissionDenied => Self::NoPermission { doing, capability },
+            libbpf_rs::ErrorKind::PermissionDenied => {
+                Self::NoPermission { doing, capability: capability.into() }
+            }
             _ => Self::System { doing, source: io::Error::other(format!("{error:#}")) },
         }
     }
@@ -115,7 +231,9 @@ impl KernelError {
     ) -> Self {
         let source = source.into();
         match source.kind() {
-            io::ErrorKind::PermissionDenied => Self::NoPermission { doing, capability },
+            io::ErrorKind::PermissionDenied => {
+                Self::NoPermission { doing, capability: capability.into() }
+            }
             _ => Self::System { doing, source },
         }
     }

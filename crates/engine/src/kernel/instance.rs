@@ -2,31 +2,30 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::Duration;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, query};
-use serde::Serialize;
+use libbpf_rs::{MapHandle, query};
+use serde::{Serialize, Serializer};
 
-use super::compose::{Composition, Shaping, compose};
+use super::compose::{Shaping, compose};
 use super::error::KernelError;
-use super::load::read;
-use super::memory::to_bytes;
-use super::skeleton::types::{sl_config, sl_histogram, sl_instance, sl_lane};
+use super::memory::{INSTANCES, Shared};
+use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
 use sched::{Nanos, Spec};
 
 const FINDING: &str = "finding the qdisc's maps";
 const CAPABILITY: &str = "CAP_SYS_ADMIN";
 
+/// Name of the map that holds what a load shares.
+const SHARED: &str = ".data.shortlane";
+
 /// A qdisc of this kind on an interface of the current network namespace.
 pub struct Instance {
-    index: u32,
-    instances: MapHandle,
-    generation: MapHandle,
-    configs: MapHandle,
-    histograms: MapHandle,
-    slots: u64,
+    shared: Shared,
+    index: usize,
 }
 
 /// What a lane has counted.
@@ -57,9 +56,25 @@ pub struct LaneCounters {
 pub struct Histogram {
     /// Pairs: packets, and the time that they were below, in nanoseconds. Each bound is twice the
     /// one before; the last is open.
+    #[serde(serialize_with = "with_packets")]
     pub buckets: Vec<(u64, u64)>,
     /// All times together, in nanoseconds.
     pub sum_ns: u64,
+}
+
+/// The buckets that packets are in, by name; the bound of the open one is null.
+fn with_packets<S: Serializer>(buckets: &[(u64, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Bucket {
+        below_ns: Option<u64>,
+        packets: u64,
+    }
+    serializer.collect_seq(buckets.iter().filter(|(packets, _)| *packets > 0).map(
+        |(packets, below)| Bucket {
+            below_ns: (*below < u64::MAX).then_some(*below),
+            packets: *packets,
+        },
+    ))
 }
 
 impl Histogram {
@@ -128,17 +143,18 @@ pub struct Status {
     pub most_flows: u32,
     /// Entries that there is room for.
     pub flow_bound: u32,
-    /// Flows that were taken up, were forgotten, became long.
+    /// Entries of the flow table that were made. A packet that meets an empty queue needs none
+    /// unless a second one comes while it is queued.
     pub flows_created: u64,
-    /// See `flows_created`.
+    /// Entries of the flow table that went.
     pub flows_removed: u64,
-    /// See `flows_created`.
+    /// Times that a flow became long.
     pub demoted: u64,
     /// Packets that found the flow table full and were served as short.
     pub flows_untracked: u64,
-    /// Packets that were fragments.
+    /// Fragments, among the packets whose headers had to be read.
     pub fragments: u64,
-    /// Packets without a readable IP header.
+    /// Packets without a readable IP header, among the same.
     pub not_ip: u64,
     /// Packets that a device has still to cut into segments.
     pub super_packets: u64,
@@ -156,77 +172,60 @@ impl Instance {
     /// # Errors
     /// If the kernel does not let the process look at maps.
     pub fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
+        Ok(Self::having(|found| found == ifindex)?.into_iter().next())
+    }
+
+    /// All qdiscs of the current network namespace.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look at maps.
+    pub fn all() -> Result<Vec<Self>, KernelError> {
+        Self::having(|_| true)
+    }
+
+    /// The qdiscs on interfaces of these indices.
+    fn having(wanted: impl Fn(u32) -> bool) -> Result<Vec<Self>, KernelError> {
         let system = |source| KernelError::System { doing: FINDING, source };
-        let netns = fs::metadata("/proc/self/ns/net").map_err(system)?.ino() as u32;
+        let netns = fs::metadata("/proc/thread-self/ns/net").map_err(system)?.ino() as u32;
         check_permission()?;
-        for map in query::MapInfoIter::default().filter(|map| map.name == "sl_instances") {
+        let mut found = Vec::new();
+        let is_shared = |map: &query::MapInfo| {
+            map.name == SHARED && map.value_size as usize == size_of::<sl_shared>()
+        };
+        for map in query::MapInfoIter::default().filter(is_shared) {
             // One may have gone in the meantime.
-            let Ok(instances) = MapHandle::from_map_id(map.id) else { continue };
-            for index in 0..map.max_entries {
-                let state: sl_instance = read(&instances, index)?;
-                if state.used != 0 && state.ifindex == ifindex && state.netns == netns {
-                    return Self::open(instances, map.id, index).map(Some);
+            let Ok(handle) = MapHandle::from_map_id(map.id) else { continue };
+            let shared = Shared::open(handle.as_fd()).map_err(system)?;
+            if !shared.is_ours() {
+                continue;
+            }
+            for index in 0..INSTANCES {
+                let state = shared.qdisc(index).instance;
+                if state.used != 0 && wanted(state.ifindex) && state.netns == netns {
+                    let shared = Shared::open(handle.as_fd()).map_err(system)?;
+                    found.push(Self { shared, index });
                 }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
-    /// The maps of the same load, which its programs tell.
-    fn open(instances: MapHandle, id: u32, index: u32) -> Result<Self, KernelError> {
-        let gone =
-            || KernelError::System { doing: FINDING, source: io::ErrorKind::NotFound.into() };
-        let options = query::ProgInfoQueryOptions::default().include_map_ids(true);
-        let ours: Vec<u32> = query::ProgInfoIter::with_query_opts(options)
-            .filter(|program| program.map_ids.contains(&id))
-            .flat_map(|program| program.map_ids)
-            .collect();
-        let maps: Vec<_> =
-            query::MapInfoIter::default().filter(|map| ours.contains(&map.id)).collect();
-        let named = |name| {
-            let map = maps.iter().find(|map| map.name == name);
-            map.map(|map| (map.id, map.max_entries)).ok_or_else(gone)
-        };
-        let open = |name| {
-            MapHandle::from_map_id(named(name)?.0)
-                .map_err(|error| KernelError::bpf(FINDING, CAPABILITY, &error))
-        };
-        let slots = u64::from(named("sl_slots")?.1 / 2 / instances.max_entries());
-        Ok(Self {
-            generation: open("sl_generation")?,
-            configs: open("sl_configs")?,
-            histograms: open("sl_histograms")?,
-            index,
-            instances,
-            slots,
-        })
-    }
-
-    fn generation(&self) -> Result<u64, KernelError> {
-        read(&self.generation, self.index)
-    }
-
-    fn config(&self) -> Result<sl_config, KernelError> {
-        read(&self.configs, self.index * 2 + (self.generation()? & 1) as u32)
+    fn qdisc(&self) -> sl_qdisc {
+        self.shared.qdisc(self.index)
     }
 
     /// What it is and what it has counted.
-    ///
-    /// # Errors
-    /// If its maps cannot be read.
-    pub fn status(&self) -> Result<Status, KernelError> {
-        let state: sl_instance = read(&self.instances, self.index)?;
-        let times: sl_histogram = read(&self.histograms, self.index)?;
-        let config = self.config()?;
-        Ok(status(&state, &times, &config))
+    #[must_use]
+    pub fn status(&self) -> Status {
+        status(&self.qdisc())
     }
 
     /// The discipline that runs and its shaping, as they were given.
     ///
     /// # Errors
-    /// If its maps cannot be read, or hold no discipline of this version.
+    /// If its parameters are none of this version.
     pub fn running(&self) -> Result<(Spec, Shaping), KernelError> {
-        let config = self.config()?;
+        let config = wanted(&self.qdisc());
         let spec = text(&config).parse::<Spec>().map_err(|error| KernelError::System {
             doing: "reading the qdisc's parameters",
             source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
@@ -253,28 +252,24 @@ impl Instance {
                 running: running.to_string(),
             });
         }
-        let wanted = spec.params().amount("limit");
-        if after.config.limit_in_bytes == 0 && after.config.limit > self.slots {
-            return Err(KernelError::Beyond { found: wanted.to_string(), most: self.slots });
+        let now = self.qdisc();
+        let slots = u64::from(now.instance.slots);
+        if after.config.limit_in_bytes == 0 && after.config.limit > slots {
+            let found = spec.params().amount("limit").to_string();
+            return Err(KernelError::Beyond { found, most: slots });
         }
-        self.write(&after)
-    }
-
-    /// Fills the configuration that is not in use, then switches to it.
-    fn write(&self, composition: &Composition) -> Result<(), KernelError> {
-        let system = |error| KernelError::bpf("writing a map of the qdisc", "CAP_BPF", &error);
-        let next = self.generation()? + 1;
-        let flow_bound = self.config()?.flow_bound;
-        let config = sl_config { flow_bound, ..composition.config };
-        let at = (self.index * 2 + (next & 1) as u32).to_ne_bytes();
-        self.configs.update(&at, &to_bytes(&config), MapFlags::ANY).map_err(system)?;
-        self.generation
-            .update(&self.index.to_ne_bytes(), &to_bytes(&next), MapFlags::ANY)
-            .map_err(system)?;
+        let flow_bound = wanted(&now).flow_bound;
+        let config = sl_config { flow_bound, ..after.config };
+        self.shared.configure(self.index, &config);
         // Nobody reads the former one any more when this returns, so that it can be filled again.
         thread::sleep(Duration::from_millis(1));
         Ok(())
     }
+}
+
+/// The configuration that is in force, or will be with the next packet.
+fn wanted(qdisc: &sl_qdisc) -> sl_config {
+    qdisc.config[(qdisc.generation & 1) as usize]
 }
 
 /// An iterator over maps that are not to be seen just ends; this one says why.
@@ -294,8 +289,9 @@ fn text(config: &sl_config) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-fn lane_counters(state: &sl_instance, times: &sl_histogram, lane: usize) -> LaneCounters {
-    let (counters, queue): (_, &sl_lane) = (&state.counters, &state.lane[lane]);
+fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
+    let (state, times) = (&qdisc.instance, &qdisc.histogram);
+    let (counters, queue) = (&state.counters, &state.lane[lane]);
     LaneCounters {
         enqueued_packets: counters.enqueued[lane],
         sent_packets: counters.sent[lane],
@@ -309,7 +305,8 @@ fn lane_counters(state: &sl_instance, times: &sl_histogram, lane: usize) -> Lane
     }
 }
 
-fn status(state: &sl_instance, times: &sl_histogram, config: &sl_config) -> Status {
+fn status(qdisc: &sl_qdisc) -> Status {
+    let (state, config) = (&qdisc.instance, &wanted(qdisc));
     let counters = &state.counters;
     let unit = if config.limit_in_bytes == 0 { "packets" } else { "b" };
     Status {
@@ -322,10 +319,10 @@ fn status(state: &sl_instance, times: &sl_histogram, config: &sl_config) -> Stat
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),
         attached_at_ns: state.attached_at,
-        lanes: [lane_counters(state, times, 0), lane_counters(state, times, 1)],
+        lanes: [lane_counters(qdisc, 0), lane_counters(qdisc, 1)],
         most_packets: state.most_packets,
-        flows: state.flows,
-        most_flows: state.most_flows,
+        flows: state.flows + state.alone,
+        most_flows: state.most_flows.max(u32::from(state.most_packets > 0)),
         flow_bound: config.flow_bound,
         flows_created: counters.flows_created,
         flows_removed: counters.flows_removed,

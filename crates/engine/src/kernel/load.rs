@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,9 +15,9 @@ use libbpf_rs::{
 
 use super::compose::Composition;
 use super::error::KernelError;
-use super::memory::{Plain, from_bytes, to_bytes};
+use super::memory::{INSTANCES, Shared, from_bytes};
 use super::skeleton::ShortlaneSkelBuilder;
-use super::skeleton::types::{sl_event, sl_instance, sl_parts};
+use super::skeleton::types::{sl_event, sl_parts};
 
 const LOADING: &str = "loading BPF programs";
 const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN and CAP_PERFMON (or CAP_SYS_ADMIN)";
@@ -39,7 +40,7 @@ pub struct TestHooks {
 /// A kind of qdisc that the kernel knows, for as long as this lives or the link is pinned.
 pub struct Registered {
     link: Link,
-    instances: MapHandle,
+    shared: Shared,
     release: MapHandle,
     log: MapHandle,
     costs: Vec<ProgramCost>,
@@ -68,6 +69,9 @@ pub fn load(
     instances: u32,
     hooks: Option<TestHooks>,
 ) -> Result<Registered, KernelError> {
+    if instances == 0 || instances as usize > INSTANCES {
+        return Err(KernelError::Instances { found: instances, most: INSTANCES });
+    }
     check_kernel()?;
     start_listening();
     let result = load_listened(kind, composition, instances, hooks);
@@ -97,10 +101,6 @@ fn load_listened(
     let tested = if parts.tested == 0 { 1 } else { instances * TEST_RECORDS };
     let maps = &mut open.maps;
     for (map, entries) in [
-        (&mut maps.sl_instances, instances),
-        (&mut maps.sl_generation, instances),
-        (&mut maps.sl_histograms, instances),
-        (&mut maps.sl_configs, instances * 2 + 1),
         (&mut maps.sl_slots, instances * slots),
         (&mut maps.sl_buckets, instances * (parts.bucket_mask + 1)),
         (&mut maps.sl_flows, instances * parts.flows),
@@ -109,15 +109,17 @@ fn load_listened(
     ] {
         map.set_max_entries(entries).map_err(system)?;
     }
+    if let Some(data) = &mut open.maps.data_shortlane_data {
+        data.sl_shared.template = composition.config;
+    }
     let mut skeleton = open.load().map_err(refused)?;
-    let template = to_bytes(&composition.config);
-    let at = (instances * 2).to_ne_bytes();
-    skeleton.maps.sl_configs.update(&at, &template, MapFlags::ANY).map_err(system)?;
     let handle = |map: &MapImpl<'_, _>| MapHandle::try_from(map).map_err(system);
     let maps = &mut skeleton.maps;
-    let (instances, release, log) =
-        (handle(&maps.sl_instances)?, handle(&maps.sl_release)?, handle(&maps.sl_log)?);
-    let costs = costs(&instances)?;
+    let (release, log) = (handle(&maps.sl_release)?, handle(&maps.sl_log)?);
+    let shared = Shared::open(handle(&maps.data_shortlane)?.as_fd()).map_err(|source| {
+        KernelError::system("looking into the qdisc's state", CAPABILITY, source)
+    })?;
+    let costs = costs(&handle(&maps.data_shortlane)?)?;
     let begin = Instant::now();
     let link = loop {
         match maps.shortlane.attach_struct_ops() {
@@ -132,7 +134,7 @@ fn load_listened(
             }
         }
     };
-    Ok(Registered { link, instances, release, log, costs })
+    Ok(Registered { link, shared, release, log, costs })
 }
 
 /// The parts with keys and seeds.
@@ -229,8 +231,8 @@ fn keep(log: &str) -> io::Result<PathBuf> {
 }
 
 /// The programs of the load that has this map.
-fn costs(instances: &MapHandle) -> Result<Vec<ProgramCost>, KernelError> {
-    let id = instances
+fn costs(data: &MapHandle) -> Result<Vec<ProgramCost>, KernelError> {
+    let id = data
         .info()
         .map_err(|error| KernelError::bpf("reading what was loaded", "CAP_BPF", &error))?;
     let id = id.info.id;
@@ -284,12 +286,10 @@ impl Registered {
 
     /// Tests only: how many arrivals and records there were of the instance, and how many packets
     /// may still leave.
-    ///
-    /// # Errors
-    /// If the map cannot be read.
-    pub fn progress(&self, instance: u32) -> Result<(u64, u64, u64), KernelError> {
-        let state: sl_instance = read(&self.instances, instance)?;
-        Ok((state.arrivals, state.events, state.released))
+    #[must_use]
+    pub fn progress(&self, instance: u32) -> (u64, u64, u64) {
+        let state = self.shared.qdisc(instance as usize).instance;
+        (state.arrivals, state.events, state.released)
     }
 
     /// Tests only: record `n` of the instance (counted from 0; the last 4096 are kept).
@@ -297,16 +297,14 @@ impl Registered {
     /// # Errors
     /// If the map cannot be read.
     pub fn record(&self, instance: u32, n: u64) -> Result<sl_event, KernelError> {
-        read(&self.log, test_record(instance, n))
+        let reading = "reading the records of a test";
+        let gone =
+            || KernelError::System { doing: reading, source: io::ErrorKind::NotFound.into() };
+        let at = test_record(instance, n).to_ne_bytes();
+        let bytes = self
+            .log
+            .lookup(&at, MapFlags::ANY)
+            .map_err(|error| KernelError::bpf(reading, "CAP_BPF", &error))?;
+        bytes.and_then(|bytes| from_bytes(&bytes)).ok_or_else(gone)
     }
-}
-
-/// An entry of an array.
-pub(super) fn read<T: Plain>(map: &MapHandle, at: u32) -> Result<T, KernelError> {
-    let reading = "reading a map of the qdisc";
-    let missing = || KernelError::System { doing: reading, source: io::ErrorKind::NotFound.into() };
-    let bytes = map
-        .lookup(&at.to_ne_bytes(), MapFlags::ANY)
-        .map_err(|error| KernelError::bpf(reading, "CAP_BPF", &error))?;
-    bytes.and_then(|bytes| from_bytes(&bytes)).ok_or_else(missing)
 }

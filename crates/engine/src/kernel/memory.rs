@@ -1,8 +1,15 @@
-//! The types of the object file as bytes of its maps.
+//! The types of the object file as bytes of its maps, and the map that is looked into.
 
-use std::mem::MaybeUninit;
+use std::io;
+use std::mem::{MaybeUninit, offset_of};
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::skeleton::types::{sl_config, sl_event, sl_histogram, sl_instance};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::skeleton::types::{sl_config, sl_event, sl_qdisc, sl_shared};
 
 /// A type that any bytes are a value of.
 ///
@@ -15,13 +22,7 @@ unsafe impl Plain for sl_config {}
 // SAFETY: as above.
 unsafe impl Plain for sl_event {}
 // SAFETY: as above.
-unsafe impl Plain for sl_histogram {}
-// SAFETY: as above.
-unsafe impl Plain for sl_instance {}
-// SAFETY: an integer.
-unsafe impl Plain for u64 {}
-// SAFETY: an integer.
-unsafe impl Plain for u32 {}
+unsafe impl Plain for sl_qdisc {}
 
 /// A value from the bytes of a map; `None` if there are fewer than it takes.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
@@ -34,9 +35,69 @@ pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
     }
 }
 
-/// The bytes of a value, padding as 0.
-pub(crate) fn to_bytes<T: Plain>(value: &T) -> Vec<u8> {
-    let start = std::ptr::from_ref(value).cast::<u8>();
-    // SAFETY: the value is as long as that, and lives; its types have no padding.
-    unsafe { std::slice::from_raw_parts(start, size_of::<T>()) }.to_vec()
+/// What a load shares with whoever looks at it, as the kernel has it in memory.
+pub(crate) struct Shared {
+    start: NonNull<sl_shared>,
+}
+
+impl Shared {
+    /// Looks into the map with this descriptor.
+    ///
+    /// # Errors
+    /// If it is no such map, or the kernel does not let the process look.
+    pub(crate) fn open(map: impl AsFd) -> io::Result<Self> {
+        let length = NonZeroUsize::new(size_of::<sl_shared>()).ok_or(io::ErrorKind::InvalidData)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping, of which nobody else in the process knows.
+        let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, map, 0)? };
+        Ok(Self { start: start.cast() })
+    }
+
+    /// Whether it is laid out as this program knows it, and not by another version of it.
+    pub(crate) fn is_ours(&self) -> bool {
+        // SAFETY: within the mapping.
+        unsafe { (&raw const (*self.start.as_ptr()).layout).read() == LAYOUT }
+    }
+
+    /// A qdisc as it stands; single counters may be a packet apart.
+    pub(crate) fn qdisc(&self, index: usize) -> sl_qdisc {
+        // SAFETY: within the mapping; any bytes are a value.
+        unsafe { self.place(index).read_volatile() }
+    }
+
+    /// Puts a configuration in the place of the one that is not in use, then switches to it.
+    pub(crate) fn configure(&self, index: usize, config: &sl_config) {
+        let qdisc = self.place(index).cast::<u8>();
+        // SAFETY: within the mapping, aligned; the kernel reads it as one word.
+        let generation =
+            unsafe { &*qdisc.add(offset_of!(sl_qdisc, generation)).cast::<AtomicU64>() };
+        let next = generation.load(Ordering::Acquire) + 1;
+        let at = offset_of!(sl_qdisc, config) + (next & 1) as usize * size_of::<sl_config>();
+        // SAFETY: within the mapping; the kernel does not read it before the generation moves on.
+        unsafe { qdisc.add(at).cast::<sl_config>().write_volatile(*config) };
+        generation.store(next, Ordering::Release);
+    }
+
+    fn place(&self, index: usize) -> *mut sl_qdisc {
+        let shared = self.start.as_ptr();
+        // SAFETY: the array lies within the mapping, and the index is checked.
+        unsafe {
+            let first = (&raw mut (*shared).qdisc).cast::<sl_qdisc>();
+            first.add(index.min(INSTANCES - 1))
+        }
+    }
+}
+
+/// `SL_LAYOUT` of the header.
+const LAYOUT: u64 = 1;
+
+/// Qdiscs that a load can serve at most.
+pub(crate) const INSTANCES: usize =
+    (size_of::<sl_shared>() - offset_of!(sl_shared, qdisc)) / size_of::<sl_qdisc>();
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: what `open` mapped, and nothing points into it any more.
+        let _ = unsafe { munmap(self.start.cast(), size_of::<sl_shared>()) };
+    }
 }

@@ -8,18 +8,37 @@
 //! place the registration can go, since the qdisc itself keeps programs and maps alive. So
 //! nothing is pinned, and whatever removes the qdisc (this program, `tc`, the end of the
 //! interface or its namespace) removes everything. [`Instance`] finds a qdisc at work again.
+//!
+//! [`attach`], [`change`], [`detach`] and [`show`] are the commands: they do this to a device, and
+//! with it switch and restore what else has to change for short queues.
 
+mod attach;
 mod compose;
+mod device;
 mod error;
 mod instance;
+mod journal;
 mod load;
 mod memory;
+mod offloads;
+mod privileges;
+mod root_qdisc;
+mod show;
 mod skeleton;
+mod traffic_control;
 
+pub use attach::{Changes, Order, attach, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use instance::{Histogram, Instance, LaneCounters, Status};
+pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
+pub use offloads::LONGEST;
+pub use show::{Shown, show};
+pub use traffic_control::TcStats;
+
+/// The kind of qdisc that [`attach`] makes, as `tc` shows it.
+pub const KIND: &str = "shortlane";
 
 /// What only tests need: the records that a qdisc loaded for a test makes.
 pub mod testing {

@@ -4,6 +4,8 @@
 //! list` names them. `docs/kernel-bench.md` says how a machine is started with it.
 
 #[cfg(feature = "kernel")]
+mod attach;
+#[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
 mod compare;
@@ -24,6 +26,10 @@ const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
     ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
     ("proof", "departures and drops in the order of crate sched", proof::run),
+    ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
+    ("probes", "what a BPF qdisc cannot do", proof::probes::run),
+    ("attach", "the command shortlane: what it does, refuses and leaves behind", attach::run),
+    ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
     ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]

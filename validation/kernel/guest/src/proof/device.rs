@@ -80,6 +80,10 @@ impl Device {
         })
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn attach(&self, kind: &str) -> Result<()> {
         run_command(&format!("tc qdisc add dev {} root {kind}", self.name)).map(|_| ())
     }

@@ -266,7 +266,7 @@ impl Model {
 }
 
 /// The bytes that headers may be in.
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(120)];
     let text: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{} of {} bytes: {}", shown.len(), bytes.len(), text.concat())

@@ -73,9 +73,16 @@ impl Family {
     }
 
     /// A member: all that can change while it runs, at random.
-    pub(crate) fn member(&self, random: &mut Random) -> Result<Spec> {
+    ///
+    /// `idle` is left to the caller: after a change of it the kernel judges entries that nobody
+    /// has looked at since the last sweep by the new value, where the core has swept them by the
+    /// old one.
+    pub(crate) fn member(&self, random: &mut Random, idle: &str) -> Result<Spec> {
         for _ in 0..100 {
-            let spec = self.try_member(random)?;
+            let mut spec = self.try_member(random)?;
+            if spec.params().has("idle") {
+                spec = spec.with("idle", idle)?;
+            }
             // The qdisc keeps the text for `show`, as far as there is room.
             if compose(&spec, &unshaped()).is_ok() {
                 return Ok(spec);
@@ -86,19 +93,22 @@ impl Family {
 
     fn try_member(&self, random: &mut Random) -> Result<Spec> {
         let mut spec: Spec = format!("{}:{}", self.name, self.fixed).parse()?;
-        let limit = match random.below(5) {
+        let limit = match random.below(10) {
             0 => "1packets".to_owned(),
-            1 => format!("{}packets", random.within(1..=8)),
-            2 => format!("{}packets", random.within(1..=64)),
-            3 => format!("{}b", random.within(14..=5_000)),
+            1 | 2 => format!("{}packets", random.within(2..=8)),
+            3..=5 => format!("{}packets", random.within(8..=20)),
+            6 | 7 => format!("{}packets", random.within(1..=64)),
+            8 => format!("{}b", random.within(14..=5_000)),
             _ => format!("{}b", random.within(1_000..=60_000)),
         };
         spec = spec.with("limit", &limit)?;
         let threshold = match (self.threshold_in_bytes, random.below(8)) {
             (_, 0) => "inf".to_owned(),
             (false, 1) => "0packets".to_owned(),
+            (false, 2..=5) => format!("{}packets", random.within(1..=3)),
             (false, _) => format!("{}packets", random.within(1..=12)),
             (true, 1) => "0b".to_owned(),
+            (true, 2..=5) => format!("{}b", random.within(14..=3_000)),
             (true, _) => format!("{}b", random.within(14..=12_000)),
         };
         // `inf` counts in packets.
@@ -107,7 +117,7 @@ impl Family {
         let weighted = !self.fixed.contains("service=") || self.fixed.contains("=weighted");
         let guaranteed = !self.fixed.contains("service=") || self.fixed.contains("=guaranteed");
         let sampled = !self.fixed.contains("accounting=") || self.fixed.contains("=sample");
-        let live: [(&str, bool, &[&str]); 10] = [
+        let live: [(&str, bool, &[&str]); 9] = [
             ("boundary", true, &["before", "after", "literal"]),
             ("weight", weighted, &["0.5", "0.8", "0.999", "1", "0.01"]),
             ("cap-high", weighted, &["inf", "inf", "50mbit", "10mbit"]),
@@ -116,7 +126,6 @@ impl Family {
             ("sampled-to", sampled, &["high", "low", "rule"]),
             ("count-sampled", sampled, &["yes", "no"]),
             ("sweep", true, &["1ms", "2ms", "5s", "inf"]),
-            ("idle", true, &["1ms", "3ms", "10ms", "inf"]),
             ("threshold", true, &[]),
         ];
         for (parameter, matters, values) in live {
@@ -148,6 +157,7 @@ impl Plan {
         let population = Population::new(random, variety);
         let arrivals = random.pick(&[5, 20, 60, 60, 150, 150, 300]);
         ensure!(arrivals < family.flow_bound().max(600), "more flows than a table may be tried on");
+        let idle = random.pick(&["1ms", "3ms", "10ms", "inf"]);
         // Filling, draining, and in between.
         let mut mood = random.below(3);
         let mut steps = Vec::with_capacity(arrivals as usize);
@@ -163,7 +173,7 @@ impl Plan {
             let release = if random.chance(2) { MOST_RELEASED } else { release };
             let change = n == 0 || random.chance(2);
             steps.push(Step {
-                change: if change { Some(family.member(random)?) } else { None },
+                change: if change { Some(family.member(random, idle)?) } else { None },
                 pause: random.chance(2).then(|| Nanos::from_millis(random.within(1..=4))),
                 frame: population.frame(random),
                 release: release as u32,

@@ -1,0 +1,403 @@
+//! Putting a qdisc on a device, changing it, and leaving the device as it was.
+
+use std::io;
+
+use sched::{Nanos, Spec};
+
+use super::compose::{Shaping, compose};
+use super::device::Device;
+use super::error::KernelError;
+use super::instance::Instance;
+use super::journal::{Journal, Journals};
+use super::load::load;
+use super::offloads::Switched;
+use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
+use super::root_qdisc::Former;
+use super::traffic_control::{Qdisc, TrafficControl, handle_text};
+use crate::netlink::Refusal;
+
+/// What is to be attached.
+#[derive(Clone, Debug)]
+pub struct Order<'a> {
+    /// The device, by name.
+    pub device: &'a str,
+    /// The discipline.
+    pub spec: &'a Spec,
+    /// The link.
+    pub shaping: Shaping,
+    /// Whether to take the place of what somebody configured.
+    pub replace: bool,
+    /// Whether to leave all offloads as they are.
+    pub keep_offloads: bool,
+}
+
+/// What is to be changed; what is `None` stays.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Bits per second, or unlimited.
+    pub rate: Option<Option<u64>>,
+    /// Another discipline, or other parameters of the same one: those that were not given stay.
+    pub spec: Option<Spec>,
+    /// Bytes that a packet takes on the link beside its own.
+    pub overhead: Option<i32>,
+    /// How far a late pacer may catch up.
+    pub burst: Option<Nanos>,
+}
+
+/// What a command works with: nobody else does until it is done.
+struct Work {
+    devices: Vec<Device>,
+    journals: Journals,
+    tc: TrafficControl,
+}
+
+impl Work {
+    fn begin() -> Result<Self, KernelError> {
+        let journals = Journals::lock().map_err(journal)?;
+        let devices = Device::all().map_err(on("all devices", "listing them"))?;
+        let tc = TrafficControl::open()
+            .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
+        Ok(Self { devices, journals, tc })
+    }
+
+    fn root(&mut self, device: &Device) -> Result<Option<Qdisc>, KernelError> {
+        self.tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))
+    }
+
+    fn journal(&self, ifindex: u32) -> Result<Option<Journal>, KernelError> {
+        let all = self.journals.all().map_err(journal)?;
+        Ok(all.into_iter().find(|journal| journal.ifindex == ifindex))
+    }
+
+    /// What is switched for other devices.
+    fn others(&self, ifindex: u32) -> Result<Vec<Switched>, KernelError> {
+        let all = self.journals.all().map_err(journal)?;
+        let others = all.into_iter().filter(|journal| journal.ifindex != ifindex);
+        Ok(others.map(|journal| journal.offloads).collect())
+    }
+
+    /// Puts back what commands that were killed, or qdiscs that somebody else removed, have left
+    /// changed. Tells which devices that was for, and what was done.
+    fn tidy_up(&mut self) -> Result<Vec<(String, String)>, KernelError> {
+        let mut done = Vec::new();
+        for journal in self.journals.all().map_err(journal)? {
+            let device = self.devices.iter().find(|device| device.index == journal.ifindex);
+            let ours = match device.cloned() {
+                Some(device) => self.root(&device)?.is_some_and(|root| root.is_ours()),
+                None => false,
+            };
+            if !ours {
+                let notes = self.restore(&journal)?;
+                let what = "put back what an attachment that has ended had changed";
+                done.push((journal.device.clone(), format!("{}: {what}", journal.device)));
+                done.extend(notes.into_iter().map(|note| (journal.device.clone(), note)));
+            }
+        }
+        Ok(done)
+    }
+
+    /// Leaves a device as its journal says that it was, and forgets the journal.
+    fn restore(&mut self, journal: &Journal) -> Result<Vec<String>, KernelError> {
+        let device = self.devices.iter().find(|device| device.index == journal.ifindex).cloned();
+        let notes = match &device {
+            Some(device) => self.restore_root(journal, device)?,
+            None => Vec::new(),
+        };
+        let others = self.others(journal.ifindex)?;
+        let kept: Vec<&Switched> = others.iter().collect();
+        journal.offloads.restore(journal.ifindex, &self.devices, &kept)?;
+        self.journals.remove(journal.ifindex).map_err(self::journal)?;
+        Ok(notes)
+    }
+
+    fn restore_root(
+        &mut self,
+        journal: &Journal,
+        device: &Device,
+    ) -> Result<Vec<String>, KernelError> {
+        let root = self.root(device)?;
+        let ours = root.as_ref().is_some_and(Qdisc::is_ours);
+        if root.is_some_and(|root| root.is_configured()) && !ours {
+            // Somebody has put another one there meanwhile, or it never went.
+            return Ok(Vec::new());
+        }
+        let mut notes = Vec::new();
+        let not_back = |former: &Former, why: &str| {
+            format!("{}: {} is not put back: {why}", device.name, former.name())
+        };
+        match &journal.former {
+            Some(former) if former.lost.is_none() => {
+                match former.restore(&mut self.tc, device.index) {
+                    Ok(()) => return Ok(notes),
+                    Err(refusal) => notes.push(not_back(former, &refusal.to_string())),
+                }
+            }
+            Some(former) => {
+                let lost = former.lost.as_deref().unwrap_or_default();
+                notes.push(not_back(former, &format!("{lost} would be missing")));
+            }
+            None => {}
+        }
+        if ours {
+            self.tc.delete_root(device.index).map_err(on(&device.name, "removing the qdisc"))?;
+        }
+        Ok(notes)
+    }
+}
+
+/// Puts a qdisc on a device, and switches the offloads that would keep its queue from working.
+/// Tells what else it changed.
+///
+/// # Errors
+/// If the device is not one to attach to or has something already, if permission is lacking, or
+/// the kernel cannot do it. Then everything is as it was.
+pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
+    let composition = compose(order.spec, &order.shaping)?;
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, order.device)?;
+    if device.loopback {
+        return Err(KernelError::Loopback { device: device.name.clone() });
+    }
+    require("attaching", &[NET_ADMIN, BPF, PERFMON])?;
+    let mut work = Work::begin()?;
+    let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
+    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order)?;
+    let registered = load(super::KIND, &composition, 1, None)?;
+    work.journals.write(&journal).map_err(self::journal)?;
+    let placed = replace_root(&mut work, device)
+        .and_then(|()| settle(&work, device, &mut journal, wanted, order.shaping.rate));
+    if let Err(error) = placed {
+        if !anew {
+            work.restore(&journal)?;
+        }
+        return Err(error);
+    }
+    // The qdisc itself keeps its programs from here on.
+    drop(registered);
+    notes.extend(switched(device, &journal, order.shaping.rate));
+    if let Some(lost) = journal.former.as_ref().and_then(|former| former.lost.as_ref()) {
+        notes.push(format!(
+            "{}: detach will not put back the former root qdisc: {lost} would be missing",
+            device.name
+        ));
+    }
+    if !device.up {
+        notes.push(format!("{} is down; the qdisc works once it is up", device.name));
+    }
+    Ok(notes)
+}
+
+/// What attaching is going to do.
+struct Plan {
+    /// What the device is like, and all that may be switched.
+    journal: Journal,
+    /// What is to be switched in the end.
+    wanted: Switched,
+    /// Whether a qdisc of ours is there.
+    anew: bool,
+}
+
+/// Looks at what is there; refuses what is not to be replaced.
+fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, KernelError> {
+    let name = &device.name;
+    let root = work.root(device)?;
+    let ours = root.as_ref().filter(|root| root.is_ours());
+    if let Some(ours) = ours.filter(|_| !order.replace) {
+        return Err(KernelError::Attached { device: name.clone(), found: describe(ours) });
+    }
+    let known = work.journal(device.index)?;
+    let mut journal = known.unwrap_or_else(|| work.journals.begin(device.index, name));
+    if ours.is_none() {
+        let former = Former::of(&mut work.tc, device.index);
+        journal.former = former.map_err(on(name, "reading its root qdisc"))?;
+    }
+    if let (Some(former), false) = (&journal.former, order.replace) {
+        return Err(KernelError::Configured {
+            device: name.clone(),
+            found: former.name(),
+            lost: former.lost.clone(),
+        });
+    }
+    journal.keep_offloads = order.keep_offloads;
+    let wanted = match order.keep_offloads {
+        true => Switched::default(),
+        false => wanted(work, device, &journal, order.shaping.rate)?,
+    };
+    journal.offloads = journal.offloads.and(&wanted);
+    Ok(Plan { journal, wanted, anew: ours.is_some() })
+}
+
+/// What is to be switched at this rate.
+fn wanted(
+    work: &Work,
+    device: &Device,
+    journal: &Journal,
+    rate: Option<u64>,
+) -> Result<Switched, KernelError> {
+    let others = work.others(device.index)?;
+    Switched::for_rate(rate, device, &work.devices, &journal.offloads, &others)
+}
+
+fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
+    let taken = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
+    let is_free = |handle: &u32| taken.iter().all(|qdisc| qdisc.handle != *handle);
+    // With a handle of its own it takes the place even of another one of its kind.
+    const FIRST: u32 = 0x8001;
+    let handle = (FIRST..=0xfffe).map(|major| major << 16).find(is_free).unwrap_or_default();
+    let put = work.tc.replace_root(device.index, super::KIND, handle, None);
+    put.map_err(on(&device.name, "putting the qdisc in place"))
+}
+
+/// Switches what is wanted, puts back what was switched and no longer is, and notes it.
+fn settle(
+    work: &Work,
+    device: &Device,
+    journal: &mut Journal,
+    wanted: Switched,
+    rate: Option<u64>,
+) -> Result<(), KernelError> {
+    wanted.switch(rate, device)?;
+    let others = work.others(device.index)?;
+    let kept: Vec<&Switched> = others.iter().chain([&wanted]).collect();
+    journal.offloads.without(&wanted).restore(device.index, &work.devices, &kept)?;
+    journal.offloads = wanted;
+    work.journals.write(journal).map_err(self::journal)
+}
+
+/// Changes an attached qdisc while packets are queued; none is lost. Tells what else it changed.
+///
+/// # Errors
+/// If the device is not attached, or the change takes other parts or more room.
+pub fn change(name: &str, changes: &Changes) -> Result<Vec<String>, KernelError> {
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, name)?;
+    require("changing a qdisc", &[NET_ADMIN, FIND])?;
+    let mut work = Work::begin()?;
+    let instance = Instance::find(device.index)?;
+    let Some(instance) = instance else { return Err(not_attached(&mut work.tc, device)) };
+    let (spec, shaping) = merge(&instance, device, changes)?;
+    let known = work.journal(device.index)?.filter(|journal| !journal.keep_offloads);
+    let Some(mut journal) = known else {
+        instance.change(&spec, &shaping)?;
+        return Ok(Vec::new());
+    };
+    let before = journal.offloads.clone();
+    let wanted = wanted(&work, device, &journal, shaping.rate)?;
+    journal.offloads = before.and(&wanted);
+    work.journals.write(&journal).map_err(self::journal)?;
+    instance.change(&spec, &shaping)?;
+    settle(&work, device, &mut journal, wanted, shaping.rate)?;
+    Ok(switched(device, &journal, shaping.rate)
+        .filter(|_| journal.offloads != before)
+        .into_iter()
+        .collect())
+}
+
+/// What is switched, for people.
+fn switched(device: &Device, journal: &Journal, rate: Option<u64>) -> Option<String> {
+    let what = journal.offloads.describe(rate, device);
+    let note = || format!("{}: {} (detach puts it back)", device.name, what.join("; "));
+    (!what.is_empty()).then(note)
+}
+
+/// What runs, with the changes.
+fn merge(
+    instance: &Instance,
+    device: &Device,
+    changes: &Changes,
+) -> Result<(Spec, Shaping), KernelError> {
+    let (running, shaping) = instance.running()?;
+    if instance.status().from_tc && changes.spec.is_none() {
+        return Err(KernelError::FromTc { device: device.name.clone() });
+    }
+    let spec = match &changes.spec {
+        None => running,
+        Some(spec) if spec.info().name == running.info().name => {
+            let mut merged = running.clone();
+            for (def, value) in
+                spec.params().iter().filter(|(def, _)| spec.params().is_given(def.name))
+            {
+                merged = merged.with(def.name, &value).map_err(|error| KernelError::System {
+                    doing: "reading the qdisc's parameters",
+                    source: io::Error::other(error.to_string()),
+                })?;
+            }
+            merged.params().check_live(running.params()).map_err(KernelError::NotLive)?;
+            merged
+        }
+        Some(spec) => spec.clone(),
+    };
+    let shaping = Shaping {
+        rate: changes.rate.unwrap_or(shaping.rate),
+        overhead: changes.overhead.unwrap_or(shaping.overhead),
+        burst: changes.burst.unwrap_or(shaping.burst),
+    };
+    Ok((spec, shaping))
+}
+
+/// Takes the qdisc off a device, and leaves the device as it was; also what a command that was
+/// killed has left. Tells what else it changed, and what could not be put back.
+///
+/// # Errors
+/// If the device is not attached, or permission is lacking.
+pub fn detach(name: &str) -> Result<Vec<String>, KernelError> {
+    require("detaching", &[NET_ADMIN])?;
+    let mut work = Work::begin()?;
+    let tidied = work.tidy_up()?;
+    let was_left = tidied.iter().any(|(device, _)| device == name);
+    let mut notes: Vec<String> = tidied.into_iter().map(|(_, note)| note).collect();
+    let device = match find_device(&work.devices, name) {
+        Ok(device) => device.clone(),
+        Err(_) if was_left => return Ok(notes),
+        Err(error) => return Err(error),
+    };
+    if !work.root(&device)?.is_some_and(|root| root.is_ours()) {
+        return if was_left { Ok(notes) } else { Err(not_attached(&mut work.tc, &device)) };
+    }
+    let known = work.journal(device.index)?;
+    let journal = known.unwrap_or_else(|| work.journals.begin(device.index, name));
+    notes.extend(work.restore(&journal)?);
+    Ok(notes)
+}
+
+pub(super) fn find_device<'a>(
+    devices: &'a [Device],
+    name: &str,
+) -> Result<&'a Device, KernelError> {
+    devices.iter().find(|device| device.name == name).ok_or_else(|| KernelError::NoDevice {
+        found: name.to_owned(),
+        there: devices.iter().map(|device| device.name.clone()).collect(),
+    })
+}
+
+pub(super) fn not_attached(tc: &mut TrafficControl, device: &Device) -> KernelError {
+    match tc.root(device.index) {
+        Ok(root) => KernelError::NotAttached {
+            device: device.name.clone(),
+            found: root.map_or_else(|| "none yet".into(), |root| describe(&root)),
+        },
+        Err(refusal) => on(&device.name, "reading its root qdisc")(refusal),
+    }
+}
+
+fn describe(qdisc: &Qdisc) -> String {
+    match qdisc.is_configured() {
+        true => format!("{} {}", qdisc.kind, handle_text(qdisc.handle)),
+        false => format!("{}, the kernel's default", qdisc.kind),
+    }
+}
+
+/// What the kernel's refusal was about.
+pub(super) fn on(device: &str, doing: &'static str) -> impl FnOnce(Refusal) -> KernelError {
+    let device = device.to_owned();
+    move |refusal| match refusal.number() {
+        Some(libc::EPERM) => {
+            KernelError::NoPermission { doing, capability: "CAP_NET_ADMIN".into() }
+        }
+        _ => KernelError::TrafficControl { device, doing, said: refusal.to_string() },
+    }
+}
+
+fn journal(source: io::Error) -> KernelError {
+    KernelError::Journal { source }
+}

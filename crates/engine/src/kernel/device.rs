@@ -1,0 +1,95 @@
+//! The devices of the current network namespace, as far as attaching is concerned.
+
+use std::path::Path;
+
+use netlink_packet_core::NLM_F_ACK;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+
+use crate::netlink::{Connection, Refusal};
+
+/// What a device is.
+#[derive(Clone, Debug)]
+pub(super) struct Device {
+    pub(super) index: u32,
+    pub(super) name: String,
+    pub(super) mtu: u32,
+    pub(super) up: bool,
+    pub(super) loopback: bool,
+    /// Whether packets get here from the input of other devices by redirection.
+    pub(super) ifb: bool,
+    /// Segments of a super-packet that the device takes.
+    pub(super) gso_max_segs: u32,
+    /// Bytes of a super-packet that it makes of what it receives.
+    pub(super) gro_max_size: u32,
+}
+
+/// `GRO_LEGACY_MAX_SIZE`, for kernels that do not tell.
+const GRO_MAX_SIZE: u32 = 65_536;
+/// `GSO_MAX_SEGS` of the kernel, for the same.
+const GSO_MAX_SEGS: u32 = 65_535;
+
+impl Device {
+    /// All devices, by index.
+    pub(super) fn all() -> Result<Vec<Self>, Refusal> {
+        let mut connection = Connection::open()?;
+        let found = connection.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+        let device = |message| match message {
+            RouteNetlinkMessage::NewLink(link) => Some(describe(&link)),
+            _ => None,
+        };
+        let mut devices: Vec<Self> = found.into_iter().filter_map(device).collect();
+        devices.sort_by_key(|device| device.index);
+        Ok(devices)
+    }
+
+    /// Whether what arrives at other devices can leave by this one as it arrived.
+    pub(super) fn forwards(&self) -> bool {
+        let bridge_port = Path::new("/sys/class/net").join(&self.name).join("brport");
+        self.ifb || bridge_port.exists() || forwarding("ipv4") || forwarding("ipv6")
+    }
+}
+
+/// Whether any device of the namespace is a router's.
+fn forwarding(family: &str) -> bool {
+    let devices = std::fs::read_dir(format!("/proc/sys/net/{family}/conf"));
+    let is_on = |device: std::fs::DirEntry| {
+        std::fs::read(device.path().join("forwarding")).is_ok_and(|value| value != b"0\n")
+    };
+    devices.is_ok_and(|devices| devices.flatten().any(is_on))
+}
+
+/// Sets how many segments a super-packet of a device may have.
+pub(super) fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal> {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes.push(LinkAttribute::GsoMaxSegs(segments));
+    let message = RouteNetlinkMessage::SetLink(message);
+    Connection::open()?.request(message, NLM_F_ACK).map(|_| ())
+}
+
+fn describe(link: &LinkMessage) -> Device {
+    let mut device = Device {
+        index: link.header.index,
+        name: String::new(),
+        mtu: 0,
+        up: link.header.flags.contains(LinkFlags::Up),
+        loopback: link.header.flags.contains(LinkFlags::Loopback),
+        ifb: false,
+        gso_max_segs: GSO_MAX_SEGS,
+        gro_max_size: GRO_MAX_SIZE,
+    };
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => device.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
+            LinkAttribute::GsoMaxSegs(segments) => device.gso_max_segs = *segments,
+            LinkAttribute::GroMaxSize(size) => device.gro_max_size = *size,
+            LinkAttribute::LinkInfo(info) => {
+                device.ifb = info.contains(&LinkInfo::Kind(InfoKind::Ifb));
+            }
+            _ => {}
+        }
+    }
+    device
+}

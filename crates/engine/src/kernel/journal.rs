@@ -1,0 +1,197 @@
+//! What an attached device was like before, on disk before anything is changed.
+//!
+//! So that whatever kills the command, at any step, the next one can put everything back. One
+//! file for each device, and one lock for all of them, since devices share what is changed.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use super::offloads::Switched;
+use super::root_qdisc::Former;
+use crate::netns;
+
+/// Where journals are, in a file system that does not outlive the boot.
+pub const DIRECTORY: &str = "/run/shortlane";
+
+/// What a device was like before it was attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Journal {
+    /// The namespace, beyond the reuse of its inode number; and the boot, beyond its cookie's.
+    namespace: u64,
+    boot: String,
+    pub(super) ifindex: u32,
+    pub(super) device: String,
+    /// The root qdisc that somebody had configured.
+    pub(super) former: Option<Former>,
+    /// Whether offloads are left alone.
+    pub(super) keep_offloads: bool,
+    pub(super) offloads: Switched,
+}
+
+/// The journals of the current network namespace, and nobody else working with them.
+pub(super) struct Journals {
+    directory: PathBuf,
+    inode: u64,
+    cookie: u64,
+    boot: String,
+    _lock: Flock<File>,
+}
+
+impl Journals {
+    /// Waits until no other command is at work.
+    pub(super) fn lock() -> io::Result<Self> {
+        Self::lock_in(Path::new(DIRECTORY))
+    }
+
+    fn lock_in(directory: &Path) -> io::Result<Self> {
+        let journals = Self {
+            directory: directory.to_owned(),
+            inode: fs::metadata("/proc/thread-self/ns/net")?.ino(),
+            cookie: netns::cookie()?,
+            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+            _lock: lock(directory)?,
+        };
+        journals.clear_out()?;
+        Ok(journals)
+    }
+
+    /// A journal of a device of this namespace that nothing has been done to.
+    pub(super) fn begin(&self, ifindex: u32, device: &str) -> Journal {
+        Journal {
+            namespace: self.cookie,
+            boot: self.boot.clone(),
+            ifindex,
+            device: device.to_owned(),
+            former: None,
+            keep_offloads: false,
+            offloads: Switched::default(),
+        }
+    }
+
+    /// All journals of this namespace.
+    pub(super) fn all(&self) -> io::Result<Vec<Journal>> {
+        let mut found = Vec::new();
+        for (path, inode) in files(&self.directory)? {
+            if inode == self.inode {
+                found.extend(self.read(&path)?);
+            }
+        }
+        found.sort_by_key(|journal| journal.ifindex);
+        Ok(found)
+    }
+
+    /// Puts a journal on disk, in one piece or not at all.
+    pub(super) fn write(&self, journal: &Journal) -> io::Result<()> {
+        let path = self.path(journal.ifindex);
+        let new = path.with_extension("new");
+        let options =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
+        let mut file = options.open(&new)?;
+        file.write_all(serde_json::to_string(journal)?.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(new, path)
+    }
+
+    /// Forgets a device.
+    pub(super) fn remove(&self, ifindex: u32) -> io::Result<()> {
+        remove(&self.path(ifindex))
+    }
+
+    fn path(&self, ifindex: u32) -> PathBuf {
+        self.directory.join(format!("{}-{ifindex}.json", self.inode))
+    }
+
+    /// `None` if it is of another namespace that had this one's number, or of another boot.
+    fn read(&self, path: &Path) -> io::Result<Option<Journal>> {
+        let bad = |error| {
+            let text = format!("{}: {error}; remove it, and look after the device", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        };
+        let journal: Journal = serde_json::from_slice(&fs::read(path)?).map_err(bad)?;
+        let ours = journal.namespace == self.cookie && journal.boot == self.boot;
+        Ok(ours.then_some(journal))
+    }
+
+    /// Removes what was not finished, and journals of namespaces that are no more.
+    fn clear_out(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "new") {
+                remove(&path)?;
+            }
+        }
+        for (path, inode) in files(&self.directory)? {
+            let stale = match inode == self.inode {
+                true => self.read(&path)?.is_none(),
+                false => !is_in_use(inode),
+            };
+            if stale {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The directory goes with the last journal.
+impl Drop for Journals {
+    fn drop(&mut self) {
+        // It is not empty while a device is attached.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// Locks the directory, making it if there is none.
+fn lock(directory: &Path) -> io::Result<Flock<File>> {
+    loop {
+        match DirBuilder::new().mode(0o700).create(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let opened = match File::open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        let inode = opened.metadata()?.ino();
+        let locked = Flock::lock(opened, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
+        // Whoever had it may have removed it.
+        if fs::metadata(directory).is_ok_and(|found| found.ino() == inode) {
+            return Ok(locked);
+        }
+    }
+}
+
+/// The journals, and the inode numbers of their namespaces.
+fn files(directory: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let numbers = name.strip_suffix(".json").and_then(|name| name.split_once('-'));
+        let inode = numbers.and_then(|(inode, _)| inode.parse().ok());
+        found.extend(inode.map(|inode| (path, inode)));
+    }
+    Ok(found)
+}
+
+/// Whether a process is in this network namespace, or a mount keeps it.
+fn is_in_use(inode: u64) -> bool {
+    let name = format!("net:[{inode}]");
+    let mounted = fs::read_to_string("/proc/self/mountinfo").is_ok_and(|all| all.contains(&name));
+    let is_there = |process: fs::DirEntry| {
+        fs::read_link(process.path().join("ns/net")).is_ok_and(|link| link == Path::new(&name))
+    };
+    mounted || fs::read_dir("/proc").is_ok_and(|all| all.flatten().any(is_there))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

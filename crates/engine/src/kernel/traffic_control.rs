@@ -1,0 +1,266 @@
+//! Qdiscs and classes of a device, as the kernel's traffic control tells and takes them.
+
+use std::io;
+
+use netlink_packet_core::{
+    DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE,
+    NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
+};
+use serde::Serialize;
+
+use crate::netlink::{Connection, Refusal, attributes};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_GETQDISC: u16 = 38;
+const RTM_GETTCLASS: u16 = 42;
+const RTM_GETTFILTER: u16 = 46;
+
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+const TCA_STAB: u16 = 8;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_PKT64: u16 = 8;
+
+/// The parent of a root qdisc (`TC_H_ROOT`).
+const ROOT: u32 = u32::MAX;
+const HEADER: usize = 20;
+
+/// A message about a qdisc, a class or a filter: `struct tcmsg`, and attributes as they came.
+#[derive(Clone, Debug, Default)]
+struct Message {
+    kind: u16,
+    ifindex: u32,
+    handle: u32,
+    parent: u32,
+    attributes: Vec<(u16, Vec<u8>)>,
+}
+
+impl Message {
+    fn nlas(&self) -> Vec<DefaultNla> {
+        let nla = |(kind, value): &(u16, Vec<u8>)| DefaultNla::new(*kind, value.clone());
+        self.attributes.iter().map(nla).collect()
+    }
+
+    fn attribute(&self, kind: u16) -> Option<&[u8]> {
+        self.attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| &value[..])
+    }
+
+    fn text(&self, kind: u16) -> String {
+        let bytes = self.attribute(kind).unwrap_or_default();
+        String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
+    }
+}
+
+impl NetlinkSerializable for Message {
+    fn message_type(&self) -> u16 {
+        self.kind
+    }
+
+    fn buffer_len(&self) -> usize {
+        HEADER + self.nlas().as_slice().buffer_len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer[..4].fill(0);
+        let words = [self.ifindex, self.handle, self.parent, 0];
+        for (into, word) in buffer[4..HEADER].chunks_exact_mut(4).zip(words) {
+            into.copy_from_slice(&word.to_ne_bytes());
+        }
+        self.nlas().as_slice().emit(&mut buffer[HEADER..]);
+    }
+}
+
+impl NetlinkDeserializable for Message {
+    type Error = DecodeError;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let short = || DecodeError::buffer_too_small(payload.len(), HEADER);
+        let rest = payload.get(HEADER..).ok_or_else(short)?;
+        Ok(Self {
+            kind: header.message_type,
+            ifindex: word(payload, 4),
+            handle: word(payload, 8),
+            parent: word(payload, 12),
+            attributes: attributes(rest).map_err(|error| error.to_string())?,
+        })
+    }
+}
+
+/// The 32 bits at this place; 0 if there are none.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+/// What `tc -s` shows of a qdisc, by its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TcStats {
+    /// Bytes that were sent.
+    pub bytes: u64,
+    /// Packets that were sent; each segment of a super-packet is one.
+    pub packets: u64,
+    /// Packets that were dropped; a super-packet is one.
+    pub drops: u32,
+    /// Times that the rate made a packet wait.
+    pub overlimits: u32,
+    /// Packets that the device did not take at first.
+    pub requeues: u32,
+    /// Bytes that are queued.
+    pub backlog: u32,
+    /// Packets that are queued.
+    pub qlen: u32,
+}
+
+impl TcStats {
+    fn read(stats: &[u8]) -> Self {
+        let mut found = Self::default();
+        for (kind, value) in attributes(stats).unwrap_or_default() {
+            match kind {
+                TCA_STATS_BASIC => {
+                    found.bytes = long(&value, 0);
+                    found.packets = found.packets.max(word(&value, 8).into());
+                }
+                TCA_STATS_PKT64 => found.packets = long(&value, 0),
+                TCA_STATS_QUEUE => {
+                    found.qlen = word(&value, 0);
+                    found.backlog = word(&value, 4);
+                    found.drops = word(&value, 8);
+                    found.requeues = word(&value, 12);
+                    found.overlimits = word(&value, 16);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// A qdisc of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Qdisc {
+    pub(super) kind: String,
+    /// 0 for one that the kernel put there by itself.
+    pub(super) handle: u32,
+    pub(super) parent: u32,
+    /// `TCA_OPTIONS`, as the kernel tells it.
+    pub(super) options: Option<Vec<u8>>,
+    /// Whether sizes are reckoned by a table (`TCA_STAB`).
+    pub(super) size_table: bool,
+    pub(super) stats: TcStats,
+}
+
+impl Qdisc {
+    pub(super) fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+
+    /// Whether somebody asked for it: what the kernel chooses itself has no handle.
+    pub(super) fn is_configured(&self) -> bool {
+        self.handle != 0
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.kind == super::KIND || self.kind.starts_with("shortlane_")
+    }
+}
+
+/// A handle as `tc` writes it.
+pub(super) fn handle_text(handle: u32) -> String {
+    format!("{:x}:", handle >> 16)
+}
+
+/// A class with options of its own, which the options of its qdisc do not make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Class {
+    handle: u32,
+    options: Vec<u8>,
+}
+
+/// A conversation with the kernel's traffic control.
+pub(super) struct TrafficControl {
+    connection: Connection,
+}
+
+impl TrafficControl {
+    pub(super) fn open() -> io::Result<Self> {
+        Ok(Self { connection: Connection::open()? })
+    }
+
+    /// All qdiscs of a device that the kernel shows.
+    pub(super) fn qdiscs(&mut self, ifindex: u32) -> Result<Vec<Qdisc>, Refusal> {
+        let found = self.dump(RTM_GETQDISC, ifindex, 0)?;
+        Ok(found.iter().map(describe).collect())
+    }
+
+    /// The root qdisc; `None` if the kernel shows none.
+    pub(super) fn root(&mut self, ifindex: u32) -> Result<Option<Qdisc>, Refusal> {
+        Ok(self.qdiscs(ifindex)?.into_iter().find(Qdisc::is_root))
+    }
+
+    /// The classes of a device that have options, by handle.
+    pub(super) fn classes(&mut self, ifindex: u32) -> Result<Vec<Class>, Refusal> {
+        let found = self.dump(RTM_GETTCLASS, ifindex, 0)?;
+        let class = |message: &Message| {
+            let options = message.attribute(TCA_OPTIONS)?.to_vec();
+            Some(Class { handle: message.handle, options })
+        };
+        let mut classes: Vec<Class> = found.iter().filter_map(class).collect();
+        classes.sort_by_key(|class| class.handle);
+        Ok(classes)
+    }
+
+    /// Whether the qdisc of this handle has filters.
+    pub(super) fn has_filters(&mut self, ifindex: u32, handle: u32) -> Result<bool, Refusal> {
+        match self.dump(RTM_GETTFILTER, ifindex, handle) {
+            Ok(found) => Ok(!found.is_empty()),
+            // A qdisc without classes has no filters either.
+            Err(refusal) if refusal.number() == Some(libc::EOPNOTSUPP) => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Puts a qdisc in the place of the root; handle 0 leaves the choice to the kernel.
+    pub(super) fn replace_root(
+        &mut self,
+        ifindex: u32,
+        kind: &str,
+        handle: u32,
+        options: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
+        let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
+        attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
+        let message = Message { kind: RTM_NEWQDISC, ifindex, handle, parent: ROOT, attributes };
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+        self.connection.request(message, flags).map(|_| ())
+    }
+
+    /// Removes the root, so that the kernel puts its default there.
+    pub(super) fn delete_root(&mut self, ifindex: u32) -> Result<(), Refusal> {
+        let message = Message { kind: RTM_DELQDISC, ifindex, parent: ROOT, ..Message::default() };
+        self.connection.request(message, NLM_F_ACK).map(|_| ())
+    }
+
+    fn dump(&mut self, kind: u16, ifindex: u32, parent: u32) -> Result<Vec<Message>, Refusal> {
+        let message = Message { kind, ifindex, parent, ..Message::default() };
+        let found = self.connection.dump(message)?;
+        // A dump of qdiscs has those of all devices.
+        Ok(found.into_iter().filter(|found| found.ifindex == ifindex).collect())
+    }
+}
+
+fn describe(message: &Message) -> Qdisc {
+    Qdisc {
+        kind: message.text(TCA_KIND),
+        handle: message.handle,
+        parent: message.parent,
+        options: message.attribute(TCA_OPTIONS).map(<[u8]>::to_vec),
+        size_table: message.attribute(TCA_STAB).is_some(),
+        stats: TcStats::read(message.attribute(TCA_STATS2).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,122 @@
+//! The command `shortlane` as a user calls it, on devices of a real kernel.
+
+mod gone;
+mod killed;
+mod live;
+mod machine;
+mod offloads;
+pub(crate) mod pacing;
+mod refusals;
+mod restored;
+mod shown;
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use engine::link::{Home, Links};
+use engine::netns::Namespace;
+
+use crate::command::run as shell;
+
+/// All of it, or the parts that are named.
+pub(crate) fn run(names: &[String]) -> Result<()> {
+    let parts: [(&str, fn() -> Result<()>); 7] = [
+        ("shown", shown::run),
+        ("restored", restored::run),
+        ("offloads", offloads::run),
+        ("live", live::run),
+        ("refusals", refusals::run),
+        ("gone", gone::run),
+        ("killed", killed::run),
+    ];
+    for (name, part) in parts {
+        if names.is_empty() || names.iter().any(|wanted| wanted == name) {
+            part().with_context(|| name.to_owned())?;
+            println!("{name}: as it should be");
+        }
+    }
+    Ok(())
+}
+
+/// What a command has said.
+struct Said {
+    status: i32,
+    output: String,
+    /// Standard error.
+    words: String,
+}
+
+/// Runs `shortlane` with these arguments, apart by spaces.
+fn shortlane(arguments: &str) -> Result<Said> {
+    let output = command(arguments).output().context("shortlane")?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Said {
+        status: output.status.code().with_context(|| format!("{arguments}: killed"))?,
+        output: text(&output.stdout),
+        words: text(&output.stderr),
+    })
+}
+
+fn command(arguments: &str) -> Command {
+    let mut command = Command::new("shortlane");
+    command.args(arguments.split_whitespace()).stdin(Stdio::null());
+    command
+}
+
+/// The same, and it must succeed.
+fn succeed(arguments: &str) -> Result<Said> {
+    let said = shortlane(arguments)?;
+    ensure!(said.status == 0, "shortlane {arguments}: status {}: {}", said.status, said.words);
+    Ok(said)
+}
+
+/// The same, and it must be refused, with this status and in one line that has all these words.
+fn refused(arguments: &str, status: i32, words: &[&str]) -> Result<()> {
+    let said = shortlane(arguments)?;
+    ensure!(said.status == status, "{arguments}: status {}: {}", said.status, said.words);
+    ensure!(said.words.trim().lines().count() == 1, "{arguments}: not one line: {}", said.words);
+    for word in words {
+        ensure!(said.words.contains(word), "{arguments}: no '{word}' in: {}", said.words);
+    }
+    Ok(())
+}
+
+/// `v0` here, and its peer in a namespace of its own; gone with this.
+struct Path {
+    far: Namespace,
+}
+
+const HERE: &str = "10.9.0.1";
+const FAR: &str = "10.9.0.2";
+
+impl Path {
+    fn new() -> Result<Self> {
+        let far = Namespace::new()?;
+        let mut links = Links::open()?;
+        links.add_veth("v0", "v1", Home::Namespace(&far))?;
+        links.add_address("v0", HERE.parse()?, 24)?;
+        links.set_up("v0")?;
+        far.run(|| -> Result<()> {
+            let mut links = Links::open()?;
+            links.add_address("v1", FAR.parse()?, 24)?;
+            Ok(links.set_up("v1")?)
+        })??;
+        // So that no packet waits for an address to be resolved.
+        shell("ping -c 1 -W 5 10.9.0.2")?;
+        Ok(Self { far })
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        // A test may have removed it.
+        let _ = shell("ip link del v0");
+    }
+}
+
+/// The root qdisc's kind.
+fn root_kind(device: &str) -> Result<String> {
+    let shown = shell(&format!("tc qdisc show dev {device}"))?;
+    let root = shown.lines().find(|line| line.contains(" root ")).context("no root")?;
+    Ok(root.split_whitespace().nth(1).context("no kind")?.to_owned())
+}

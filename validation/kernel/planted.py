@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Shows that the proof can fail: plants a bug in a copy of the qdisc, and expects it to be found.
+
+    planted.py [--kernel SERIES] [--sequences N]
+
+For each bug: the C sources are copied and changed in one place, the guest program is built from
+the copy (SHORTLANE_BPF_SOURCE), and a virtual machine runs the proof, which must fail by a
+difference between kernel and core. Fails itself if a bug is not found.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SOURCES = ROOT / "crates/engine/bpf"
+
+# What is broken, the discipline to look at, the file, the line as it is and as it becomes.
+BUGS = [
+    (
+        "one packet too many is short",
+        "efd",
+        "accounting.h",
+        "? cost : 0) < q->config->threshold;",
+        "? cost : 0) <= q->config->threshold;",
+    ),
+    (
+        "a full queue pushes out the head of the low lane, not its tail",
+        "efd",
+        "lanes.h",
+        "slot = slot_at(q, SL_LOW, low->tail - 1);\n\tif (!slot)\n\t\treturn false;\n\tlow->tail--;",
+        "slot = slot_at(q, SL_LOW, low->head);\n\tif (!slot)\n\t\treturn false;\n\tlow->head++;",
+    ),
+    (
+        "the entry of a flow whose last packet was pushed out stays",
+        "efd",
+        "lanes.h",
+        "\tleft(q, slot->flow);\n\trecord(q, SL_EVENT_PUSHED_OUT",
+        "\trecord(q, SL_EVENT_PUSHED_OUT",
+    ),
+    (
+        "a first fragment is taken for a whole packet",
+        "sb-ko",
+        "parse.h",
+        "(u32)ip[6] << 8 | ip[7]) & 0x3fff;",
+        "(u32)ip[6] << 8 | ip[7]) & 0x1fff;",
+    ),
+]
+
+
+def plant(bug, into):
+    """A copy of the sources with the bug."""
+    what, _, name, right, wrong = bug
+    shutil.copytree(SOURCES, into, dirs_exist_ok=True)
+    path = into / name
+    text = path.read_text()
+    if text.count(right) != 1:
+        sys.exit(f"planted.py: '{what}': its line stands {text.count(right)} times in {name}")
+    path.write_text(text.replace(right, wrong))
+
+
+def build(sources, into):
+    """The guest program, built from these sources."""
+    environment = {**os.environ}
+    if sources:
+        environment["SHORTLANE_BPF_SOURCE"] = str(sources)
+    command = ["cargo", "build", "-q", "-p", "shortlane-kernel-guest", "--features", "kernel"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    shutil.copy2(ROOT / "target/debug/kernel-guest", into)
+
+
+def prove(program, discipline, options):
+    """What a machine says that runs the proof, and whether it passed."""
+    command = [sys.executable, HERE / "vm.py", "run", "--kernel", options.kernel]
+    command += ["--program", program, "--timeout", "600", "--", "kernel-guest", "proof"]
+    command += ["--discipline", discipline, "--sequences", str(options.sequences)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.stdout.decode(errors="replace"), done.returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernel", default="newest", help="which one to boot; see vm.py list")
+    parser.add_argument("--sequences", type=int, default=100, help="most to try for each bug")
+    options = parser.parse_args()
+    missed = []
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        program = scratch / "kernel-guest"
+        try:
+            for number, bug in enumerate(BUGS):
+                sources = scratch / f"bpf{number}"
+                plant(bug, sources)
+                build(sources, program)
+                said, passed = prove(program, bug[1], options)
+                lines = [line for line in said.splitlines() if "FAILED" in line]
+                found = not passed and any("kernel:" in line or "flow entries" in line for line in lines)
+                print(f"{'found' if found else 'NOT FOUND'}: {bug[0]}", flush=True)
+                print("\n".join(f"    {line[:600]}" for line in lines or said.splitlines()[-5:]))
+                if not found:
+                    missed.append(bug[0])
+        finally:
+            # What is in the target directory is to be the real program again.
+            build(None, program)
+    if missed:
+        sys.exit(f"planted.py: not found: {'; '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
