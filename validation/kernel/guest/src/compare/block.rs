@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::command;
 
 use super::path::Path;
-use super::settings::{Kinds, Setting};
+use super::settings::{Kinds, Setting, put_on};
 use super::workloads::{WARM_UP, Workload};
 
 /// A measurement of one block.
@@ -64,12 +64,13 @@ impl Block<'_> {
         let Workload { place, rate_bps, rtt_ms, .. } = self.workload;
         self.path.prepare(place, rtt_ms)?;
         let (home, device) = self.path.downlink(place);
-        home.run(|| self.setting.put_on(device, rate_bps, kinds))??;
+        let commands = self.setting.commands(rate_bps, kinds)?;
+        home.run(|| put_on(device, &commands))??;
         let (router, up) = self.path.uplink();
         if self.workload.uploads.is_empty() {
             router.run(|| command::run(&format!("tc qdisc del dev {up} root")).ok())?;
         } else {
-            router.run(|| self.setting.put_on(up, rate_bps, kinds))??;
+            router.run(|| put_on(up, &commands))??;
         }
         let plan = self.workload.plan(self.round);
         let (server, client, readings) = self.traffic(&plan, home, device)?;

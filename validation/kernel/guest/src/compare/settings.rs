@@ -112,19 +112,16 @@ impl Kinds {
 }
 
 impl Setting {
-    /// Puts the scheduler on a device of the calling thread's namespace, afresh.
-    pub(super) fn put_on(&self, device: &str, rate_bps: u64, kinds: &mut Kinds) -> Result<()> {
-        // Not `replace`: it would keep what an earlier block has left of the same kind.
-        let _ = command::run(&format!("tc qdisc del dev {device} root"));
+    /// The `tc` commands that put the scheduler on `DEV`.
+    pub(super) fn commands(&self, rate_bps: u64, kinds: &mut Kinds) -> Result<Vec<String>> {
         let queue = |queue: &str| queue.replace("LIMIT", &limit_packets(rate_bps).to_string());
-        let commands = match self.how {
+        Ok(match self.how {
             How::UnderTbf(child) => {
                 let (child, burst) = (queue(child), burst_bytes(rate_bps));
+                // The limit is that of the queue which tbf makes until it gets its child.
+                let tbf = format!("tbf rate {rate_bps}bit burst {burst} limit 1mb");
                 vec![
-                    // The limit is that of the queue which tbf makes until it gets its child.
-                    format!(
-                        "qdisc add DEV root handle 1: tbf rate {rate_bps}bit burst {burst} limit 1mb"
-                    ),
+                    format!("qdisc add DEV root handle 1: {tbf}"),
                     format!("qdisc add DEV parent 1:1 handle 10: {child}"),
                 ]
             }
@@ -133,12 +130,18 @@ impl Setting {
             How::Ours(spec) => {
                 vec![format!("qdisc add DEV root {}", kinds.name(spec, rate_bps)?)]
             }
-        };
-        commands.iter().try_for_each(|line| {
-            command::run(&format!("tc {}", line.replace("DEV", &format!("dev {device}"))))
-                .map(|_| ())
         })
     }
+}
+
+/// Puts a scheduler on a device of the calling thread's namespace, afresh.
+pub(super) fn put_on(device: &str, commands: &[String]) -> Result<()> {
+    // Not `replace`: it would keep what an earlier block has left of the same kind.
+    let _ = command::run(&format!("tc qdisc del dev {device} root"));
+    for line in commands {
+        command::run(&format!("tc {}", line.replace("DEV", &format!("dev {device}"))))?;
+    }
+    Ok(())
 }
 
 /// UDP (voice, names, games) and TCP packets without data go ahead with a fifth of the rate
