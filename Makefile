@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof
+KERNEL_TESTS ?= smoke proof leak change misuse removal unload memory killed flood mq
 # Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
 COMPARE ?=
 GUEST := validation/kernel/guest
@@ -23,6 +23,11 @@ NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Kinds of qdisc that `tc` gets options for.
+TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
+TC_PLUGINS := $(TC_KINDS:%=$(TARGET)/tc/q_shortlane_%.so)
+# Where guests have them.
+GUEST_TC := /usr/lib/shortlane-tc
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
@@ -145,13 +150,27 @@ kernel-guest:
 	$(CARGO) build --locked --release --package shortlane-kernel-guest --features kernel
 
 .PHONY: kernel-test
-kernel-test: kernel-guest ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
+kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
 	validation/kernel/vm.py selftest
 	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
 	for test in $(KERNEL_TESTS); do \
-		$(VM_TEST) --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
+		$(VM_TEST) $(foreach so,$(TC_PLUGINS),--file $(so)=$(GUEST_TC)/$(notdir $(so))) \
+			--out target/kernel-runs/$$test --timeout 2400 \
+			-- env TC_LIB_DIR=$(GUEST_TC) kernel-guest $$test; \
 	done
 	$(VM_TEST) --out target/kernel-runs/compare-quick --icount -- kernel-guest compare --quick
+
+.PHONY: tc-plugin
+tc-plugin: $(TC_PLUGINS) ## Options of the qdiscs for `tc`: target/tc; `make install-tc` installs it
+
+$(TARGET)/tc/q_shortlane_%.so: crates/engine/tc/q_shortlane.c crates/engine/bpf/shortlane.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Wno-missing-field-initializers -fPIC -shared \
+		-DKIND=shortlane_$* $< -o $@
+
+.PHONY: install-tc
+install-tc: tc-plugin ## Install that where `tc` looks for it (TC_LIB_DIR=... for another place)
+	scripts/install-tc.sh $(TC_PLUGINS)
 
 .PHONY: bench-kernel
 bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, who wins where
