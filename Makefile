@@ -13,6 +13,8 @@ FUZZ_SECONDS ?= 60
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
 KERNEL_TESTS ?= smoke proof live probes attach leak change misuse removal unload memory register killed flood mq
+# Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
+COMPARE ?=
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest --program $(TARGET)/release/shortlane
@@ -170,6 +172,7 @@ kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QE
 			--out target/kernel-runs/$$test --timeout 2400 \
 			-- env TC_LIB_DIR=$(GUEST_TC) kernel-guest $$test; \
 	done
+	$(VM_TEST) --out target/kernel-runs/compare-quick --icount -- kernel-guest compare --quick
 
 .PHONY: tc-plugin
 tc-plugin: $(TC_PLUGINS) ## Options of the qdiscs for `tc`: target/tc; `make install-tc` installs it
@@ -184,9 +187,15 @@ install-tc: tc-plugin ## Install that where `tc` looks for it (TC_LIB_DIR=... fo
 	scripts/install-tc.sh $(TC_PLUGINS)
 
 .PHONY: bench-kernel
-bench-kernel: kernel-guest ## Instructions per packet of the qdisc and its peers, counted in guests
+bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, who wins where
 	$(VM_TEST) --out target/kernel-runs/instructions --icount --timeout 3600 \
 		-- kernel-guest instructions
+	@rm -rf target/kernel-runs/compare
+	validation/kernel/vm.py run --kernel newest --program $(TARGET)/release/kernel-guest \
+		--out target/kernel-runs/compare --icount --timeout 7200 \
+		-- kernel-guest compare $(COMPARE)
+	validation/kernel/compare.py target/kernel-runs/compare/*/compare.json \
+		--into docs/benchmarks/kernel.md
 
 .PHONY: clean
 clean: ## Remove what was built and installed here

@@ -8,6 +8,8 @@ mod attach;
 #[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
+mod compare;
+#[cfg(feature = "kernel")]
 mod faults;
 #[cfg(feature = "kernel")]
 mod instructions;
@@ -44,6 +46,7 @@ const TESTS: &[Test] = &[
     ("killed", "kill -9 at any time leaves a qdisc at work, or nothing", faults::killed::run),
     ("flood", "what floods leave to flows that were there before", faults::flood::run),
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
+    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
