@@ -8,7 +8,7 @@ mod lars;
 mod las;
 mod scfq;
 
-use sched::{Amount, Nanos, Packet, Params, Spec};
+use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
 
 use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
@@ -28,6 +28,11 @@ pub trait Model {
 
     /// The id of the packet that leaves.
     fn dequeue(&mut self, now: Nanos, said: &Step) -> Option<u64>;
+
+    /// Whether the packet that left last is to carry a mark.
+    fn marks(&self) -> bool {
+        false
+    }
 
     /// Takes over parameters.
     fn change(&mut self, params: &Params);
@@ -108,6 +113,8 @@ fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
             let expected = model.dequeue(step.now, step);
             let left = answer.packet().map(|packet| packet.id);
             hold!(left == expected, "{left:?} left, in the model {expected:?}");
+            let marked = matches!(answer, Dequeue::Packet { mark: true, .. });
+            hold!(marked == model.marks(), "marked is {marked}, in the model {}", model.marks());
             hold!(step.dropped().next().is_none(), "a loss in dequeue");
         }
         Call::Change(_, Ok(())) => model.change(&step.params),
