@@ -3,9 +3,12 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod early;
+mod fred;
 mod lanes;
 mod lars;
 mod las;
+mod red;
 mod scfq;
 
 use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
@@ -14,10 +17,12 @@ use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
+pub use fred::Fred;
 pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
+pub use red::Red;
 pub use scfq::Scfq;
 
 /// A queue whose only virtue is to be obvious.
@@ -52,6 +57,10 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high"]),
     ("scfq", &[]),
+    ("red", &[]),
+    ("fred", &["flows"]),
+    ("rio", &[]),
+    ("rio-ps", &["flows", "update", "sweep"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -66,6 +75,8 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         "scfq" => Some(Box::new(Scfq::new(params))),
+        "red" | "rio" | "rio-ps" => Some(Box::new(Red::new(params))),
+        "fred" => Some(Box::new(Fred::new(params))),
         _ => None,
     }
 }
