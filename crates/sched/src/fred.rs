@@ -259,3 +259,49 @@ impl<S: Sink> Qdisc<S> for Fred {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::Bench;
+
+    #[test]
+    fn three_flows_take_a_cache_line() {
+        assert_eq!(size_of::<Flow>(), 8);
+        assert_eq!(FlowTable::<Flow>::bucket_size(), 64);
+    }
+
+    /// A flow that does not back off is held to its share; one with a packet now and then loses
+    /// nothing.
+    #[test]
+    fn a_greedy_flow_is_held_down_and_a_sparse_one_is_not() {
+        let mut fred = Bench::new("fred:limit=100packets,averaging=0.05");
+        let (mut greedy, mut sent) = (0, [0; 3]);
+        for round in 0..5_000 {
+            for _ in 0..3 {
+                greedy += 1;
+                fred.enqueue(1, 1000);
+            }
+            if round % 10 == 0 {
+                fred.enqueue(2, 1000);
+            }
+            if let Some(packet) = fred.dequeue() {
+                sent[packet.flow.get() as usize] += 1;
+            }
+        }
+        assert!(greedy == 15_000 && sent[2] == 500, "{sent:?}");
+        assert!(fred.qdisc.backlog().packets <= 26, "{:?}", fred.qdisc.backlog());
+        assert_eq!(fred.qdisc.flows(), 1);
+    }
+
+    #[test]
+    fn at_the_bound_of_the_table_flows_are_not_tracked_and_not_lost() {
+        let mut fred = Bench::new("fred:flows=1,averaging=1,min=2packets,max=20packets");
+        for flow in 1..=5 {
+            fred.enqueue(flow, 1000);
+        }
+        assert_eq!((fred.take_drops().len(), fred.qdisc.flows()), (0, 1));
+        assert_eq!(fred.drain().len(), 5);
+        assert_eq!(fred.qdisc.flows(), 0);
+    }
+}
