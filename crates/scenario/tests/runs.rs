@@ -367,7 +367,8 @@ fn ends(scheduler: &str, access: &str, bottleneck: &str) -> (Vec<Option<u64>>, u
          [[traffic]]\nkind = \"transfers\"\nload = 0.6\n"
     ));
     let (rows, _) = run(&scenario);
-    let signals = rows.links.iter().map(|link| link.marked_packets + link.dropped_packets).sum();
+    let signals =
+        rows.links.iter().map(|link| link.marked_packets.unwrap_or(0) + link.dropped_packets).sum();
     (rows.flows.iter().map(|flow| flow.end_ns).collect(), signals)
 }
 
