@@ -347,6 +347,7 @@ fn rio_ps() {
     // After 10 s one short and no long flow is active: short flows shrink, to a packet at least.
     let moves = "rio-ps:threshold=2";
     golden(moves, "+A/high @9500ms +B/high @10s +C/high +C/low @19900ms +D/high @20s +D/low");
+    golden("rio-ps:threshold=1", "+A @9500ms +B @10s +C/high +C/low");
     // Two long flows want six short ones: the threshold rises to 2.
     golden("rio-ps:threshold=1", "+A +A +B @9500ms +A +A +B +B @10s +C/high +C/high +C/low");
 }

@@ -12,7 +12,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
-use sched::{Backlog, Dequeue, Ecn, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry};
+use sched::{
+    Backlog, Dequeue, Ecn, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry,
+};
 
 const FLOWS: [u64; 4] = [300, 10_000, 100_000, 1_000_000];
 const PATTERNS: [Pattern; 2] = [

@@ -42,8 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     stdin().read_to_string(&mut text)?;
     let mut arrivals = Vec::new();
     for line in text.lines() {
-        let fields: Vec<u64> =
-            line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let fields: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [time, size, capable] = fields[..] else { return Err(line.into()) };
         let ecn = if capable == 1 { Ecn::Ect0 } else { Ecn::NotEct };
         let packet = Packet::new(FlowId::new(1), size as u32).with_ecn(ecn);
