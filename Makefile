@@ -147,7 +147,12 @@ validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10
 		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
-target/ns3/dumbbell: validation/ns3/dumbbell.cc
+.PHONY: validate-ns3-red
+validate-ns3-red: target/ns3/red ## RED against ns-3's on the same packets, many runs: a minute
+	$(CARGO) build --locked --package shortlane-sched --example behind_a_link
+	validation/ns3/red.py --ns3 target/ns3/red --shortlane $(TARGET)/debug/examples/behind_a_link
+
+target/ns3/%: validation/ns3/%.cc
 	@scripts/setup.sh ns3
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)

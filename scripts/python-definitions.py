@@ -108,6 +108,7 @@ STUB_TYPES = {
     "bytes": "int | str",
     "time": "float | str",
     "fraction": "float | str",
+    "share of limit or amount": "float | str",
     "number": "int | str",
     "bit/s": "float | str",
     "yes/no": "bool | str",

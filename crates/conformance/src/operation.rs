@@ -30,7 +30,12 @@ pub struct Arrival {
     pub ecn: Ecn,
     /// Where in its flow the packet lies.
     pub offset: Offset,
+    /// Whether an edge has tagged it as short ([`SHORT_DSCP`]).
+    pub tagged: bool,
 }
+
+/// The DSCP of tagged packets: what disciplines take for the tag of short ones by default.
+pub const SHORT_DSCP: u8 = 10;
 
 /// Byte offset of a packet in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +49,11 @@ pub enum Offset {
 }
 
 impl Operation {
-    /// The arrival of an ordinary packet: one segment, not ECN-capable.
+    /// The arrival of an ordinary packet: one segment, not ECN-capable, not tagged.
     #[must_use]
     pub const fn arrival(flow: u8, size: u32) -> Self {
         let (ecn, offset) = (Ecn::NotEct, Offset::Next);
-        Self::Enqueue(Arrival { flow, size, segments: 1, ecn, offset })
+        Self::Enqueue(Arrival { flow, size, segments: 1, ecn, offset, tagged: false })
     }
 }
 
@@ -85,6 +90,7 @@ pub fn packets(operations: &[Operation]) -> Vec<Packet> {
             .with_id(id as u64)
             .with_segments(arrival.segments)
             .with_ecn(arrival.ecn)
+            .with_dscp(if arrival.tagged { SHORT_DSCP } else { 0 })
             .with_hosts(HostId(u32::from(arrival.flow % 3)), HostId(9))
             .with_flow_size(total[&arrival.flow]);
         let packet = match arrival.offset {

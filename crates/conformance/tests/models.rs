@@ -3,7 +3,7 @@
 
 use conformance::naive::{MODELS, compare};
 use conformance::strategy::{self, Setup};
-use sched::registry;
+use sched::{Spec, registry};
 
 /// What the model of a discipline leaves out.
 fn except(name: &str) -> &'static [&'static str] {
@@ -62,6 +62,58 @@ fn lars_with_any_half_life() {
 #[test]
 fn scfq() {
     behaves_as_its_model("scfq");
+}
+
+#[test]
+fn red() {
+    behaves_as_its_model("red");
+}
+
+#[test]
+fn fred() {
+    behaves_as_its_model("fred");
+}
+
+#[test]
+fn rio() {
+    behaves_as_its_model("rio");
+}
+
+#[test]
+fn rio_ps() {
+    behaves_as_its_model("rio-ps");
+}
+
+/// Averages that are the queue itself, or nearly so, cross the thresholds often, with each kind
+/// of spacing; certainty and impossibility leave nothing to the dice.
+#[test]
+fn early_droppers_with_averages_that_move() {
+    for name in ["red", "fred", "rio", "rio-ps"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for averaging in ["1", "0.5", "0.1"] {
+            for setup in [Setup::Defaults, Setup::Random] {
+                strategy::for_all(info, except(name), setup, 256, &|spec, operations, seed| {
+                    let spec = spec.clone().with("averaging", averaging);
+                    let spec = spec.and_then(|spec| spec.with("limit", "20packets"));
+                    compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+                });
+            }
+        }
+    }
+}
+
+/// A threshold that moves with nearly every packet.
+#[test]
+fn an_edge_that_follows_the_traffic() {
+    let info = registry::find("rio-ps").expect("a discipline of this name");
+    for (update, idle, ratio) in [("1ms", "100ms", "1"), ("1s", "inf", "3"), ("100ms", "1s", "2")] {
+        strategy::for_all(info, except("rio-ps"), Setup::Tiny, 256, &|spec, operations, seed| {
+            let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+            let given = [("update", update), ("idle", idle), ("ratio", ratio), ("threshold", "2")];
+            let spec = given.into_iter().try_fold(spec.clone(), set);
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+        });
+    }
 }
 
 /// The dice at other chances than the default, among them both certainties.

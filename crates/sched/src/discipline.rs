@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{ParamDef, Params};
+use crate::params::{ParamDef, ParamError, Params};
 use crate::qdisc::{Qdisc, Sink};
 
 /// What a discipline is.
@@ -80,6 +80,14 @@ impl Needs {
 pub trait Discipline {
     /// What it is.
     const INFO: Info;
+
+    /// Checks what the ranges of single parameters cannot say: that the values go together.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    fn check(_params: &Params) -> Result<(), ParamError> {
+        Ok(())
+    }
 
     /// A new, empty instance.
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;

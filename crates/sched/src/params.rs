@@ -7,7 +7,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::units::{Amount, Nanos, Share};
+use crate::registry;
+use crate::units::{Amount, Level, Nanos, Share};
 
 /// The definition of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +73,9 @@ pub enum Kind {
         /// Largest value.
         max: Share,
     },
+    /// A level of the queue: a share of its limit, or packets or bytes, in the limit's unit; `inf`
+    /// is never reached.
+    Level,
     /// A plain number.
     Count {
         /// Least value.
@@ -101,6 +105,7 @@ impl Kind {
             Self::Bytes { .. } => "bytes",
             Self::Time { .. } => "time",
             Self::Share { .. } => "fraction",
+            Self::Level => "share of limit or amount",
             Self::Count { .. } => "number",
             Self::Rate { .. } => "bit/s",
             Self::Flag => "yes/no",
@@ -127,6 +132,10 @@ impl Kind {
                 let share = text::share(text)?;
                 (min..=max).contains(&share).then_some(Value::Share(share))
             }
+            Self::Level => match text::share(text) {
+                Some(share) => Some(Value::Level(Level::OfLimit(share))),
+                None => text::amount(text).map(|amount| Value::Level(Level::At(amount))),
+            },
             Self::Count { min, max } => {
                 let n = text.parse().ok()?;
                 (min..=max).contains(&n).then_some(Value::Number(n))
@@ -162,6 +171,7 @@ impl fmt::Display for Kind {
                 write!(f, "{} to {}{}", text::Time(min), text::Time(max), or_inf(unlimited))
             }
             Self::Share { min, max } => write!(f, "{min} to {max}"),
+            Self::Level => f.write_str("0 to 1 of the limit, or packets or b, kb, mb, or inf"),
             Self::Count { min, max } => write!(f, "{min} to {max}"),
             Self::Rate { min, max } => {
                 write!(f, "{} to {}, or inf", text::Rate(min), text::Rate(max))
@@ -177,6 +187,7 @@ enum Value {
     Amount(Amount),
     Number(u64),
     Share(Share),
+    Level(Level),
     Flag(bool),
     Word(&'static str),
 }
@@ -281,6 +292,15 @@ impl Params {
         }
     }
 
+    /// The value of a level parameter.
+    #[must_use]
+    pub fn level(&self, name: &str) -> Level {
+        match self.value(name) {
+            Value::Level(level) => level,
+            other => self.mistaken(name, other),
+        }
+    }
+
     /// The value of a yes/no parameter.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
@@ -308,6 +328,32 @@ impl Params {
         match self.defs.iter().zip(pairs).find(|(def, (a, b))| !def.live && a != b) {
             Some((def, _)) => Err(self.not_live(def.name)),
             None => Ok(()),
+        }
+    }
+
+    /// Checks that the values go together, as far as each alone is in its range.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    pub fn check(&self) -> Result<(), ParamError> {
+        registry::check(self)
+    }
+
+    /// The refusal of `param` beside `other`: what is wrong with it, and what is accepted.
+    pub(crate) fn conflict(
+        &self,
+        param: &'static str,
+        other: &'static str,
+        rule: &'static str,
+    ) -> ParamError {
+        let text = |name: &str| self.find(name).map(|at| show(&self.defs[at], self.values[at]));
+        ParamError::Conflict {
+            discipline: self.discipline,
+            param,
+            found: text(param).unwrap_or_default(),
+            other,
+            value: text(other).unwrap_or_default(),
+            rule,
         }
     }
 
@@ -351,6 +397,7 @@ fn show(def: &ParamDef, value: Value) -> String {
         (Kind::Bytes { .. }, Value::Number(n)) => Amount::Bytes(n).to_string(),
         (_, Value::Number(n)) => n.to_string(),
         (_, Value::Share(share)) => share.to_string(),
+        (_, Value::Level(level)) => level.to_string(),
         (_, Value::Flag(flag)) => String::from(if flag { "yes" } else { "no" }),
         (_, Value::Word(word)) => String::from(word),
     }
@@ -379,6 +426,21 @@ pub enum ParamError {
         /// What it accepts.
         accepted: Kind,
     },
+    /// The value does not go with that of another parameter.
+    Conflict {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// Its value.
+        found: String,
+        /// The other parameter.
+        other: &'static str,
+        /// The other's value.
+        value: String,
+        /// What is accepted.
+        rule: &'static str,
+    },
     /// The parameter cannot change while packets are queued.
     NotLive {
         /// The discipline.
@@ -398,6 +460,10 @@ impl fmt::Display for ParamError {
             Self::Value { discipline, param, found, accepted } => {
                 write!(f, "{discipline}: {param}={found} is not accepted; ")?;
                 write!(f, "{param} takes {accepted}")
+            }
+            Self::Conflict { discipline, param, found, other, value, rule } => {
+                write!(f, "{discipline}: {param}={found} is not accepted with {other}={value}; ")?;
+                write!(f, "{param} takes {rule}")
             }
             Self::NotLive { discipline, param } => {
                 write!(f, "{discipline}: {param} cannot change while the discipline runs")

@@ -3,21 +3,26 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod early;
+mod fred;
 mod lanes;
 mod lars;
 mod las;
+mod red;
 mod scfq;
 
-use sched::{Amount, Nanos, Packet, Params, Spec};
+use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
 
 use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
+pub use fred::Fred;
 pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
+pub use red::Red;
 pub use scfq::Scfq;
 
 /// A queue whose only virtue is to be obvious.
@@ -28,6 +33,11 @@ pub trait Model {
 
     /// The id of the packet that leaves.
     fn dequeue(&mut self, now: Nanos, said: &Step) -> Option<u64>;
+
+    /// Whether the packet that left last is to carry a mark.
+    fn marks(&self) -> bool {
+        false
+    }
 
     /// Takes over parameters.
     fn change(&mut self, params: &Params);
@@ -47,6 +57,10 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high"]),
     ("scfq", &[]),
+    ("red", &[]),
+    ("fred", &["flows"]),
+    ("rio", &[]),
+    ("rio-ps", &["flows", "update", "sweep"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -61,6 +75,8 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         "scfq" => Some(Box::new(Scfq::new(params))),
+        "red" | "rio" | "rio-ps" => Some(Box::new(Red::new(params))),
+        "fred" => Some(Box::new(Fred::new(params))),
         _ => None,
     }
 }
@@ -108,6 +124,8 @@ fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
             let expected = model.dequeue(step.now, step);
             let left = answer.packet().map(|packet| packet.id);
             hold!(left == expected, "{left:?} left, in the model {expected:?}");
+            let marked = matches!(answer, Dequeue::Packet { mark: true, .. });
+            hold!(marked == model.marks(), "marked is {marked}, in the model {}", model.marks());
             hold!(step.dropped().next().is_none(), "a loss in dequeue");
         }
         Call::Change(_, Ok(())) => model.change(&step.params),
