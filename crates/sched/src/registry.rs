@@ -44,7 +44,7 @@ disciplines![
     crate::lars::Lars,
     crate::srpt::Srpt,
     crate::drr::Drr,
-    crate::scfq::Scfq,
+    crate::fair::Scfq,
     crate::codel::Codel,
     crate::fq_codel::FqCodel,
 ];
