@@ -45,6 +45,10 @@ disciplines![
     crate::srpt::Srpt,
     crate::drr::Drr,
     crate::fair::Scfq,
+    crate::fair::Wfq,
+    crate::fair::Wf2q,
+    crate::fair::Fsc,
+    crate::fair::Hfsc,
     crate::codel::Codel,
     crate::fq_codel::FqCodel,
 ];

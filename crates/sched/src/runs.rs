@@ -248,6 +248,11 @@ impl Heads {
         self.queue.peek().map(slot_of)
     }
 
+    /// The slots of all entries, right or not.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.queue.iter().map(slot_of)
+    }
+
     /// Entries, and how many of them are stale.
     #[cfg(test)]
     pub(crate) fn len(&self) -> (usize, usize) {

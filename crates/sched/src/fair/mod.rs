@@ -6,7 +6,17 @@
 //! flow is next, is a [`Service`]. A packet larger than the whole limit is refused at once: nobody
 //! should lose a packet to it.
 
+mod curve;
+mod fsc;
+mod group;
+mod hfsc;
+mod marks;
 mod scfq;
+mod tree;
+mod weights;
+mod wf2q;
+mod wfq;
+mod wire;
 
 use alloc::boxed::Box;
 
@@ -19,7 +29,11 @@ use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink}
 use crate::runs;
 use crate::units::{Amount, Nanos};
 
+pub(crate) use fsc::Fsc;
+pub(crate) use hfsc::Hfsc;
 pub(crate) use scfq::Scfq;
+pub(crate) use wf2q::Wf2q;
+pub(crate) use wfq::Wfq;
 
 /// Which flow is served next.
 ///
@@ -33,7 +47,7 @@ pub(crate) trait Service: Send + Sized {
     fn new(params: &Params) -> Self;
 
     /// Takes over live parameters.
-    fn change(&mut self, params: &Params);
+    fn change(&mut self, queues: &Queues<Self::Flow>, params: &Params);
 
     /// It is `now`, and a packet is about to join the queues.
     #[inline(always)]
@@ -56,6 +70,7 @@ pub(crate) trait Service: Send + Sized {
         queues: &mut Queues<Self::Flow>,
         slot: u32,
         packet: &Packet,
+        now: Nanos,
         sink: &mut S,
     );
 
@@ -341,7 +356,7 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
         let queue = &mut queues.flows[slot].queue;
         let Some((packet, _)) = queues.packets.pop_front(queue) else { return Dequeue::Empty };
         queues.removed(slot, &packet);
-        service.served(queues, slot, &packet, sink);
+        service.served(queues, slot, &packet, now, sink);
         queues.ranking.relax(queues.backlog.in_unit_of(self.limit), self.limit.value());
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
@@ -360,7 +375,7 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
         self.params = params.clone();
         self.limit = params.amount("limit");
         self.drop = Policy::from_params(params);
-        self.service.change(params);
+        self.service.change(&self.queues, params);
         self.queues.ranking.deactivate();
         Ok(())
     }

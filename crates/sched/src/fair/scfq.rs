@@ -70,7 +70,7 @@ impl Service for Scfq {
         Self::default()
     }
 
-    fn change(&mut self, _params: &Params) {}
+    fn change(&mut self, _queues: &Queues<Start>, _params: &Params) {}
 
     #[inline]
     fn joined(&mut self, queues: &mut Queues<Start>, joined: Joined<'_>) {
@@ -98,6 +98,7 @@ impl Service for Scfq {
         queues: &mut Queues<Start>,
         slot: u32,
         packet: &Packet,
+        _now: Nanos,
         sink: &mut S,
     ) {
         let start = queues.of(slot);
