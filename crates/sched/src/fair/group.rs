@@ -2,14 +2,17 @@
 //!
 //! The backlogged flow with the least virtual time is served; of equals the one whose head arrived
 //! first. A flow that becomes backlogged starts at the clock of the group, and is given back as much
-//! of its burst as it has waited for. It is remembered until it is as good as new, and no longer
-//! than something is queued.
+//! of its burst as it has waited for. It is remembered until it is as good as new (looked at in the
+//! order in which flows became idle, so some a little longer), and no longer than something is
+//! queued.
+
+use alloc::collections::VecDeque;
 
 use super::curve::{Clock, Curve, Position};
 use super::{Joined, Queues};
 use crate::packet::FlowId;
 use crate::qdisc::Sink;
-use crate::runs::{self, Heads, Runs};
+use crate::runs::Heads;
 
 /// A remembered flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +23,7 @@ pub(crate) struct Member {
     curve: u8,
     /// Which group it is in.
     pub(crate) group: u8,
-    /// Whether it has an entry among those that recover, which may have become too early.
+    /// Whether it has an entry among those that recover.
     is_listed: bool,
 }
 
@@ -31,8 +34,9 @@ pub(crate) struct Group {
     /// Backlogged flows, by their virtual time.
     heads: Heads,
     backlogged: usize,
-    /// Idle flows, and some that were idle, by the time from which on they are as good as new.
-    recovering: Runs,
+    /// Idle flows, and some that have been idle, with a time before which they are not as good as
+    /// new.
+    recovering: VecDeque<(u64, u32)>,
 }
 
 #[inline]
@@ -51,9 +55,9 @@ impl Group {
     #[inline]
     fn tidy<S: Sink>(&mut self, queues: &mut Queues<Member>, curves: &[Curve], sink: &mut S) {
         let now = self.clock.now();
-        while let Some(top) = self.recovering.peek().filter(|top| runs::tag_of(*top) <= now) {
-            let slot = runs::slot_of(top);
-            self.recovering.pop();
+        while let Some((_, slot)) = self.recovering.front().filter(|(time, _)| *time <= now) {
+            let slot = *slot;
+            self.recovering.pop_front();
             queues.of(slot).is_listed = false;
             if queues.is_idle(slot) {
                 self.remember_or_forget(queues, curves, slot, sink);
@@ -162,7 +166,7 @@ impl Group {
         let member = queues.of(slot);
         if recovery > self.clock.now() {
             member.is_listed = true;
-            self.recovering.push(runs::pack(recovery, 0, slot));
+            self.recovering.push_back((recovery, slot));
         } else if let Some(flow) = member.flow {
             queues.forget(flow, sink);
         }
@@ -170,9 +174,8 @@ impl Group {
 
     /// Nothing is queued anywhere: all are forgotten, and virtual time starts again.
     pub(crate) fn restart<S: Sink>(&mut self, queues: &mut Queues<Member>, sink: &mut S) {
-        while let Some(top) = self.recovering.peek() {
-            self.recovering.pop();
-            if let Some(flow) = queues.get(runs::slot_of(top)).flow {
+        while let Some((_, slot)) = self.recovering.pop_front() {
+            if let Some(flow) = queues.get(slot).flow {
                 queues.forget(flow, sink);
             }
         }
@@ -182,9 +185,8 @@ impl Group {
 
     /// Curves have changed, and with them who recovers when.
     pub(crate) fn change(&mut self, queues: &Queues<Member>, curves: &[Curve]) {
-        let listed = core::mem::take(&mut self.recovering);
-        for slot in listed.iter().map(runs::slot_of) {
-            self.recovering.push(runs::pack(recovery(queues, curves, slot), 0, slot));
+        for (time, slot) in &mut self.recovering {
+            *time = recovery(queues, curves, *slot);
         }
     }
 
@@ -203,6 +205,6 @@ impl Group {
             member.position.lower(base);
         }
         self.heads.rebase(base);
-        self.recovering.refill(|entry| Some(runs::lowered(entry, base)));
+        self.recovering.iter_mut().for_each(|(time, _)| *time -= base);
     }
 }
