@@ -3,10 +3,16 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod buffer;
+mod fsc;
 mod lanes;
 mod lars;
 mod las;
+mod marks;
 mod scfq;
+mod wf2q;
+mod wfq;
+mod wire;
 
 use sched::{Amount, Nanos, Packet, Params, Spec};
 
@@ -14,11 +20,14 @@ use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
+pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
 pub use scfq::Scfq;
+pub use wf2q::Wf2q;
+pub use wfq::Wfq;
 
 /// A queue whose only virtue is to be obvious.
 pub trait Model {
@@ -38,7 +47,7 @@ pub trait Model {
 
 /// The disciplines that have a model, with the parameters that the model leaves at their
 /// defaults: the table's bound, and what takes dice or a clock of its own. (Tests set half-lives
-/// themselves; none changes in a run.)
+/// themselves; none changes in a run. So it is with the curve of flows.)
 pub const MODELS: &[(&str, &[&str])] = &[
     ("efd", &["flows"]),
     ("lars", &["flows", "half-life"]),
@@ -47,6 +56,10 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high"]),
     ("scfq", &[]),
+    ("wfq", &[]),
+    ("wf2q+", &[]),
+    ("fsc", &["bpr", "pbs"]),
+    ("h-fsc", &["bpr", "pbs"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -61,6 +74,9 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         "scfq" => Some(Box::new(Scfq::new(params))),
+        "wfq" => Some(Box::new(Wfq::new(params))),
+        "wf2q+" => Some(Box::new(Wf2q::new(params))),
+        "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
         _ => None,
     }
 }

@@ -31,7 +31,10 @@ impl Wire {
         let rate = params.number(shared::RATE.name);
         self.per_nano = match rate {
             u64::MAX => 0,
-            rate => ((u128::from(rate) * u128::from(self.unit) << 24) / 8_000_000_000) as u64,
+            // Rounded up, so that a packet is sent whole when it should be, and not a unit later.
+            rate => {
+                ((u128::from(rate) * u128::from(self.unit)) << 24).div_ceil(8_000_000_000) as u64
+            }
         };
     }
 
