@@ -110,11 +110,10 @@ pub mod shared {
         live: true,
     };
 
-    /// `rate`: the link's, for disciplines whose clock it drives. Who runs one on a link of known
-    /// rate gives it as the default.
+    /// `rate`: the link's, for disciplines whose clock it drives.
     pub const RATE: ParamDef = ParamDef {
         name: "rate",
-        kind: Kind::Rate { min: 1_000, max: 1_000_000_000_000 },
+        kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
         default: "inf",
         effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
                  another arrives; inf: none of it",

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use sched::{FlowId, Nanos, Packet, Params};
+use sched::{Event, FlowId, Nanos, Packet, Params};
 
 use super::buffer::{Buffer, least_or_said};
 use super::{Model, marks};
@@ -80,9 +80,8 @@ pub struct Fsc {
     classes: &'static [Class],
     shares: HashMap<String, Share>,
     clocks: HashMap<String, Clock>,
-    /// By flow: its class, while something is queued.
+    /// By flow: its class.
     homes: HashMap<FlowId, &'static str>,
-    said_flows: usize,
 }
 
 /// Path, curve, and the code points of a class at the bottom, or whether it is for the rest.
@@ -133,7 +132,6 @@ impl Fsc {
             shares: HashMap::new(),
             clocks: HashMap::new(),
             homes: HashMap::new(),
-            said_flows: 0,
         }
     }
 
@@ -164,6 +162,20 @@ impl Fsc {
             .any(|flow| self.line(*flow).iter().any(|(own, parent)| own == node || parent == node))
     }
 
+    /// Forgets whom the discipline does: it remembers no more than it needs, which shows in whom it
+    /// serves, and how soon it forgets is its own business.
+    fn forget(&mut self, said: &Step) {
+        for event in said.events() {
+            if let Event::FlowRemoved { flow } = event
+                && !self.buffer.is_backlogged(flow)
+                && self.homes.contains_key(&flow)
+            {
+                self.shares.remove(&self.line(flow)[0].0);
+                self.homes.remove(&flow);
+            }
+        }
+    }
+
     /// Notes what has become idle by the loss or departure of a packet.
     fn settle(&mut self, packet: &Packet) {
         if self.buffer.is_empty() {
@@ -186,7 +198,6 @@ fn curve_of(params: &Params) -> Curve {
 
 impl Model for Fsc {
     fn enqueue(&mut self, packet: Packet, _now: Nanos, said: &Step) -> Vec<u64> {
-        self.said_flows = said.flows;
         if !self.buffer.admits(&packet) {
             return vec![packet.id];
         }
@@ -211,14 +222,14 @@ impl Model for Fsc {
             self.settle(&packet);
             lost.push(packet.id);
         }
+        self.forget(said);
         lost
     }
 
     fn dequeue(&mut self, _now: Nanos, said: &Step) -> Option<u64> {
-        self.said_flows = said.flows;
         // From the root down: the heads of the flows that are left at each level.
         let mut heads = self.buffer.heads();
-        let said = said.departed();
+        let said_id = said.departed().map(|packet| packet.id);
         let deepest = heads.iter().map(|head| self.line(head.flow).len()).max()?;
         let mut parent = String::new();
         for _ in 0..deepest {
@@ -233,7 +244,7 @@ impl Model for Fsc {
             if ranked.is_empty() {
                 break;
             }
-            let chosen = least_or_said(&ranked, said.map(|packet| packet.id))?;
+            let chosen = least_or_said(&ranked, said_id)?;
             let chosen = heads.iter().find(|head| head.id == chosen).and_then(below)?;
             heads.retain(|head| below(head).as_ref() == Some(&chosen));
             parent = chosen;
@@ -245,6 +256,7 @@ impl Model for Fsc {
             self.clocks.entry(parent).or_default().serve(share, packet.size);
         }
         self.settle(&packet);
+        self.forget(said);
         Some(next)
     }
 
@@ -252,9 +264,7 @@ impl Model for Fsc {
         self.buffer.change(params);
     }
 
-    /// How long a flow is remembered makes no difference but this; at least while it is queued.
     fn flows(&self) -> usize {
-        let queued = self.homes.keys().filter(|flow| self.buffer.is_backlogged(**flow)).count();
-        self.said_flows.clamp(queued, self.homes.len().max(queued))
+        self.homes.len()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use sched::{FlowId, Nanos, Packet, Params};
+use sched::{Event, FlowId, Nanos, Packet, Params};
 
 use super::Model;
 use super::buffer::{Buffer, NEAR, least_or_said};
@@ -23,9 +23,6 @@ pub struct Wfq {
     fluid: HashMap<FlowId, Fluid>,
     /// By packet: when the fluid system ends it.
     finishes: HashMap<u64, f64>,
-    /// When flows that were forgotten were done.
-    gone: Vec<f64>,
-    said_flows: usize,
 }
 
 struct Fluid {
@@ -46,8 +43,6 @@ impl Wfq {
             time: 0.0,
             fluid: HashMap::new(),
             finishes: HashMap::new(),
-            gone: Vec::new(),
-            said_flows: 0,
         }
     }
 
@@ -80,24 +75,22 @@ impl Wfq {
         (self.work, self.time) = (0.0, 0.0);
         self.wire.restart();
         self.fluid.clear();
-        self.gone.clear();
     }
 
-    /// Forgets flows that are done in both systems.
-    fn forget(&mut self) {
-        let (buffer, gone, time) = (&self.buffer, &mut self.gone, self.time);
-        gone.retain(|then| *then > time - NEAR);
-        self.fluid.retain(|flow, fluid| {
-            let stays = fluid.left > 0.0 || buffer.is_backlogged(*flow);
-            gone.extend((!stays).then_some(time));
-            stays
+    /// Forgets flows that are done in both systems. One that is nearly done in the fluid system, or
+    /// has only just been, is forgotten if the discipline says so.
+    fn forget(&mut self, said: &Step) {
+        let is_said = |flow| said.events().any(|event| event == Event::FlowRemoved { flow });
+        let buffer = &self.buffer;
+        self.fluid.retain(|id, flow| {
+            let is_close = flow.left / flow.weight <= NEAR;
+            buffer.is_backlogged(*id) || !is_close || !is_said(*id)
         });
     }
 }
 
 impl Model for Wfq {
     fn enqueue(&mut self, packet: Packet, now: Nanos, said: &Step) -> Vec<u64> {
-        self.said_flows = said.flows;
         if !self.buffer.admits(&packet) {
             return vec![packet.id];
         }
@@ -106,7 +99,7 @@ impl Model for Wfq {
             self.restart();
         }
         self.advance();
-        self.forget();
+        self.forget(said);
         let weight = marks::of_code(&self.weights, packet.dscp).map_or(1.0, |w| w.parse().unwrap());
         let flow = self.fluid.entry(packet.flow).or_insert(Fluid { weight, left: 0.0 });
         flow.left += f64::from(packet.size);
@@ -118,12 +111,11 @@ impl Model for Wfq {
             flow.left = (flow.left - f64::from(packet.size)).max(0.0);
             lost.push(packet.id);
         }
-        self.forget();
+        self.forget(said);
         lost
     }
 
     fn dequeue(&mut self, now: Nanos, said: &Step) -> Option<u64> {
-        self.said_flows = said.flows;
         if self.buffer.is_empty() {
             self.work += self.wire.done(now);
             if self.wire.is_idle() {
@@ -137,7 +129,7 @@ impl Model for Wfq {
         let next = least_or_said(&ranked, said.departed().map(|packet| packet.id))?;
         let packet = self.buffer.take(next);
         self.wire.start(packet.size, now);
-        self.forget();
+        self.forget(said);
         if self.buffer.is_empty() && self.wire.is_idle() {
             self.restart();
         }
@@ -149,12 +141,7 @@ impl Model for Wfq {
         self.wire.change(params);
     }
 
-    /// Those that are nearly done, or have just been, may be remembered or not.
     fn flows(&self) -> usize {
-        let is_sure = |flow: &FlowId, fluid: &Fluid| {
-            fluid.left / fluid.weight > NEAR || self.buffer.is_backlogged(*flow)
-        };
-        let sure = self.fluid.iter().filter(|(flow, fluid)| is_sure(flow, fluid)).count();
-        self.said_flows.clamp(sure, self.fluid.len() + self.gone.len())
+        self.fluid.len()
     }
 }

@@ -42,7 +42,7 @@ pub(crate) const BPR: ParamDef = ParamDef {
     default: "4",
     effect: "burst to preferred ratio: how many times faster than later ones a flow's first bytes are \
              served; 1: fair queueing",
-    source: "FSC paper, recommended for web traffic",
+    source: "FSC paper, where it is recommended",
     live: true,
 };
 
@@ -52,7 +52,7 @@ pub(crate) const PBS: ParamDef = ParamDef {
     kind: Kind::Bytes { min: 0, max: MOST_PBS },
     default: "6000b",
     effect: "preferred burst size: how many bytes are the first ones; 0b: fair queueing",
-    source: "FSC paper, recommended for web traffic",
+    source: "FSC paper, where it is recommended",
     live: true,
 };
 

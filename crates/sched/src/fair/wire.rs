@@ -28,13 +28,12 @@ impl Wire {
     }
 
     pub(crate) fn change(&mut self, params: &Params) {
-        let rate = params.number(shared::RATE.name);
-        self.per_nano = match rate {
+        // Rounded up, so that a packet is sent whole when it should be, and not a unit later.
+        let per_second = u128::from(params.number(shared::RATE.name)) * u128::from(self.unit);
+        let per_nano = (per_second << 24).div_ceil(8_000_000_000);
+        self.per_nano = match params.number(shared::RATE.name) {
             u64::MAX => 0,
-            // Rounded up, so that a packet is sent whole when it should be, and not a unit later.
-            rate => {
-                ((u128::from(rate) * u128::from(self.unit)) << 24).div_ceil(8_000_000_000) as u64
-            }
+            _ => u64::try_from(per_nano).unwrap_or(u64::MAX),
         };
     }
 
