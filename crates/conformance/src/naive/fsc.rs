@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use sched::{Event, FlowId, Nanos, Packet, Params};
 
-use super::buffer::{Buffer, least_or_said};
+use super::buffer::{Buffer, NEAR, least_or_said};
 use super::{Model, marks};
 use crate::run::Step;
 
@@ -40,6 +40,16 @@ impl Share {
 
     fn begin(&mut self, time: f64) {
         self.begun.push((time, self.service));
+    }
+
+    /// Whether a curve begun at `time` would be the least of all from there on: it is where it
+    /// begins, and at the end of its burst.
+    fn is_as_new(&self, time: f64) -> bool {
+        let (_, _, burst) = self.curve;
+        [0.0, burst].into_iter().all(|more| {
+            let own = Self { service: self.service + more, ..self.clone() };
+            own.time() <= time + inverse(self.curve, more) + NEAR
+        })
     }
 }
 
@@ -162,16 +172,18 @@ impl Fsc {
             .any(|flow| self.line(*flow).iter().any(|(own, parent)| own == node || parent == node))
     }
 
-    /// Forgets whom the discipline does: it remembers no more than it needs, which shows in whom it
-    /// serves, and how soon it forgets is its own business.
+    /// Forgets whom the discipline does, if they are as good as new; when, is its own business.
     fn forget(&mut self, said: &Step) {
         for event in said.events() {
             if let Event::FlowRemoved { flow } = event
                 && !self.buffer.is_backlogged(flow)
                 && self.homes.contains_key(&flow)
             {
-                self.shares.remove(&self.line(flow)[0].0);
-                self.homes.remove(&flow);
+                let (node, parent) = self.line(flow).swap_remove(0);
+                if self.shares[&node].is_as_new(self.clocks[&parent].now()) {
+                    self.shares.remove(&node);
+                    self.homes.remove(&flow);
+                }
             }
         }
     }

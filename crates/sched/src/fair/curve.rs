@@ -171,3 +171,123 @@ impl Clock {
         self.largest -= base;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::testkit::Random;
+
+    /// The service that a curve begun at (time, service) has earned at `at`.
+    fn earned(curve: &Curve, (time, service): (i64, i64), at: i64) -> f64 {
+        let elapsed = (at - time) as f64;
+        let steep = elapsed / curve.first as f64;
+        let flat = (elapsed + curve.ahead as f64) / curve.second as f64;
+        service as f64 + steep.min(flat)
+    }
+
+    /// The two numbers against all curves that were ever begun, over a grid of virtual time: what is
+    /// kept reaches any service where the least of the curves does, so it is above none of them.
+    #[test]
+    fn the_lesser_of_two_curves_is_above_neither() {
+        for seed in 0..300 {
+            let mut random = Random(seed);
+            let curve = Curve::new(
+                1 + random.below(20),
+                1000 + random.below(20_000),
+                random.below(4) * random.below(9000),
+            );
+            let (mut position, mut service, mut now) = (Position::default(), 0, 0i64);
+            let mut begun: Vec<(i64, i64)> = Vec::new();
+            for _ in 0..30 {
+                now += random.below(20_000 * UNIT / 10) as i64;
+                position.restart(&curve, now as u64);
+                begun.push((now, service));
+                for _ in 0..random.below(6) {
+                    let bytes = random.below(1500) as u32;
+                    position.serve(&curve, bytes);
+                    service += i64::from(bytes);
+                }
+                now = now.max(position.time() as i64);
+                for step in 0..20 {
+                    let mut later = position;
+                    let more = step * 700;
+                    later.serve(&curve, more);
+                    let (at, total) = (later.time() as i64, (service + i64::from(more)) as f64);
+                    let all = begun.iter().map(|begin| earned(&curve, *begin, at));
+                    let least = all.fold(f64::INFINITY, f64::min);
+                    assert!((least - total).abs() < 1e-3, "seed {seed}: {least}, not {total}");
+                }
+            }
+        }
+    }
+
+    /// Where the second line has fallen behind by what a burst is ahead, all of it is back.
+    #[test]
+    fn a_burst_comes_back_in_the_time_of_the_definition() {
+        let (bpr, pbs) = (4, 6000);
+        let curve = Curve::new(1, bpr * 1000, pbs);
+        let mut position = Position::default();
+        position.restart(&curve, 0);
+        position.serve(&curve, 20_000);
+        let idle = position.recovers(&curve) - position.time();
+        // (BPR-1) PBS / m1, with m1 = BPR.
+        assert_eq!(idle, (bpr - 1) * pbs * UNIT / bpr);
+        for (wait, is_new) in [(idle - 1, false), (idle, true)] {
+            let mut again = position;
+            let now = position.time() + wait;
+            again.restart(&curve, now);
+            let mut fresh = Position::default();
+            fresh.restart(&curve, now);
+            assert_eq!(again == fresh, is_new);
+        }
+    }
+
+    #[test]
+    fn slopes_that_divide_the_unit_are_exact_and_the_others_close() {
+        for (weight, bpr) in [(1, 1000), (1, 4000), (7, 5000), (16, 3000)] {
+            let curve = Curve::new(weight, bpr, 100);
+            assert_eq!(curve.second as u64 * weight, UNIT);
+            assert_eq!(curve.first as u64 * weight * bpr, 1000 * UNIT);
+        }
+        let steepest = Curve::new(MOST_WEIGHT, MOST_BPR, 0).first as f64;
+        let exact = UNIT as f64 * 1000.0 / (MOST_WEIGHT * MOST_BPR) as f64;
+        assert!((steepest / exact - 1.0).abs() < 1.0 / 1800.0, "{steepest}, {exact}");
+    }
+
+    #[test]
+    fn what_is_no_concave_curve_is_refused() {
+        assert_eq!(Curve::parse("2x4/6000b"), Ok(Curve::new(2, 4000, 6000)));
+        assert_eq!(Curve::parse("3"), Ok(Curve::new(3, 1000, 0)));
+        assert_eq!(Curve::parse("1x1.5/1kb"), Ok(Curve::new(1, 1500, 1024)));
+        for (text, reason) in [
+            ("1x0.5/6000b", "'1x0.5/6000b' is convex"),
+            ("0x4/6000b", "weight '0'"),
+            ("-1x4/6000b", "weight '-1'"),
+            ("1001", "weight '1001'"),
+            ("1x-4/6000b", "burst ratio '-4'"),
+            ("1x101/6000b", "burst ratio '101'"),
+            ("1x4", "no size of the burst"),
+            ("1x4/6000", "burst size '6000'"),
+            ("1x4/6packets", "burst size '6packets'"),
+            ("1x4/-1b", "burst size '-1b'"),
+        ] {
+            let error = Curve::parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_clock_is_between_the_least_and_the_largest_and_never_falls() {
+        let mut clock = Clock::default();
+        clock.reaches(101);
+        assert_eq!(clock.now(), 51);
+        clock.serves(40);
+        assert_eq!(clock.now(), 71);
+        clock.serves(20);
+        assert_eq!(clock.now(), 71);
+        clock.rest();
+        assert_eq!(clock.now(), 101);
+    }
+}

@@ -170,3 +170,151 @@ impl Service for Fsc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::super::Flow;
+    use super::*;
+    use crate::packet::FlowId;
+    use crate::qdisc::Drop;
+    use crate::spec::Spec;
+    use crate::testkit::{Bench, Random};
+
+    #[test]
+    fn a_flow_costs_sixty_four_bytes() {
+        assert_eq!(size_of::<Flow<Member>>(), 64);
+    }
+
+    /// Bytes of flow 2 that leave before flow 1 has sent each further packet, from when it comes.
+    fn leads(spec: &str, size: u32, long: u32) -> Vec<u32> {
+        let mut fsc = Bench::new(&format!("fsc:limit=100000packets,{spec}"));
+        (0..400).for_each(|_| {
+            fsc.enqueue(1, long);
+        });
+        fsc.depart(100);
+        (0..60).for_each(|_| {
+            fsc.enqueue(2, size);
+        });
+        let (mut sent, mut leads) = (0, Vec::new());
+        while sent < 60 * size {
+            match fsc.dequeue() {
+                Some(packet) if packet.flow == FlowId::new(2) => sent += size,
+                _ => leads.push(sent),
+            }
+        }
+        leads
+    }
+
+    /// A fresh flow against one that has used its burst up: bpr to 1 for its first `pbs` bytes, then
+    /// 1 to 1; to within a packet of each.
+    #[test]
+    fn first_bytes_are_served_at_the_ratio() {
+        for (bpr, pbs) in [(1, 6000), (2, 6000), (4, 6000), (5, 12_000), (3, 1000), (4, 0)] {
+            for (size, long) in [(500, 500), (1000, 250), (250, 1000)] {
+                let leads = leads(&format!("bpr={bpr},pbs={pbs}b"), size, long);
+                for (rounds, sent) in leads.iter().enumerate() {
+                    let own = rounds as u32 * long;
+                    let burst = (own * bpr).min(pbs);
+                    let expected = burst + own - burst / bpr;
+                    let apart = sent.abs_diff(expected);
+                    let bound = size + bpr * long;
+                    assert!(apart <= bound, "bpr {bpr} pbs {pbs}: {sent} after {own}, {expected}");
+                }
+            }
+        }
+    }
+
+    /// A flow that has waited for half of it has half of its burst again.
+    #[test]
+    fn a_burst_is_given_back_by_waiting() {
+        let burst_after = |waited: usize| {
+            let mut fsc = Bench::new("fsc:limit=100000packets,bpr=4,pbs=8000b");
+            (0..400).for_each(|_| {
+                fsc.enqueue(1, 1000);
+            });
+            fsc.depart(60);
+            (0..20).for_each(|_| {
+                fsc.enqueue(2, 1000);
+            });
+            let mut sent = 0;
+            while sent < 20 {
+                sent += usize::from(fsc.dequeue().is_some_and(|p| p.flow == FlowId::new(2)));
+            }
+            fsc.depart(waited);
+            (0..20).for_each(|_| {
+                fsc.enqueue(2, 1000);
+            });
+            let first_ten = fsc.depart(10);
+            first_ten.iter().filter(|id| **id >= 420).count()
+        };
+        // A full burst is 8 of 10 packets; it takes 6 packets of flow 1 to have it back.
+        let bursts: Vec<usize> = [0, 3, 6, 50].map(burst_after).into();
+        assert!(bursts[0] <= 6 && bursts[0] < bursts[1], "{bursts:?}");
+        assert!(bursts[1] < bursts[2] && bursts[2] == bursts[3] && bursts[2] >= 8, "{bursts:?}");
+    }
+
+    /// Flows of a packet each come for ever: virtual time goes on, a long flow is served, and who was
+    /// served is forgotten.
+    #[test]
+    fn a_flood_of_new_flows_neither_starves_nor_is_remembered() {
+        let mut fsc = Bench::new("fsc:limit=100000packets");
+        (0..5000).for_each(|_| {
+            fsc.enqueue(1, 1500);
+        });
+        let (mut served, mut most) = (0, 0);
+        for flow in 0..20_000 {
+            fsc.enqueue(2 + flow, 40);
+            // As many are served as come, beside the long flow.
+            while fsc.dequeue().is_some_and(|packet| packet.flow == FlowId::new(1)) {
+                served += 1;
+            }
+            most = most.max(fsc.qdisc.flows());
+        }
+        assert!(served > 20_000 / 20, "{served} packets of the long flow");
+        assert!(most < 500, "{most} flows are remembered");
+    }
+
+    /// Packets so large that numbers are lowered every few of them.
+    #[test]
+    fn numbers_stay_small_however_long_the_busy_period() {
+        let spec: Spec = "fsc:limit=100000packets".parse().unwrap();
+        let mut fsc: Fair<Fsc> = Fair::new(spec.params());
+        let mut sink: Vec<(Packet, Drop)> = Vec::new();
+        let mut random = Random(5);
+        let mut served = [0u64; 3];
+        for n in 0..9006u64 {
+            let flow = if n < 6 {
+                n % 3
+            } else {
+                let sent = fsc.dequeue(Nanos::ZERO, &mut sink).packet().unwrap();
+                served[sent.flow.get() as usize - 1] += u64::from(sent.size);
+                sent.flow.get() - 1
+            };
+            let size = 1 + random.below(1 << 26) as u32;
+            fsc.enqueue(Packet::new(FlowId::new(flow + 1), size), Nanos::ZERO, &mut sink);
+            let spread = served.iter().max().unwrap() - served.iter().min().unwrap();
+            assert!(spread <= 2 << 26, "{served:?}");
+        }
+        assert!(served[0] > 100 * ((1 << 54) / super::super::curve::UNIT), "lowered many times");
+    }
+
+    #[test]
+    fn a_curve_that_is_not_concave_is_refused_with_the_reason() {
+        for (spec, reason) in [
+            ("fsc:bpr=0.5", "bpr takes 1 to 100"),
+            ("fsc:bpr=-1", "bpr=-1 is not accepted"),
+            ("fsc:pbs=-1b", "pbs takes 0b to"),
+            ("fsc:curves=1x0.5/6000b@ef", "is convex"),
+            ("fsc:curves=0@ef", "weight '0'"),
+            ("fsc:curves=2", "'2' is for no DSCP"),
+            ("h-fsc:classes=a=1x0.9/1kb", "class 'a': '1x0.9/1kb' is convex"),
+            ("h-fsc:classes=a=0", "class 'a': weight '0'"),
+        ] {
+            let error = format!("{}", spec.parse::<Spec>().unwrap_err());
+            assert!(error.contains(reason), "{spec}: {error}");
+        }
+    }
+}

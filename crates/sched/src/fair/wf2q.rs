@@ -271,3 +271,96 @@ impl Service for Wf2q {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::super::Flow;
+    use super::*;
+    use crate::qdisc::{Drop, Qdisc};
+    use crate::spec::Spec;
+    use crate::testkit::Random;
+
+    #[test]
+    fn a_flow_costs_sixty_four_bytes() {
+        assert_eq!(size_of::<Flow<Started>>(), 64);
+    }
+
+    fn new(spec: &str) -> Fair<Wf2q> {
+        let spec: Spec = spec.parse().unwrap_or_else(|error| panic!("{error}"));
+        Fair::new(spec.params())
+    }
+
+    /// Who is sent had S <= V, and the least F of those; V never falls while something is queued.
+    #[test]
+    fn only_what_a_fluid_system_has_begun_is_sent() {
+        for (seed, drop) in (0..60).flat_map(|seed| [(seed, "tail"), (seed, "longest-queue")]) {
+            let spec = "wf2q+:limit=20packets,rate=10mbit,weights=1+3@1+7@2";
+            let mut queue = new(&alloc::format!("{spec},drop={drop}"));
+            let mut sink: Vec<(Packet, Drop)> = Vec::new();
+            let mut random = Random(seed);
+            let (mut now, mut last, mut waited) = (Nanos::ZERO, 0, 0);
+            for _ in 0..2000 {
+                now = now + Nanos(random.below(1_000_000));
+                if random.below(100) < 55 {
+                    let flow = random.below(6);
+                    let mut packet = Packet::new(FlowId::new(flow + 1), random.below(1501) as u32);
+                    packet.dscp = flow as u8 % 3;
+                    queue.enqueue(packet, now, &mut sink);
+                    continue;
+                }
+                let Fair { queues, service, .. } = &mut queue;
+                let Some(slot) = service.next(queues, now, &mut sink) else {
+                    last = 0;
+                    continue;
+                };
+                let finish = |queues: &Queues<Started>, slot: u32| {
+                    let Started { start, weight, .. } = *queues.get(slot);
+                    start + service.weights.cost(queues.head(slot).unwrap().0, weight)
+                };
+                assert!(queues.get(slot).start <= service.time);
+                for other in (0..6).filter(|other| *other < queues.flows() as u32 && *other != slot)
+                {
+                    if queues.is_idle(other) {
+                        continue;
+                    }
+                    let is_eligible = queues.get(other).start <= service.time;
+                    assert!(!is_eligible || finish(queues, other) >= finish(queues, slot));
+                    waited += u32::from(!is_eligible);
+                }
+                assert!(service.time >= last);
+                last = service.time;
+                assert!(queue.dequeue(now, &mut sink).packet().is_some());
+                last = if queue.queues.packets() == 0 { 0 } else { last };
+            }
+            assert!(waited > 20, "{waited} flows had to wait");
+        }
+    }
+
+    /// Packets so large that numbers are lowered every few of them.
+    #[test]
+    fn a_busy_period_of_any_length_keeps_the_shares() {
+        let mut queue = new("wf2q+:limit=100000packets");
+        let mut sink: Vec<(Packet, Drop)> = Vec::new();
+        let mut random = Random(5);
+        let mut served = [0u64; 3];
+        let mut offer = |queue: &mut Fair<Wf2q>, flow: u64| {
+            let mut sink: Vec<(Packet, Drop)> = Vec::new();
+            let size = 1 + random.below(1 << 32) as u32;
+            queue.enqueue(Packet::new(FlowId::new(flow + 1), size), Nanos::ZERO, &mut sink);
+        };
+        (0..3).for_each(|flow| offer(&mut queue, flow));
+        (0..3).for_each(|flow| offer(&mut queue, flow));
+        for _ in 0..5000 {
+            let sent = queue.dequeue(Nanos::ZERO, &mut sink).packet().unwrap();
+            let flow = sent.flow.get() - 1;
+            served[flow as usize] += u64::from(sent.size);
+            offer(&mut queue, flow);
+            assert!(queue.service.time < 2 * MOST_TIME);
+            let spread = served.iter().max().unwrap() - served.iter().min().unwrap();
+            assert!(spread <= 2 << 32, "{served:?}");
+        }
+        assert!(served[0] > 100 * (MOST_TIME >> 20), "lowered many times");
+    }
+}
