@@ -220,3 +220,117 @@ impl Service for Hfsc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+    use alloc::format;
+
+    use super::*;
+    use crate::packet::FlowId;
+    use crate::testkit::{Bench, Random};
+
+    const TREE: &str = "h-fsc:limit=100000packets,bpr=1,\
+                        classes=voice=2@ef+office=5(web=3@af21+mail=1@af11)+guests=1";
+    /// The DSCP of voice, web, mail and guests.
+    const CODES: [u8; 4] = [46, 18, 10, 0];
+
+    fn offer(queue: &mut Bench, class: usize, flow: u64, size: u32) {
+        let mut packet = Packet::new(FlowId::new(10 * class as u64 + flow + 1), size);
+        packet.dscp = CODES[class];
+        queue.offer(packet);
+    }
+
+    /// Bytes of each class among the next `packets`, every one of which is replaced.
+    fn served(queue: &mut Bench, packets: u32) -> [u64; 4] {
+        let (mut served, mut random) = ([0; 4], Random(1));
+        for _ in 0..packets {
+            let sent = queue.dequeue().expect("everybody is backlogged");
+            let class = (sent.flow.get() - 1) as usize / 10;
+            served[class] += u64::from(sent.size);
+            offer(queue, class, (sent.flow.get() - 1) % 10, 40 + random.below(1461) as u32);
+        }
+        served
+    }
+
+    #[test]
+    fn classes_have_their_shares_whatever_their_flows() {
+        for (active, expected) in [
+            (&[0, 1, 2, 3][..], [2.0 / 8.0, 5.0 / 8.0 * 0.75, 5.0 / 8.0 * 0.25, 1.0 / 8.0]),
+            // What mail leaves is for web; what the whole office leaves is for the others.
+            (&[0, 1, 3], [2.0 / 8.0, 5.0 / 8.0, 0.0, 1.0 / 8.0]),
+            (&[0, 3], [2.0 / 3.0, 0.0, 0.0, 1.0 / 3.0]),
+            (&[2], [0.0, 0.0, 1.0, 0.0]),
+        ] {
+            let mut queue = Bench::new(TREE);
+            for class in active {
+                // One flow of voice, seven of guests.
+                for flow in 0..=2 * *class as u64 {
+                    (0..3).for_each(|_| offer(&mut queue, *class, flow, 1000));
+                }
+            }
+            let served = served(&mut queue, 20_000);
+            let total = served.iter().sum::<u64>() as f64;
+            for (class, share) in expected.into_iter().enumerate() {
+                let found = served[class] as f64 / total;
+                assert!((found - share).abs() < 0.002, "{active:?}: {found} is not {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn flows_in_a_class_have_equal_shares() {
+        let mut queue = Bench::new(TREE);
+        for (class, flow) in [(1, 0), (1, 1), (1, 2), (3, 0)] {
+            (0..4000).for_each(|_| offer(&mut queue, class, flow, 500));
+        }
+        let mut packets: BTreeMap<u64, u32> = BTreeMap::new();
+        for _ in 0..6000 {
+            *packets.entry(queue.dequeue().unwrap().flow.get()).or_default() += 1;
+        }
+        // Five sixths for web, in three.
+        for flow in 11..14 {
+            assert!(packets[&flow].abs_diff(6000 * 5 / 18) <= 2, "{packets:?}");
+        }
+    }
+
+    #[test]
+    fn a_flow_stays_in_its_class_whatever_is_marked_later() {
+        let mut queue = Bench::new("h-fsc:classes=voice=1000@ef+rest=1");
+        let mark = |dscp, flow| {
+            let mut packet = Packet::new(FlowId::new(flow), 1000);
+            packet.dscp = dscp;
+            packet
+        };
+        for dscp in [0, 46, 0, 46] {
+            queue.offer(mark(dscp, 7)); // ids 0 to 3
+        }
+        queue.offer(mark(46, 8)); // id 4: the only one in its class
+        queue.offer(mark(46, 8)); // id 5
+        assert_eq!(queue.depart(3)[..], [4, 0, 5]);
+        assert_eq!(queue.drain(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn unmarked_flows_are_spread_over_the_classes_without_codes() {
+        let classes = "classes=a=1+b=1+c=1@ef";
+        let mut queue = Bench::new(&format!("h-fsc:limit=100000packets,bpr=1,{classes}"));
+        // A hundred flows in either class, and one in the third: each of these has a hundredth of a
+        // third, and that one has a third.
+        for flow in 0..200u64 {
+            (0..9).for_each(|_| {
+                queue.enqueue((flow << 32) + flow + 1, 1000);
+            });
+        }
+        for _ in 0..600 {
+            let mut packet = Packet::new(FlowId::new(1 << 60), 1000);
+            packet.dscp = 46;
+            queue.offer(packet);
+        }
+        let ids = queue.depart(900);
+        let third = ids.iter().filter(|id| **id >= 1800).count();
+        assert!(third.abs_diff(300) <= 1, "{third}");
+        let of_a = ids.iter().filter(|id| **id < 1800 && **id / 9 % 2 == 0).count();
+        assert!(of_a.abs_diff(300) <= 1, "{of_a}");
+    }
+}
