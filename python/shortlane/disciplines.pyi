@@ -242,6 +242,52 @@ class Scfq(Discipline):
         seed: int = 1,
     ) -> Scfq: ...
 
+class Wfq(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        weights: str = "1",
+        rate: float | str = "inf",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Wfq: ...
+
+class Wf2qPlus(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        weights: str = "1",
+        rate: float | str = "inf",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Wf2qPlus: ...
+
+class Fsc(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        bpr: float | str = "4",
+        pbs: int | str = "6000b",
+        curves: str = "none",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Fsc: ...
+
+class HFsc(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        classes: str = "marked=1@ef/cs5/cs6/cs7+rest=1",
+        bpr: float | str = "4",
+        pbs: int | str = "6000b",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> HFsc: ...
+
 class Codel(Discipline):
     def __new__(
         cls,

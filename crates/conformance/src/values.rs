@@ -40,6 +40,12 @@ pub fn draw(def: &ParamDef, random: u32) -> String {
         Kind::Rate { min, max } => text::Rate(spread(min, max, size)).to_string(),
         Kind::Flag => if sort % 2 == 0 { "yes" } else { "no" }.to_owned(),
         Kind::Choice(words) => words[size as usize % words.len()].to_owned(),
+        Kind::Factor { min, max } => match sort {
+            0..=9 => text::Factor(min + 1000 * (size % 8).min((max - min) / 1000)).to_string(),
+            _ => text::Factor(spread(min, max, size)).to_string(),
+        },
+        Kind::Form(_) if sort < 4 => def.default.to_owned(),
+        Kind::Form(form) => form.examples[size as usize % form.examples.len()].to_owned(),
     }
 }
 
@@ -67,6 +73,8 @@ pub fn extremes(def: &ParamDef) -> Vec<String> {
         }
         Kind::Flag => vec!["yes".to_owned(), "no".to_owned()],
         Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        Kind::Factor { min, max } => [min, max].map(|n| text::Factor(n).to_string()).to_vec(),
+        Kind::Form(form) => form.examples.iter().map(|text| (*text).to_owned()).collect(),
     }
 }
 

@@ -254,6 +254,85 @@ fn scfq() {
     golden("scfq:limit=2packets,drop=longest-queue", "+A +B +C!A1 >B1 >C1");
 }
 
+/// C is of DSCP EF, D of CS1.
+#[test]
+fn wfq() {
+    // Finishes: A 1000, 2000, 3000; B 400, 800, 1200.
+    golden("wfq", "+A +A +A +B=400 +B=400 +B=400 >B1 >B2 >A1 >B3 >A2 >A3 >-");
+    // V is the fluid system's, not the tag in service: B is at 1000 + 1500, A3 at 3000.
+    golden("wfq", "+A +A +A >A1 >A2 +B=1500 >B1 >A3");
+    // In it, B is done at V = 200, after 400 bytes. From there V is faster: 1000 after A1, so that
+    // C is at 3100, behind A3 at 3000.
+    golden("wfq", "+A +A +B=200 >B1 >A1 >A2 +A +C=2100 >A3 >C1");
+    // 900 bytes of A1 are sent when B comes, which is then at 2100; or that is not known.
+    golden("wfq:rate=8kbit", "+A +A >A1 @900ms +B=1200 >A2 >B1");
+    golden("wfq", "+A +A >A1 @900ms +B=1200 >B1 >A2");
+    // Once the last packet has been sent, all starts again; B is then at 1000, and first.
+    golden("wfq:rate=8kbit", "+A=2000 >A1 @1s +A +B=1900 >B1 >A2 >-");
+    golden("wfq:rate=8kbit", "+A=2000 >A1 @2s +A=500 +B >A2 >B1 >-");
+    // Four times the share: C is at 250, 500, 750, 1000 and 1250.
+    golden("wfq:weights=1+4@ef", "+C +C +C +C +C +A +B +D +E >C1 >C2 >C3 >C4 >A1 >B1 >D1 >E1 >C5");
+    // What is pushed out leaves the fluid system as well: A3 is at 1450.
+    golden("wfq:limit=3packets", "+A +A +B=1500 +C=700!A2 >C1 +A=450 >A1 >A3 >B1");
+    golden("wfq:limit=3packets,drop=tail", "+A +A +B=1500 +C=700!C1 >A1 +B=1700 >B1 >A2 >B2");
+}
+
+#[test]
+fn wf2q() {
+    // C1 is at 250, and its next ones may not begin before V = 250, 500, ...: after 2000 bytes each.
+    golden(
+        "wf2q+:weights=1+4@ef",
+        "+C +C +C +C +C +A +B +D +E >C1 >A1 >C2 >B1 >C3 >D1 >C4 >E1 >C5 >-",
+    );
+    // A3 alone is backlogged, from 2000 on: V is there, and B is at 3500.
+    golden("wf2q+", "+A +A +A >A1 >A2 +B=1500 >A3 >B1");
+    // A has 1000 behind it, V is 500 when it comes back: B2 is at 1700, A2 at 1500.
+    golden("wf2q+", "+A +B=1100 +B=600 >A1 >B1 +A=500 >A2 >B2");
+    golden("wf2q+:limit=2packets", "+A +B +C=500!A1 >C1 >B1");
+}
+
+/// Bursts of 2000 bytes at twice the speed.
+#[test]
+fn fsc() {
+    // A comes to 500, 1000, 2000, 3000, 4000. The clock is in the middle of 2000 and 3000 then; B
+    // comes from 2500 to 3000, 3500, 4500.
+    golden(
+        "fsc:bpr=2,pbs=2000b",
+        "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >B3 >A6 >B4",
+    );
+    // Without a burst, A comes to 4000, and B from 3500 to 4500, ...
+    for fair in ["fsc:bpr=1", "fsc:pbs=0b"] {
+        golden(fair, "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >A6 >B3 >B4");
+    }
+    // C is served at 4 times the weight, D with a burst of its own.
+    golden("fsc:bpr=1,curves=4@ef", "+A +A +C +C +C +C +C >A1 >C1 >C2 >C3 >C4 >A2 >C5");
+    golden("fsc:bpr=1,curves=1x2/2kb@cs1", "+A +A +A +D +D +D >A1 >D1 >D2 >A2 >D3 >A3");
+    golden("fsc:limit=2packets", "+A +B +C!A1 >B1 >C1");
+}
+
+/// C is of DSCP EF, D of CS1, A and B of none.
+#[test]
+fn h_fsc() {
+    // C comes to 333, 667, 1000, A to 1000.
+    golden("h-fsc:bpr=1,classes=x=3@ef+y=1", "+C +C +C +C +A +A >C1 >A1 >C2 >C3 >C4 >A2 >-");
+    // C and D have a half together, of which D has a quarter.
+    golden(
+        "h-fsc:bpr=1,classes=o=1(p=3@ef+q=1@cs1)+r=1",
+        "+C +C +C +D +D +A +A +A +A >C1 >A1 >D1 >A2 >C2 >A3 >C3 >A4 >D2 >-",
+    );
+    // What D leaves is for C before it is for A.
+    golden(
+        "h-fsc:bpr=1,classes=o=1(p=1@ef+q=1@cs1)+r=1",
+        "+C +C +C +A +A +A >C1 >A1 >C2 >A2 >C3 >A3",
+    );
+    // A class has its burst whoever is in it, a flow whatever class it is in.
+    golden("h-fsc:bpr=1,classes=x=1x2/2kb@ef+y=1", "+A +A +A +C +C +C >C1 >A1 >C2 >C3 >A2 >A3");
+    golden(
+        "h-fsc:bpr=2,pbs=2000b,classes=all=1",
+        "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >B3 >A6 >B4",
+    );
+}
+
 /// Target 5 ms, interval 100 ms. Packets arrive at 0 and leave late.
 #[test]
 fn codel() {

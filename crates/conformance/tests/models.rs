@@ -102,6 +102,40 @@ fn early_droppers_with_averages_that_move() {
     }
 }
 
+#[test]
+fn wfq() {
+    behaves_as_its_model("wfq");
+}
+
+#[test]
+fn wf2q() {
+    behaves_as_its_model("wf2q+");
+}
+
+#[test]
+fn fsc() {
+    behaves_as_its_model("fsc");
+}
+
+#[test]
+fn h_fsc() {
+    behaves_as_its_model("h-fsc");
+}
+
+/// From fair queueing to a burst that is worth a hundred times as much.
+#[test]
+fn fair_service_curves_of_any_shape() {
+    for name in ["fsc", "h-fsc"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for (bpr, pbs) in [("1", "6000b"), ("4", "0b"), ("1.5", "1500b"), ("100", "9kb")] {
+            strategy::for_all(info, except(name), Setup::Random, 192, &|spec, operations, seed| {
+                let spec = spec.clone().with("bpr", bpr).and_then(|spec| spec.with("pbs", pbs));
+                compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+            });
+        }
+    }
+}
+
 /// A threshold that moves with nearly every packet.
 #[test]
 fn an_edge_that_follows_the_traffic() {
@@ -113,6 +147,20 @@ fn an_edge_that_follows_the_traffic() {
             let spec = given.into_iter().try_fold(spec.clone(), set);
             compare(&spec.map_err(|e| e.to_string())?, operations, seed)
         });
+    }
+}
+
+/// On links slower and faster than random sequences ask for packets.
+#[test]
+fn fluid_systems_at_any_rate() {
+    for name in ["wfq", "wf2q+"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for rate in ["9kbit", "10mbit", "1gbit"] {
+            strategy::for_all(info, except(name), Setup::Random, 192, &|spec, operations, seed| {
+                let spec = spec.clone().with("rate", rate).map_err(|e| e.to_string())?;
+                compare(&spec, operations, seed)
+            });
+        }
     }
 }
 

@@ -118,6 +118,17 @@ pub mod shared {
         live: true,
     };
 
+    /// `rate`: the link's, for disciplines whose clock it drives.
+    pub const RATE: ParamDef = ParamDef {
+        name: "rate",
+        kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
+        default: "inf",
+        effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
+                 another arrives; inf: none of it",
+        source: "the link",
+        live: true,
+    };
+
     /// `flows`: the flow table's hard bound.
     pub const FLOWS: ParamDef = ParamDef {
         name: "flows",

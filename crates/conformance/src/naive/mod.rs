@@ -3,13 +3,19 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod buffer;
 mod early;
 mod fred;
+mod fsc;
 mod lanes;
 mod lars;
 mod las;
+mod marks;
 mod red;
 mod scfq;
+mod wf2q;
+mod wfq;
+mod wire;
 
 use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
 
@@ -18,12 +24,15 @@ use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
 pub use fred::Fred;
+pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
 pub use red::Red;
 pub use scfq::Scfq;
+pub use wf2q::Wf2q;
+pub use wfq::Wfq;
 
 /// A queue whose only virtue is to be obvious.
 pub trait Model {
@@ -48,7 +57,7 @@ pub trait Model {
 
 /// The disciplines that have a model, with the parameters that the model leaves at their
 /// defaults: the table's bound, and what takes dice or a clock of its own. (Tests set half-lives
-/// themselves; none changes in a run.)
+/// themselves; none changes in a run. So it is with the curve of flows.)
 pub const MODELS: &[(&str, &[&str])] = &[
     ("efd", &["flows"]),
     ("lars", &["flows", "half-life"]),
@@ -61,6 +70,10 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("fred", &["flows"]),
     ("rio", &[]),
     ("rio-ps", &["flows", "update", "sweep"]),
+    ("wfq", &[]),
+    ("wf2q+", &[]),
+    ("fsc", &["bpr", "pbs"]),
+    ("h-fsc", &["bpr", "pbs"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -77,6 +90,9 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "scfq" => Some(Box::new(Scfq::new(params))),
         "red" | "rio" | "rio-ps" => Some(Box::new(Red::new(params))),
         "fred" => Some(Box::new(Fred::new(params))),
+        "wfq" => Some(Box::new(Wfq::new(params))),
+        "wf2q+" => Some(Box::new(Wf2q::new(params))),
+        "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
         _ => None,
     }
 }
