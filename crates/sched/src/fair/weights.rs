@@ -98,7 +98,10 @@ mod tests {
         for text in ["1", "7", "1+2@0+3@1+4@2+5@3+6@4+7@5+8@6+9@7+10@8", "1+1000@ef", "19+1@le"] {
             let weights = parse(text).unwrap();
             assert!((LEAST_UNIT + 1..=2 * LEAST_UNIT).contains(&weights.unit), "{text}");
-            assert!(weights.weights.iter().all(|weight| weights.unit % weight == 0), "{text}");
+            assert!(
+                weights.weights.iter().all(|weight| weights.unit.is_multiple_of(*weight)),
+                "{text}"
+            );
         }
     }
 
