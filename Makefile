@@ -12,7 +12,9 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof
+# Those after the first line count on a clock that a busy machine does not disturb.
+KERNEL_TESTS ?= smoke proof probes
+KERNEL_COUNTED_TESTS ?= live
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest
@@ -149,6 +151,14 @@ kernel-test: kernel-guest ## Tests of the qdisc in real kernels, in QEMU (KERNEL
 	for test in $(KERNEL_TESTS); do \
 		$(VM_TEST) --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
 	done
+	for test in $(KERNEL_COUNTED_TESTS); do \
+		$(VM_TEST) --icount --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
+	done
+
+.PHONY: kernel-test-planted
+kernel-test-planted: ## Plant bugs in copies of the qdisc: the proof against the core must find each
+	@scripts/setup.sh kernel
+	validation/kernel/planted.py
 
 .PHONY: bench-kernel
 bench-kernel: kernel-guest ## Instructions per packet of the qdisc and its peers, counted in guests
