@@ -103,7 +103,6 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     // What two CPUs carry to the far end may change places there.
     run_command(&format!("taskset -p 1 {}", process::id()))?;
     let mut devices = (0..MOST_DEVICES as u32).map(Device::new).collect::<Result<Vec<_>>>()?;
-    crowd::run(&mut devices[0]).context("a crowded chain")?;
     let mut tally = Tally::default();
     let (mut round, mut said) = (0, begin);
     while tally.sequences < options.sequences {
@@ -126,6 +125,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
             println!("{} sequences so far", tally.sequences);
         }
     }
+    crowd::run(&mut devices[0]).context("a crowded chain")?;
     let Tally { sequences, arrivals, sent, full, pushed_out, changes } = tally;
     println!(
         "{sequences} sequences in {round} loads: {arrivals} arrivals, {sent} sent, {full} dropped \
