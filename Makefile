@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-# Those after the first line count on a clock that a busy machine does not disturb.
+# The second kind runs on a counted clock, which a busy machine does not disturb.
 KERNEL_TESTS ?= smoke proof probes
 KERNEL_COUNTED_TESTS ?= live
 GUEST := validation/kernel/guest

@@ -28,7 +28,7 @@ const PROBES: [(&str, bool, &[u8]); 10] = [
     ("ECN mark by `bpf_skb_store_bytes()`", false, object!(3)),
     ("ECN mark by `bpf_dynptr_write()`", false, object!(4)),
     ("conntrack entry by `bpf_skb_ct_lookup()`", false, object!(5)),
-    ("conntrack entry that the packet points to, read", true, object!(6)),
+    ("conntrack entry that the packet points to, read", false, object!(6)),
     ("splitting a super-packet by `__skb_gso_segment()`", false, object!(7)),
     ("a `.change` operation, for `tc qdisc change`", false, object!(8)),
     ("a `.dump` operation, for options in `tc qdisc show`", false, object!(9)),
