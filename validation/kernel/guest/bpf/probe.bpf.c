@@ -24,10 +24,11 @@ int result = 1;
 __u8 mark = 3;
 
 #if PROBE == CONNTRACK_KFUNC
-struct bpf_ct_opts;
-struct nf_conn;
-struct bpf_sock_tuple;
-struct __sk_buff;
+/* Whole types, which is all that libbpf compares. */
+struct bpf_ct_opts { int error; };
+struct nf_conn { u32 mark; };
+struct bpf_sock_tuple { u32 ports; };
+struct __sk_buff { u32 len; };
 extern struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 					 u32 tuple_size, struct bpf_ct_opts *opts,
 					 u32 opts_size) __ksym;
