@@ -67,7 +67,7 @@ pub fn flow_id(flow: u8) -> FlowId {
     FlowId::new(scattered ^ (u64::from(flow % 2) << 62))
 }
 
-/// The DSCP of a flow's packets: none, EF, and others that classes may be made of.
+/// The DSCP of a flow's packets that are not tagged: none, EF, and others that classes may be made of.
 const CODES: [u8; 5] = [0, 0, 46, 8, 34];
 
 /// The packets of a sequence, one for each arrival in it, with ids counted from 0.
@@ -89,14 +89,14 @@ pub fn packets(operations: &[Operation]) -> Vec<Packet> {
     let mut sent: HashMap<u8, u64> = HashMap::new();
     let packet = |(id, arrival): (usize, &Arrival)| {
         let next = sent.entry(arrival.flow).or_default();
-        let mut packet = Packet::new(flow_id(arrival.flow), arrival.size)
+        let code = CODES[usize::from(arrival.flow) % CODES.len()];
+        let packet = Packet::new(flow_id(arrival.flow), arrival.size)
             .with_id(id as u64)
             .with_segments(arrival.segments)
             .with_ecn(arrival.ecn)
-            .with_dscp(if arrival.tagged { SHORT_DSCP } else { 0 })
+            .with_dscp(if arrival.tagged { SHORT_DSCP } else { code })
             .with_hosts(HostId(u32::from(arrival.flow % 3)), HostId(9))
             .with_flow_size(total[&arrival.flow]);
-        packet.dscp = CODES[usize::from(arrival.flow) % CODES.len()];
         let packet = match arrival.offset {
             Offset::Next => packet.with_offset(*next),
             Offset::First => packet.with_offset(0),

@@ -205,7 +205,7 @@ static __always_inline struct arrival arrived(const struct queue *q, u64 id,
 	if (HAS_LIFETIME)
 		keep_up(q, now);
 	bucket = bucket_of(q, id);
-	arrival.flow = find_flow(q, bucket, id, &flow);
+	arrival.flow = find_flow(q, &bucket, id, &flow);
 	if (HAS_LIFETIME) {
 		if (flow && is_swept(q, flow)) {
 			remove_flow(q, flow, arrival.flow);

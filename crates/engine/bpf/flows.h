@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The flow table: chains of entries, found by the fingerprint's low bits. The fingerprint is a
- * keyed hash, so chains stay short whatever is sent; one that is longer than SL_CHAIN all the same
- * counts as full.
+ * keyed hash, so chains stay short whatever is sent; one of SL_CHAIN entries all the same counts as
+ * full.
  */
 #ifndef SHORTLANE_FLOWS_H
 #define SHORTLANE_FLOWS_H
@@ -21,13 +21,15 @@ static __always_inline bool is_demoted(const struct sl_flow *flow)
 	return flow->queued & SL_DEMOTED_FLAG;
 }
 
-/* The index of a flow's entry, 0 if it has none; `*entry` is the entry itself. */
-static __always_inline u32 find_flow(const struct queue *q, u32 *bucket, u64 id,
+/* The index of a flow's entry, 0 if it has none; `*entry` is the entry itself. A bucket that has no
+ * room for another is set to 0. */
+static __always_inline u32 find_flow(const struct queue *q, u32 **bucket, u64 id,
 				     struct sl_flow **entry)
 {
-	u32 at = bucket ? *bucket : 0;
+	u32 at = *bucket ? **bucket : 0;
+	int i;
 
-	for (int i = 0; i < SL_CHAIN && at; i++) {
+	for (i = 0; i < SL_CHAIN && at; i++) {
 		struct sl_flow *flow = flow_at(q, at);
 
 		if (!flow)
@@ -38,6 +40,8 @@ static __always_inline u32 find_flow(const struct queue *q, u32 *bucket, u64 id,
 		}
 		at = flow->next;
 	}
+	if (i == SL_CHAIN)
+		*bucket = 0;
 	*entry = 0;
 	return 0;
 }

@@ -14,6 +14,7 @@ use netlink_packet_route::link::{
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::netlink::Connection;
@@ -265,6 +266,33 @@ impl Links {
             doing: format!("switch the checksum offload of {name}"),
             source,
         })
+    }
+
+    /// Puts a qdisc of a kind, which is given no options, at the root of an interface.
+    ///
+    /// # Errors
+    /// If the kernel knows no such kind, something else than its default is there, or permission
+    /// is lacking.
+    pub fn add_qdisc(&mut self, name: &str, kind: &str) -> Result<(), LinkError> {
+        let mut message = self.root_of(name)?;
+        message.attributes.push(TcAttribute::Kind(kind.to_owned()));
+        let message = RouteNetlinkMessage::NewQueueDiscipline(message);
+        self.change(message, NLM_F_CREATE | NLM_F_EXCL, || format!("put {kind} on {name}"))
+    }
+
+    /// Removes the qdisc at the root of an interface, so that it goes back to its default.
+    ///
+    /// # Errors
+    /// If the default is there, or permission is lacking.
+    pub fn remove_qdisc(&mut self, name: &str) -> Result<(), LinkError> {
+        let message = RouteNetlinkMessage::DelQueueDiscipline(self.root_of(name)?);
+        self.change(message, 0, || format!("remove the qdisc of {name}"))
+    }
+
+    fn root_of(&mut self, name: &str) -> Result<TcMessage, LinkError> {
+        let mut message = TcMessage::with_index(self.get(name)?.index as i32);
+        message.header.parent = TcHandle::ROOT;
+        Ok(message)
     }
 
     fn set_flag(&mut self, name: &str, flag: LinkFlags, state: &str) -> Result<(), LinkError> {

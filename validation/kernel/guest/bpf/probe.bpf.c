@@ -24,10 +24,12 @@ int result = 1;
 __u8 mark = 3;
 
 #if PROBE == CONNTRACK_KFUNC
-struct bpf_ct_opts;
-struct nf_conn;
-struct bpf_sock_tuple;
-extern struct nf_conn *bpf_skb_ct_lookup(struct sk_buff *skb, struct bpf_sock_tuple *tuple,
+/* Whole types, which is all that libbpf compares. */
+struct bpf_ct_opts { int error; };
+struct nf_conn { u32 mark; };
+struct bpf_sock_tuple { u32 ports; };
+struct __sk_buff { u32 len; };
+extern struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 					 u32 tuple_size, struct bpf_ct_opts *opts,
 					 u32 opts_size) __ksym;
 #endif
@@ -63,7 +65,7 @@ static __always_inline void probe(struct sk_buff *skb)
 	if (!bpf_dynptr_from_skb(skb, 0, &packet))
 		result = bpf_dynptr_write((void *)&packet, TRAFFIC_CLASS, &mark, 1, 0);
 #elif PROBE == CONNTRACK_KFUNC
-	result = !bpf_skb_ct_lookup(skb, 0, 0, 0, 0);
+	result = !bpf_skb_ct_lookup((void *)skb, 0, 0, 0, 0);
 #elif PROBE == CONNTRACK_READ
 	struct sk_buff___conntrack *with = (void *)skb;
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use engine::buffers::{Buffers, Offload};
 use engine::io::{BATCH, FrameIo};
+use engine::link::Links;
 use engine::packet_socket::PacketSocket;
 
 use super::frames::{Door, Frame, SuperKind};
@@ -32,6 +33,7 @@ const BUFFERS: usize = BATCH + 1;
 /// The pair, with sockets at both ends.
 pub(crate) struct Device {
     name: String,
+    links: Links,
     pub(crate) ifindex: u32,
     /// In the order of [`Door::ALL`].
     doors: Vec<PacketSocket>,
@@ -73,6 +75,7 @@ impl Device {
             ifindex: ifindex(&near)?,
             far_end: PacketSocket::receiver(ifindex(&far)?)?,
             name: near,
+            links: Links::open()?,
             doors,
             buffers,
             outgoing,
@@ -84,12 +87,12 @@ impl Device {
         &self.name
     }
 
-    pub(crate) fn attach(&self, kind: &str) -> Result<()> {
-        run_command(&format!("tc qdisc add dev {} root {kind}", self.name)).map(|_| ())
+    pub(crate) fn attach(&mut self, kind: &str) -> Result<()> {
+        Ok(self.links.add_qdisc(&self.name, kind)?)
     }
 
-    pub(crate) fn detach(&self) -> Result<()> {
-        run_command(&format!("tc qdisc del dev {} root", self.name)).map(|_| ())
+    pub(crate) fn detach(&mut self) -> Result<()> {
+        Ok(self.links.remove_qdisc(&self.name)?)
     }
 
     /// Sends a frame; returns whether it got as far as the qdisc, which may have dropped it.

@@ -6,6 +6,7 @@
 //! devices with an instance each, and a few sequences on each of these, every one on a fresh
 //! qdisc. All of it follows from the round's seed.
 
+mod crowd;
 mod device;
 mod frames;
 pub(crate) mod live;
@@ -14,15 +15,15 @@ mod plan;
 pub(crate) mod probes;
 mod random;
 
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use engine::kernel::testing::{Event, TestHooks};
 use engine::kernel::{DISCIPLINES, Instance, Registered, compose, load};
 use sched::Spec;
 
-use device::Device;
+use device::{Device, run_command};
 use frames::{Frame, Variety};
 use model::{Model, Records, hex};
 use plan::{Family, Plan, Step, unshaped};
@@ -99,6 +100,8 @@ impl Tally {
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let options = Options::from_words(words)?;
     let begin = Instant::now();
+    // What two CPUs carry to the far end may change places there.
+    run_command(&format!("taskset -p 1 {}", process::id()))?;
     let mut devices = (0..MOST_DEVICES as u32).map(Device::new).collect::<Result<Vec<_>>>()?;
     let mut tally = Tally::default();
     let (mut round, mut said) = (0, begin);
@@ -122,6 +125,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
             println!("{} sequences so far", tally.sequences);
         }
     }
+    crowd::run(&mut devices[0]).context("a crowded chain")?;
     let Tally { sequences, arrivals, sent, full, pushed_out, changes } = tally;
     println!(
         "{sequences} sequences in {round} loads: {arrivals} arrivals, {sent} sent, {full} dropped \
