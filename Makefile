@@ -12,7 +12,9 @@ FUZZ_SECONDS ?= 60
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof attach
+KERNEL_TESTS ?= smoke proof live probes attach leak change misuse removal unload memory register killed flood mq
+# Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
+COMPARE ?=
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest --program $(TARGET)/release/shortlane
@@ -25,6 +27,11 @@ NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Kinds of qdisc that `tc` gets options for.
+TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
+TC_PLUGINS := $(TC_KINDS:%=$(TARGET)/tc/q_shortlane_%.so)
+# Where guests have them.
+GUEST_TC := /usr/lib/shortlane-tc
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
@@ -140,7 +147,12 @@ validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10
 		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
-target/ns3/dumbbell: validation/ns3/dumbbell.cc
+.PHONY: validate-ns3-red
+validate-ns3-red: target/ns3/red ## RED against ns-3's on the same packets, many runs: a minute
+	$(CARGO) build --locked --package shortlane-sched --example behind_a_link
+	validation/ns3/red.py --ns3 target/ns3/red --shortlane $(TARGET)/debug/examples/behind_a_link
+
+target/ns3/%: validation/ns3/%.cc
 	@scripts/setup.sh ns3
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
@@ -157,17 +169,38 @@ kernel-guest:
 	$(CARGO) build --locked --release $(KERNEL_CRATES) $(KERNEL_FEATURES)
 
 .PHONY: kernel-test
-kernel-test: kernel-guest ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
+kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
 	validation/kernel/vm.py selftest
 	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
 	for test in $(KERNEL_TESTS); do \
-		$(VM_TEST) --out target/kernel-runs/$$test --timeout 1200 -- kernel-guest $$test; \
+		$(VM_TEST) $(foreach so,$(TC_PLUGINS),--file $(so)=$(GUEST_TC)/$(notdir $(so))) \
+			--out target/kernel-runs/$$test --timeout 2400 \
+			-- env TC_LIB_DIR=$(GUEST_TC) kernel-guest $$test; \
 	done
+	$(VM_TEST) --out target/kernel-runs/compare-quick --icount -- kernel-guest compare --quick
+
+.PHONY: tc-plugin
+tc-plugin: $(TC_PLUGINS) ## Options of the qdiscs for `tc`: target/tc; `make install-tc` installs it
+
+$(TARGET)/tc/q_shortlane_%.so: crates/engine/tc/q_shortlane.c crates/engine/bpf/shortlane.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Wno-missing-field-initializers -fPIC -shared \
+		-DKIND=shortlane_$* $< -o $@
+
+.PHONY: install-tc
+install-tc: tc-plugin ## Install that where `tc` looks for it (TC_LIB_DIR=... for another place)
+	scripts/install-tc.sh $(TC_PLUGINS)
 
 .PHONY: bench-kernel
-bench-kernel: kernel-guest ## Instructions per packet of the qdisc and its peers, counted in guests
+bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, who wins where
 	$(VM_TEST) --out target/kernel-runs/instructions --icount --timeout 3600 \
 		-- kernel-guest instructions
+	@rm -rf target/kernel-runs/compare
+	validation/kernel/vm.py run --kernel newest --program $(TARGET)/release/kernel-guest \
+		--out target/kernel-runs/compare --icount --timeout 7200 \
+		-- kernel-guest compare $(COMPARE)
+	validation/kernel/compare.py target/kernel-runs/compare/*/compare.json \
+		--into docs/benchmarks/kernel.md
 
 .PHONY: clean
 clean: ## Remove what was built and installed here

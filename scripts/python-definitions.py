@@ -108,9 +108,11 @@ STUB_TYPES = {
     "bytes": "int | str",
     "time": "float | str",
     "fraction": "float | str",
+    "share of limit or amount": "float | str",
     "number": "int | str",
     "bit/s": "float | str",
     "yes/no": "bool | str",
+    "factor": "float | str",
 }
 
 
@@ -230,7 +232,8 @@ def stub(info: dict) -> str:
         if parameter["unit"] == "word":
             kind = literal(parameter["range"].split(", "))
         else:
-            kind = STUB_TYPES[parameter["unit"]]
+            # A parameter with a form of its own has what it describes in place of a unit.
+            kind = STUB_TYPES.get(parameter["unit"], "str")
         default = quoted(parameter["default"])
         line = f"        {name}: {kind} = {default},"
         # As the formatter breaks it.

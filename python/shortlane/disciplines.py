@@ -83,8 +83,8 @@ def _text(value: Any, unit: str) -> str:
 
 
 def class_name(name: str) -> str:
-    """`FqCodel` for `fq-codel`."""
-    return "".join(part.capitalize() for part in name.split("-"))
+    """`FqCodel` for `fq-codel`, `Wf2qPlus` for `wf2q+`."""
+    return "".join(part.capitalize() for part in name.replace("+", "-plus").split("-"))
 
 
 def _class_of(info: dict[str, Any]) -> type[Discipline]:

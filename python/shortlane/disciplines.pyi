@@ -91,6 +91,7 @@ class Sift(Discipline):
         limit: float | str = "300packets",
         probability: float | str = "0.01",
         sampled_to: Literal["high", "low", "rule"] = "high",
+        retest: bool | str = "no",
         weight: float | str = "0.8",
         sharing: Literal["scfq", "coin"] = "scfq",
         cap_high: float | str = "inf",
@@ -160,7 +161,7 @@ class Lanes(Discipline):
         *,
         limit: float | str = "300packets",
         accounting: Literal[
-            "every-flow", "sampled", "sample-and-hold", "while-queued", "offset"
+            "every-flow", "sampled", "sample-and-hold", "retest", "while-queued", "offset", "mark"
         ] = "while-queued",
         service: Literal["strict", "weighted", "guaranteed"] = "strict",
         buffer: Literal["drop-tail", "knockout"] = "knockout",
@@ -175,6 +176,7 @@ class Lanes(Discipline):
         low_share: float | str = "0",
         hold_on_wire: bool | str = "no",
         segment: int | str = "1460b",
+        short_dscp: int | str = "10",
         idle: float | str = "30s",
         sweep: float | str = "5s",
         interval: float | str = "inf",
@@ -240,6 +242,52 @@ class Scfq(Discipline):
         seed: int = 1,
     ) -> Scfq: ...
 
+class Wfq(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        weights: str = "1",
+        rate: float | str = "inf",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Wfq: ...
+
+class Wf2qPlus(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        weights: str = "1",
+        rate: float | str = "inf",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Wf2qPlus: ...
+
+class Fsc(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        bpr: float | str = "4",
+        pbs: int | str = "6000b",
+        curves: str = "none",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> Fsc: ...
+
+class HFsc(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        classes: str = "marked=1@ef/cs5/cs6/cs7+rest=1",
+        bpr: float | str = "4",
+        pbs: int | str = "6000b",
+        drop: Literal["tail", "longest-queue"] = "longest-queue",
+        seed: int = 1,
+    ) -> HFsc: ...
+
 class Codel(Discipline):
     def __new__(
         cls,
@@ -267,3 +315,86 @@ class FqCodel(Discipline):
         ecn: bool | str = "yes",
         seed: int = 1,
     ) -> FqCodel: ...
+
+class Red(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        min: float | str = "0.15",
+        max: float | str = "0.5",
+        max_probability: float | str = "0.1",
+        averaging: float | str = "0.001953125",
+        gentle: bool | str = "yes",
+        wait: bool | str = "yes",
+        ecn: bool | str = "yes",
+        rate: float | str = "10mbit",
+        mean_packet: int | str = "500b",
+        seed: int = 1,
+    ) -> Red: ...
+
+class Fred(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        min: float | str = "0.25",
+        max: float | str = "0.5",
+        max_probability: float | str = "0.02",
+        averaging: float | str = "0.002",
+        min_queue: int | str = "2",
+        two_packets: bool | str = "no",
+        flows: int | str = "65536",
+        rate: float | str = "10mbit",
+        mean_packet: int | str = "500b",
+        seed: int = 1,
+    ) -> Fred: ...
+
+class Rio(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        in_dscp: int | str = "10",
+        in_min: float | str = "0.3",
+        in_max: float | str = "0.6",
+        in_probability: float | str = "0.02",
+        out_min: float | str = "0.1",
+        out_max: float | str = "0.3",
+        out_probability: float | str = "0.1",
+        averaging: float | str = "0.002",
+        gentle: bool | str = "yes",
+        wait: bool | str = "yes",
+        ecn: bool | str = "yes",
+        rate: float | str = "10mbit",
+        mean_packet: int | str = "500b",
+        seed: int = 1,
+    ) -> Rio: ...
+
+class RioPs(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        classifier: Literal["edge", "tag"] = "edge",
+        threshold: int | str = "10",
+        ratio: int | str = "3",
+        update: float | str = "10s",
+        idle: float | str = "1s",
+        sweep: float | str = "1s",
+        flows: int | str = "65536",
+        short_dscp: int | str = "10",
+        short_min: float | str = "0.15",
+        short_max: float | str = "0.35",
+        short_probability: float | str = "0.05",
+        long_min: float | str = "0.15",
+        long_max: float | str = "0.5",
+        long_probability: float | str = "0.1",
+        averaging: float | str = "0.001953125",
+        gentle: bool | str = "yes",
+        wait: bool | str = "yes",
+        ecn: bool | str = "yes",
+        rate: float | str = "10mbit",
+        mean_packet: int | str = "500b",
+        seed: int = 1,
+    ) -> RioPs: ...

@@ -52,6 +52,12 @@ class Bottleneck(Section):
     """
     delay: str | None = None
     """Propagation delay in each direction. Takes "0s" to "10s". Default: 0s."""
+    edge: str | None = None
+    """An edge in front of the queue at each end, which tags the packets of short flows by DSCP
+    for `rio`, `rio-ps:classifier=tag` and `lanes:accounting=mark`: `threshold=10,update=inf`,
+    or an empty text for its defaults; parameters as those of `rio-ps`, and `long-dscp`. Takes
+    text.
+    """
     limit: str | None = None
     """What each of its queues holds. Takes "1packets" to "4294967296packets", or as many b, kb,
     mb. Default: 300packets.
@@ -134,6 +140,12 @@ class FreeLink(Section):
     """
     delay: str | None = None
     """Propagation delay in each direction. Takes "0s" to "10s". Default: 0s."""
+    edge: str | None = None
+    """An edge in front of the queue at each end, which tags the packets of short flows by DSCP
+    for `rio`, `rio-ps:classifier=tag` and `lanes:accounting=mark`: `threshold=10,update=inf`,
+    or an empty text for its defaults; parameters as those of `rio-ps`, and `long-dscp`. Takes
+    text.
+    """
     limit: str | None = None
     """What each of its queues holds. Takes "1packets" to "4294967296packets", or as many b, kb,
     mb. Default: 1000packets.
@@ -177,6 +189,12 @@ class Link(Section):
     """
     delay: str | None = None
     """Propagation delay in each direction. Takes "0s" to "10s". Default: 0s."""
+    edge: str | None = None
+    """An edge in front of the queue at each end, which tags the packets of short flows by DSCP
+    for `rio`, `rio-ps:classifier=tag` and `lanes:accounting=mark`: `threshold=10,update=inf`,
+    or an empty text for its defaults; parameters as those of `rio-ps`, and `long-dscp`. Takes
+    text.
+    """
     limit: str | None = None
     """What each of its queues holds. Takes "1packets" to "4294967296packets", or as many b, kb,
     mb. Default: 1000packets.

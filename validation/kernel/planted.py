@@ -8,6 +8,8 @@ the copy (SHORTLANE_BPF_SOURCE), and a virtual machine runs the proof, which mus
 difference between kernel and core. Fails itself if a bug is not found.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import shutil
@@ -33,7 +35,8 @@ BUGS = [
         "a full queue pushes out the head of the low lane, not its tail",
         "efd",
         "lanes.h",
-        "slot = slot_at(q, SL_LOW, low->tail - 1);\n\tif (!slot)\n\t\treturn false;\n\tlow->tail--;",
+        "slot = slot_at(q, SL_LOW, low->tail - 1);\n"
+        "\tif (!slot)\n\t\treturn false;\n\tlow->tail--;",
         "slot = slot_at(q, SL_LOW, low->head);\n\tif (!slot)\n\t\treturn false;\n\tlow->head++;",
     ),
     (
@@ -53,7 +56,7 @@ BUGS = [
 ]
 
 
-def plant(bug, into):
+def plant(bug: tuple[str, ...], into: Path) -> None:
     """A copy of the sources with the bug."""
     what, _, name, right, wrong = bug
     shutil.copytree(SOURCES, into, dirs_exist_ok=True)
@@ -64,7 +67,7 @@ def plant(bug, into):
     path.write_text(text.replace(right, wrong))
 
 
-def build(sources, into):
+def build(sources: Path | None, into: Path) -> None:
     """The guest program, built from these sources."""
     environment = {**os.environ}
     if sources:
@@ -74,23 +77,26 @@ def build(sources, into):
     shutil.copy2(ROOT / "target/debug/kernel-guest", into)
 
 
-def prove(program, discipline, options):
+def prove(program: Path, discipline: str, options: argparse.Namespace) -> tuple[str, bool]:
     """What a machine says that runs the proof, and whether it passed."""
     command = [sys.executable, HERE / "vm.py", "run", "--kernel", options.kernel]
     command += ["--program", program, "--timeout", "600", "--", "kernel-guest", "proof"]
     command += ["--discipline", discipline, "--sequences", str(options.sequences)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
     return done.stdout.decode(errors="replace"), done.returncode == 0
 
 
-def main():
+def main() -> None:
+    """Every bug, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", default="newest", help="which one to boot; see vm.py list")
     parser.add_argument("--sequences", type=int, default=100, help="most to try for each bug")
     options = parser.parse_args()
     missed = []
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = Path(scratch)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
         program = scratch / "kernel-guest"
         try:
             for number, bug in enumerate(BUGS):
@@ -99,7 +105,8 @@ def main():
                 build(sources, program)
                 said, passed = prove(program, bug[1], options)
                 lines = [line for line in said.splitlines() if "FAILED" in line]
-                found = not passed and any("kernel:" in line or "flow entries" in line for line in lines)
+                differs = any("kernel:" in line or "flow entries" in line for line in lines)
+                found = not passed and differs
                 print(f"{'found' if found else 'NOT FOUND'}: {bug[0]}", flush=True)
                 print("\n".join(f"    {line[:600]}" for line in lines or said.splitlines()[-5:]))
                 if not found:

@@ -140,18 +140,20 @@ pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
     engine_side::show(options)
 }
 
-/// Of a program that was built where nothing could compile the qdisc.
+/// What a program says that was built where nothing could compile the qdisc.
+#[cfg(not(feature = "kernel"))]
+pub(crate) fn missing() -> Failure {
+    Failure::Usage(
+        "this program was built without the kernel engine; `scripts/setup.sh kernel` installs \
+         what that takes, and `make build` then builds it"
+            .into(),
+    )
+}
+
+/// Of such a program.
 #[cfg(not(feature = "kernel"))]
 mod engine_side {
-    use super::{AttachOptions, ChangeOptions, Failure, ShowOptions, Spec};
-
-    fn missing() -> Failure {
-        Failure::Usage(
-            "this program was built without the kernel engine; `scripts/setup.sh kernel` installs \
-             what that takes, and `make build` then builds it"
-                .into(),
-        )
-    }
+    use super::{AttachOptions, ChangeOptions, Failure, ShowOptions, Spec, missing};
 
     pub(super) fn attach(options: &AttachOptions, _: &Spec) -> Result<(), Failure> {
         let AttachOptions { device, rate, overhead, burst_time, replace, keep_offloads, .. } =

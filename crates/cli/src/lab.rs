@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use engine::netns;
 use lab::traffic::Tcp;
 use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
+use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
@@ -91,6 +92,13 @@ pub(crate) struct LinkOptions {
     /// Feeds the workload and the disciplines
     #[arg(long, default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
     seed: u64,
+    /// Tag the packets of short flows by DSCP before they reach the queue: an edge with its
+    /// parameters, such as threshold=10,update=inf
+    #[arg(long, value_name = "EDGE", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    edge: Option<EdgeSpec>,
+    /// Let client and server negotiate ECN, so that disciplines may mark instead of drop
+    #[arg(long)]
+    ecn: bool,
     /// Shape on the sending host itself: there TCP small queues hide the queue
     #[arg(long)]
     local_sender: bool,
@@ -156,6 +164,8 @@ impl LinkOptions {
             rate_bps: self.rate,
             limit: self.limit,
             rtt: self.delay,
+            edge: self.edge.clone(),
+            ecn: self.ecn,
             local_sender: self.local_sender,
         }
     }
@@ -313,6 +323,8 @@ fn scenario(config: &Config) -> serde_json::Value {
         "rate_bps": config.link.rate_bps,
         "limit": config.link.limit.to_string(),
         "rtt_ns": config.link.rtt.0,
+        "edge": config.link.edge.as_ref().map(ToString::to_string),
+        "ecn": config.link.ecn,
         "local_sender": config.link.local_sender,
         "transfers": transfers,
         "tcp": traffic.tcp,

@@ -4,6 +4,7 @@ mod attach;
 mod lab;
 mod list;
 pub mod quantity;
+mod register;
 mod replay;
 mod signals;
 mod sim;
@@ -44,6 +45,10 @@ enum Action {
     Detach(attach::DetachOptions),
     /// What is attached, and what it has counted
     Show(attach::ShowOptions),
+    /// A discipline as a kind of qdisc for `tc`; without one, what is registered
+    Register(register::RegisterOptions),
+    /// Takes a kind of qdisc away from `tc` again
+    Unregister(register::UnregisterOptions),
     /// One self-contained HTML page from a directory of results (in the Python package)
     Report(InPython),
     /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
@@ -119,6 +124,8 @@ pub fn run(call: &Call) -> u8 {
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
+        Action::Register(options) => register::register(&options),
+        Action::Unregister(options) => register::unregister(&options),
         Action::Report(_) => Err(in_python("report")),
         Action::Paper(_) => Err(in_python("paper")),
         Action::Campaign(_) => Err(in_python("campaign")),

@@ -32,7 +32,7 @@ impl<'a> Arbitrary<'a> for Case {
         let mut spec = Spec::named(info.name).expect("a name from the registry");
         for _ in 0..u.arbitrary::<u8>()? % 8 {
             if let Some((name, value)) = setting(&spec, u)? {
-                spec = spec.with(name, &value).expect("a valid value");
+                spec = values::set_if_accepted(spec, name, &value);
             }
         }
         let mut operations = Vec::new();
@@ -89,7 +89,7 @@ fn arrival(kind: u8, u: &mut Unstructured<'_>) -> Result<Arrival> {
         7 => Offset::Unknown,
         _ => Offset::Next,
     };
-    Ok(Arrival { flow: kind % 8, size, segments, ecn, offset })
+    Ok(Arrival { flow: kind % 8, size, segments, ecn, offset, tagged: rare & 8 != 0 })
 }
 
 /// From nanoseconds to minutes.

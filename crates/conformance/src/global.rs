@@ -121,6 +121,9 @@ fn check_change(before: &Params, step: &Step) -> Result<(), Violation> {
             let unit = matches!(def.kind, Kind::Amount { .. });
             hold!(!def.live || unit, "{name} is live, and was refused");
         }
+        Err(ParamError::Conflict { param, other, .. }) => {
+            hold!(before.has(param) && before.has(other), "no parameters {param} and {other}");
+        }
         Err(other) => return Err(format!("{other:?}")),
     }
     Ok(())

@@ -7,6 +7,7 @@
 //! | `+A/low` | ... and joins, or would have joined, the low lane (or `/high`) |
 //! | `+A!B2,A3` | ... and B2, A3 are lost by it (in this order; A3 may be the arrival) |
 //! | `+A^` | ... and is ECN-capable |
+//! | `+A~` | ... and an edge has tagged it as short |
 //! | `>B1` | B1 leaves; `>-`: nothing does |
 //! | `>B2*` | B2 leaves with a mark |
 //! | `>B3!B2` | B2 is lost, then B3 leaves |
@@ -43,15 +44,16 @@ pub fn golden(spec: &str, sequence: &str) {
 fn read(token: &str, spec: &Spec, now: &mut Nanos) -> Operation {
     let bad = || -> ! { panic!("cannot read {token}") };
     if let Some(arrival) = token.strip_prefix('+') {
-        let capable = arrival.contains('^');
-        let arrival = arrival.split(['!', '/', '^']).next().unwrap_or_default();
+        let (capable, tagged) = (arrival.contains('^'), arrival.contains('~'));
+        let arrival = arrival.split(['!', '/', '^', '~']).next().unwrap_or_default();
         let (flow, amount) = arrival.split_once('=').unwrap_or((arrival, "1000"));
         let (size, segments) = amount.split_once('x').unwrap_or((amount, "1"));
         let Ok([letter @ b'A'..=b'Z']) = <&[u8; 1]>::try_from(flow.as_bytes()) else { bad() };
         let (Ok(size), Ok(segments)) = (size.parse(), segments.parse()) else { bad() };
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let flow = letter - b'A';
-        return Operation::Enqueue(Arrival { flow, size, segments, ecn, offset: Offset::Next });
+        let offset = Offset::Next;
+        return Operation::Enqueue(Arrival { flow, size, segments, ecn, offset, tagged });
     }
     if token.starts_with('>') {
         return Operation::Dequeue;

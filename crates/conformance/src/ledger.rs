@@ -33,6 +33,8 @@ pub struct Ledger {
     pub entries: BTreeSet<FlowId>,
     /// Flows that count as long.
     pub demoted: BTreeSet<FlowId>,
+    /// Queued packets that are to leave with a mark.
+    pub marked: BTreeSet<u64>,
     /// The packet that left last, and its lane.
     pub on_wire: Option<(Packet, Lane)>,
     /// Ids that arrived so far are below this.
@@ -52,6 +54,7 @@ impl Ledger {
         for record in &step.records {
             match *record {
                 Record::Dropped(packet, drop) => {
+                    self.marked.remove(&packet.id);
                     if let Some((arrival, lane)) = self.queued.remove(&packet.id) {
                         hold!(same(&arrival, &packet), "{arrival:?} came back as {packet:?}");
                         hold!(drop.lane == lane, "{packet:?} was in {lane:?}, not in {drop:?}");
@@ -61,7 +64,10 @@ impl Ledger {
                     let arrival = self.expect_arrival(step, packet.id)?;
                     hold!(same(&arrival, &packet), "{arrival:?} came back as {packet:?}");
                     hold!(!lost && enqueued.is_none(), "{packet:?} was lost or sent before");
-                    hold!(drop.reason == DropReason::Full, "{packet:?} never was queued: {drop:?}");
+                    hold!(
+                        drop.reason != DropReason::PushedOut,
+                        "{packet:?} never was queued: {drop:?}"
+                    );
                     lost = true;
                 }
                 Record::Event(Event::Enqueued { packet, flow, lane }) => {
@@ -98,9 +104,14 @@ impl Ledger {
                         found.is_some_and(|(p, _)| p.flow == flow),
                         "{packet} is not there to mark"
                     );
+                    hold!(self.marked.insert(packet), "{packet} was marked before");
                 }
             }
             Call::Dequeue(answer) => {
+                if let Some((packet, _)) = dequeued.filter(|(p, _)| self.marked.remove(&p.id)) {
+                    hold!(marked.is_none(), "{packet:?} was marked before");
+                    marked = Some((packet.id, packet.flow));
+                }
                 self.enter_answer(answer, dequeued, marked)?;
                 self.on_wire = dequeued;
             }

@@ -30,7 +30,12 @@ pub struct Arrival {
     pub ecn: Ecn,
     /// Where in its flow the packet lies.
     pub offset: Offset,
+    /// Whether an edge has tagged it as short ([`SHORT_DSCP`]).
+    pub tagged: bool,
 }
+
+/// The DSCP of tagged packets: what disciplines take for the tag of short ones by default.
+pub const SHORT_DSCP: u8 = 10;
 
 /// Byte offset of a packet in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +49,11 @@ pub enum Offset {
 }
 
 impl Operation {
-    /// The arrival of an ordinary packet: one segment, not ECN-capable.
+    /// The arrival of an ordinary packet: one segment, not ECN-capable, not tagged.
     #[must_use]
     pub const fn arrival(flow: u8, size: u32) -> Self {
         let (ecn, offset) = (Ecn::NotEct, Offset::Next);
-        Self::Enqueue(Arrival { flow, size, segments: 1, ecn, offset })
+        Self::Enqueue(Arrival { flow, size, segments: 1, ecn, offset, tagged: false })
     }
 }
 
@@ -61,6 +66,9 @@ pub fn flow_id(flow: u8) -> FlowId {
     let scattered = u64::from(flow / 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     FlowId::new(scattered ^ (u64::from(flow % 2) << 62))
 }
+
+/// The DSCP of a flow's packets: none, EF, and others that classes may be made of.
+const CODES: [u8; 5] = [0, 0, 46, 8, 34];
 
 /// The packets of a sequence, one for each arrival in it, with ids counted from 0.
 ///
@@ -81,12 +89,14 @@ pub fn packets(operations: &[Operation]) -> Vec<Packet> {
     let mut sent: HashMap<u8, u64> = HashMap::new();
     let packet = |(id, arrival): (usize, &Arrival)| {
         let next = sent.entry(arrival.flow).or_default();
-        let packet = Packet::new(flow_id(arrival.flow), arrival.size)
+        let mut packet = Packet::new(flow_id(arrival.flow), arrival.size)
             .with_id(id as u64)
             .with_segments(arrival.segments)
             .with_ecn(arrival.ecn)
+            .with_dscp(if arrival.tagged { SHORT_DSCP } else { 0 })
             .with_hosts(HostId(u32::from(arrival.flow % 3)), HostId(9))
             .with_flow_size(total[&arrival.flow]);
+        packet.dscp = CODES[usize::from(arrival.flow) % CODES.len()];
         let packet = match arrival.offset {
             Offset::Next => packet.with_offset(*next),
             Offset::First => packet.with_offset(0),

@@ -24,9 +24,11 @@ pub enum Traffic {
     OnePacketFlows,
     /// Any, with the limits as the specs have them.
     OwnLimits,
+    /// Tagged as short by an edge, every packet of it.
+    Tagged,
 }
 
-use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits};
+use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits, Tagged};
 
 /// Every reduction; a new one is a line here.
 pub const ALL: &[Reduction] = &[
@@ -74,11 +76,56 @@ pub const ALL: &[Reduction] = &[
     Reduction("scfq", "fifo", OneFlow),
     Reduction("scfq:drop=longest-queue", "fifo", OneFlow),
     Reduction("scfq:drop=longest-queue,limit=10000packets", "scfq:limit=10000packets", OwnLimits),
+    Reduction("wfq", "fifo", OneFlow),
+    Reduction("wfq:rate=10mbit,weights=3", "fifo", OneFlow),
+    Reduction("wfq:drop=tail", "fifo", OneFlow),
+    Reduction("wfq:drop=tail,limit=10000packets", "wfq:limit=10000packets", OwnLimits),
+    Reduction("wf2q+", "fifo", OneFlow),
+    Reduction("wf2q+:rate=10mbit,weights=3", "fifo", OneFlow),
+    Reduction("wf2q+:drop=tail,limit=10000packets", "wf2q+:limit=10000packets", OwnLimits),
+    Reduction("fsc", "fifo", OneFlow),
+    Reduction("fsc:bpr=1", "fsc:pbs=0b", Any),
+    Reduction("fsc:bpr=1,pbs=1500b", "fsc:bpr=100,pbs=0b", Any),
+    Reduction("h-fsc", "fifo", OneFlow),
+    Reduction("h-fsc:classes=all=1", "fsc", Any),
+    Reduction("h-fsc:classes=a=1(b=1(c=5)),pbs=1500b", "fsc:pbs=1500b", Any),
+    Reduction("h-fsc:classes=a=3+b=1,bpr=1", "h-fsc:classes=a=3+b=1,pbs=0b", Any),
+    Reduction("h-fsc:classes=a=1x4/0b@ef+b=1", "h-fsc:classes=a=1@ef+b=1x1/6kb", Any),
     Reduction("codel:target=inf", "fifo", Any),
     // One bucket is one queue, as long as nothing overflows.
     Reduction("fq-codel:buckets=1", "codel:limit=10240packets,ecn=yes", OwnLimits),
     Reduction("fq-codel:buckets=1,target=inf", "fifo:limit=10240packets", OwnLimits),
+    Reduction("red:min=inf,max=inf", "fifo", Any),
+    Reduction("red:max-probability=0,max=inf,averaging=1", "fifo", Any),
+    Reduction("fred:min=inf,max=inf,averaging=1", "fifo", Any),
+    Reduction("rio:in-min=inf,in-max=inf,out-min=inf,out-max=inf", "fifo", Any),
+    // Without a packet that is In, or one that is Out, RIO is RED: with the same dice as well.
+    Reduction("rio:in-dscp=63,averaging=0.5", "red:min=0.1,max=0.3,averaging=0.5", Any),
+    Reduction(
+        "rio:averaging=0.5,wait=no",
+        "red:min=0.3,max=0.6,max-probability=0.02,averaging=0.5,wait=no",
+        Tagged,
+    ),
+    Reduction("rio-ps:classifier=tag,short-dscp=63,averaging=1", "red:averaging=1", Any),
+    Reduction(
+        "rio-ps:threshold=1000000,averaging=0.5",
+        "red:max=0.35,max-probability=0.05,averaging=0.5",
+        Any,
+    ),
+    Reduction(
+        "rio-ps:classifier=tag,averaging=0.5",
+        "rio:in-min=0.15,in-max=0.35,in-probability=0.05,out-min=0.15,out-max=0.5,averaging=0.5",
+        Any,
+    ),
+    Reduction("sift:probability=0,retest=yes,weight=$w", "fifo", Any),
+    Reduction("lanes:accounting=mark,short-dscp=63", "fifo", Any),
+    Reduction("lanes:accounting=mark,service=weighted,buffer=drop-tail,weight=$w", "fifo", Tagged),
     // Free composition of the parts is the named discipline.
+    Reduction(
+        "lanes:accounting=retest,service=weighted,buffer=drop-tail,threshold=0packets,sampled-to=high,probability=0.3,weight=$w",
+        "sift:retest=yes,probability=0.3,weight=$w",
+        Any,
+    ),
     Reduction(
         "lanes:accounting=while-queued,service=guaranteed,buffer=knockout,threshold=$th,low-share=0.3",
         "efd:threshold=$th,low-share=0.3",
@@ -166,7 +213,7 @@ impl Traffic {
     fn of(self, operations: &[Operation]) -> Vec<Operation> {
         let mut next = 0u8;
         let mut flow = |given| match self {
-            Any | OwnLimits => given,
+            Any | OwnLimits | Tagged => given,
             OneFlow => 0,
             OnePacketFlows => {
                 next += 1;
@@ -175,7 +222,8 @@ impl Traffic {
         };
         let change = |operation: &Operation| match operation {
             Operation::Enqueue(arrival) => {
-                Operation::Enqueue(Arrival { flow: flow(arrival.flow), ..*arrival })
+                let tagged = arrival.tagged || matches!(self, Tagged);
+                Operation::Enqueue(Arrival { flow: flow(arrival.flow), tagged, ..*arrival })
             }
             other => other.clone(),
         };

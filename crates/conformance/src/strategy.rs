@@ -71,7 +71,7 @@ fn spec(info: &'static Info, except: &'static [&'static str], setup: Setup) -> B
             .into_iter()
             .filter_map(move |random| values::draw_setting(info, except, random));
         drawn.fold(Spec::named(info.name).expect("from the registry"), |spec, (name, value)| {
-            spec.with(name, &value).unwrap_or_else(|e| panic!("{e}"))
+            values::set_if_accepted(spec, name, &value)
         })
     };
     match setup {
@@ -157,10 +157,13 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     let offset = prop_oneof![
         8 => Just(Offset::Next), 1 => Just(Offset::First), 1 => Just(Offset::Unknown)
     ];
-    (flow, size, segments, ecn, offset).prop_map(|(flow, size, segments, ecn, offset)| {
-        let size = if segments > 1 { u32::from(segments) * 1448 } else { size };
-        Arrival { flow, size, segments, ecn, offset }
-    })
+    let tagged = prop::bool::weighted(0.3);
+    (flow, size, segments, ecn, offset, tagged).prop_map(
+        |(flow, size, segments, ecn, offset, tagged)| {
+            let size = if segments > 1 { u32::from(segments) * 1448 } else { size };
+            Arrival { flow, size, segments, ecn, offset, tagged }
+        },
+    )
 }
 
 /// Mostly packet times, now and then longer than any timeout.

@@ -3,7 +3,7 @@
 //! A new discipline's parameters are varied without a word about them in this crate.
 
 use sched::params::{Kind, ParamDef, text};
-use sched::{Amount, Info, Nanos, Share};
+use sched::{Amount, Info, Nanos, Share, Spec};
 
 /// A valid value of `def`, as text, drawn by `random`. Small values are likely: they are where
 /// thresholds, limits and bounds take effect within a short sequence.
@@ -30,10 +30,22 @@ pub fn draw(def: &ParamDef, random: u32) -> String {
                 Share::from_ppb((min + (max - min) * (size % 101) / 100) as u32).to_string()
             }
         },
+        Kind::Level => match sort {
+            0 => "inf".to_owned(),
+            1..=3 => Amount::Packets(size % 24).to_string(),
+            4 => Amount::Bytes(size % (1 << 17)).to_string(),
+            _ => Share::from_ppb((size % 101) as u32 * 10_000_000).to_string(),
+        },
         Kind::Count { min, max } => spread(min, max.min(min + 4096), size).to_string(),
         Kind::Rate { min, max } => text::Rate(spread(min, max, size)).to_string(),
         Kind::Flag => if sort % 2 == 0 { "yes" } else { "no" }.to_owned(),
         Kind::Choice(words) => words[size as usize % words.len()].to_owned(),
+        Kind::Factor { min, max } => match sort {
+            0..=9 => text::Factor(min + 1000 * (size % 8).min((max - min) / 1000)).to_string(),
+            _ => text::Factor(spread(min, max, size)).to_string(),
+        },
+        Kind::Form(_) if sort < 4 => def.default.to_owned(),
+        Kind::Form(form) => form.examples[size as usize % form.examples.len()].to_owned(),
     }
 }
 
@@ -54,12 +66,15 @@ pub fn extremes(def: &ParamDef) -> Vec<String> {
             or_inf([min, max].map(|t| text::Time(t).to_string()).to_vec(), unlimited)
         }
         Kind::Share { min, max } => [min, max].map(|share| share.to_string()).to_vec(),
+        Kind::Level => ["0", "1", "0packets", "0b", "inf"].map(str::to_owned).to_vec(),
         Kind::Count { min, max } => [min, max].map(|n| n.to_string()).to_vec(),
         Kind::Rate { min, max } => {
             or_inf([min, max].map(|rate| text::Rate(rate).to_string()).to_vec(), true)
         }
         Kind::Flag => vec!["yes".to_owned(), "no".to_owned()],
         Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        Kind::Factor { min, max } => [min, max].map(|n| text::Factor(n).to_string()).to_vec(),
+        Kind::Form(form) => form.examples.iter().map(|text| (*text).to_owned()).collect(),
     }
 }
 
@@ -70,6 +85,16 @@ pub fn draw_setting(info: &Info, except: &[&str], random: u64) -> Option<(&'stat
     let defs: Vec<_> = info.params.iter().filter(|def| !except.contains(&def.name)).collect();
     let def = defs.get(((random >> 32) as usize).checked_rem(defs.len())?)?;
     Some((def.name, draw(def, random as u32)))
+}
+
+/// `spec` with this valid value, unless that contradicts its other parameters.
+///
+/// # Panics
+/// If the value alone is not valid.
+#[must_use]
+pub fn set_if_accepted(spec: Spec, name: &str, value: &str) -> Spec {
+    let set = spec.clone().with(name, value).unwrap_or_else(|error| panic!("{error}"));
+    if set.check().is_ok() { set } else { spec }
 }
 
 /// A value between `min` and `max` with evenly spread magnitude.

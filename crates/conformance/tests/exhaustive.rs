@@ -91,6 +91,30 @@ fn scfq() {
     equals_its_model("scfq:drop=longest-queue", 3, 9);
 }
 
+/// The average is the queue; at the upper threshold drops are certain.
+#[test]
+fn early_droppers() {
+    equals_its_model("red:averaging=1,min=0.3,max=0.6,max-probability=1,gentle=no", 1, 12);
+    equals_its_model("red:averaging=0.5,min=0.3,max=0.6,max-probability=1", 1, 12);
+    equals_its_model("fred:averaging=1,max-probability=1", 3, 8);
+    equals_its_model("fred:averaging=1,min=0.5,max=0.9,two-packets=yes", 3, 8);
+    equals_its_model("rio-ps:averaging=1,threshold=1,wait=no,long-probability=1", 2, 9);
+}
+
+#[test]
+fn wfq() {
+    equals_its_model("wfq", 3, 8);
+    equals_its_model("wfq:drop=tail", 2, 9);
+    equals_its_model("wf2q+", 3, 8);
+    equals_its_model("wf2q+:drop=tail", 2, 9);
+}
+
+#[test]
+fn fsc() {
+    equals_its_model("fsc:bpr=2,pbs=1500b", 3, 8);
+    equals_its_model("h-fsc:bpr=2,pbs=1500b,classes=a=3+b=1", 3, 7);
+}
+
 /// What must hold for every discipline, over all short sequences.
 #[test]
 fn every_discipline_in_the_registry() {

@@ -100,6 +100,8 @@ fn sampling_disciplines() {
     golden("sift:probability=1,weight=1", "+A/high +A/low +B/high +B/low >A1 >B1 >A2 >B2");
     golden("sift:probability=1,weight=1,sampled-to=low", "+A/low +B/low >A1 >B1");
     golden("sift:probability=0,weight=1", "+A/high +A/high +B/high >A1 >A2 >B1");
+    // Found once, and then again, before A is long.
+    golden("sift:probability=1,weight=1,retest=yes", "+A/high +A/high +A/low +B/high >A1 >A2 >B1");
     golden("sb-sh:probability=1,threshold=2packets,weight=1", "+A/high +A/high +A/low +B/high");
     golden("sb-sh:probability=0,threshold=0packets", "+A/high +A/high +A/high");
     // At the end of an interval long flows are short again, and those below `keep` forgotten.
@@ -149,6 +151,14 @@ fn lanes() {
     golden(
         "lanes:accounting=offset,service=strict,buffer=knockout,threshold=1000b,limit=2packets",
         "+A/high +A/low +B/high!A2 >A1 >B1 >-",
+    );
+    // Tagged packets are short, whoever they are of.
+    golden("lanes:accounting=mark", "+A/low +A~/high +B/low >A2 >A1 >B1");
+    golden("lanes:accounting=mark,short-dscp=11", "+A/low +A~/low");
+    // The threshold counts from the packet on that was found again.
+    golden(
+        "lanes:accounting=retest,probability=1,threshold=1packets,service=strict",
+        "+A/high +A/high +A/low +B/high +B/high >A1 >A2 >B1 >B2 >A3",
     );
 }
 
@@ -244,6 +254,85 @@ fn scfq() {
     golden("scfq:limit=2packets,drop=longest-queue", "+A +B +C!A1 >B1 >C1");
 }
 
+/// C is of DSCP EF, D of CS1.
+#[test]
+fn wfq() {
+    // Finishes: A 1000, 2000, 3000; B 400, 800, 1200.
+    golden("wfq", "+A +A +A +B=400 +B=400 +B=400 >B1 >B2 >A1 >B3 >A2 >A3 >-");
+    // V is the fluid system's, not the tag in service: B is at 1000 + 1500, A3 at 3000.
+    golden("wfq", "+A +A +A >A1 >A2 +B=1500 >B1 >A3");
+    // In it, B is done at V = 200, after 400 bytes. From there V is faster: 1000 after A1, so that
+    // C is at 3100, behind A3 at 3000.
+    golden("wfq", "+A +A +B=200 >B1 >A1 >A2 +A +C=2100 >A3 >C1");
+    // 900 bytes of A1 are sent when B comes, which is then at 2100; or that is not known.
+    golden("wfq:rate=8kbit", "+A +A >A1 @900ms +B=1200 >A2 >B1");
+    golden("wfq", "+A +A >A1 @900ms +B=1200 >B1 >A2");
+    // Once the last packet has been sent, all starts again; B is then at 1000, and first.
+    golden("wfq:rate=8kbit", "+A=2000 >A1 @1s +A +B=1900 >B1 >A2 >-");
+    golden("wfq:rate=8kbit", "+A=2000 >A1 @2s +A=500 +B >A2 >B1 >-");
+    // Four times the share: C is at 250, 500, 750, 1000 and 1250.
+    golden("wfq:weights=1+4@ef", "+C +C +C +C +C +A +B +D +E >C1 >C2 >C3 >C4 >A1 >B1 >D1 >E1 >C5");
+    // What is pushed out leaves the fluid system as well: A3 is at 1450.
+    golden("wfq:limit=3packets", "+A +A +B=1500 +C=700!A2 >C1 +A=450 >A1 >A3 >B1");
+    golden("wfq:limit=3packets,drop=tail", "+A +A +B=1500 +C=700!C1 >A1 +B=1700 >B1 >A2 >B2");
+}
+
+#[test]
+fn wf2q() {
+    // C1 is at 250, and its next ones may not begin before V = 250, 500, ...: after 2000 bytes each.
+    golden(
+        "wf2q+:weights=1+4@ef",
+        "+C +C +C +C +C +A +B +D +E >C1 >A1 >C2 >B1 >C3 >D1 >C4 >E1 >C5 >-",
+    );
+    // A3 alone is backlogged, from 2000 on: V is there, and B is at 3500.
+    golden("wf2q+", "+A +A +A >A1 >A2 +B=1500 >A3 >B1");
+    // A has 1000 behind it, V is 500 when it comes back: B2 is at 1700, A2 at 1500.
+    golden("wf2q+", "+A +B=1100 +B=600 >A1 >B1 +A=500 >A2 >B2");
+    golden("wf2q+:limit=2packets", "+A +B +C=500!A1 >C1 >B1");
+}
+
+/// Bursts of 2000 bytes at twice the speed.
+#[test]
+fn fsc() {
+    // A comes to 500, 1000, 2000, 3000, 4000. The clock is in the middle of 2000 and 3000 then; B
+    // comes from 2500 to 3000, 3500, 4500.
+    golden(
+        "fsc:bpr=2,pbs=2000b",
+        "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >B3 >A6 >B4",
+    );
+    // Without a burst, A comes to 4000, and B from 3500 to 4500, ...
+    for fair in ["fsc:bpr=1", "fsc:pbs=0b"] {
+        golden(fair, "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >A6 >B3 >B4");
+    }
+    // C is served at 4 times the weight, D with a burst of its own.
+    golden("fsc:bpr=1,curves=4@ef", "+A +A +C +C +C +C +C >A1 >C1 >C2 >C3 >C4 >A2 >C5");
+    golden("fsc:bpr=1,curves=1x2/2kb@cs1", "+A +A +A +D +D +D >A1 >D1 >D2 >A2 >D3 >A3");
+    golden("fsc:limit=2packets", "+A +B +C!A1 >B1 >C1");
+}
+
+/// C is of DSCP EF, D of CS1, A and B of none.
+#[test]
+fn h_fsc() {
+    // C comes to 333, 667, 1000, A to 1000.
+    golden("h-fsc:bpr=1,classes=x=3@ef+y=1", "+C +C +C +C +A +A >C1 >A1 >C2 >C3 >C4 >A2 >-");
+    // C and D have a half together, of which D has a quarter.
+    golden(
+        "h-fsc:bpr=1,classes=o=1(p=3@ef+q=1@cs1)+r=1",
+        "+C +C +C +D +D +A +A +A +A >C1 >A1 >D1 >A2 >C2 >A3 >C3 >A4 >D2 >-",
+    );
+    // What D leaves is for C before it is for A.
+    golden(
+        "h-fsc:bpr=1,classes=o=1(p=1@ef+q=1@cs1)+r=1",
+        "+C +C +C +A +A +A >C1 >A1 >C2 >A2 >C3 >A3",
+    );
+    // A class has its burst whoever is in it, a flow whatever class it is in.
+    golden("h-fsc:bpr=1,classes=x=1x2/2kb@ef+y=1", "+A +A +A +C +C +C >C1 >A1 >C2 >C3 >A2 >A3");
+    golden(
+        "h-fsc:bpr=2,pbs=2000b,classes=all=1",
+        "+A +A +A +A +A +A >A1 >A2 >A3 >A4 +B +B +B +B >B1 >A5 >B2 >B3 >A6 >B4",
+    );
+}
+
 /// Target 5 ms, interval 100 ms. Packets arrive at 0 and leave late.
 #[test]
 fn codel() {
@@ -264,6 +353,82 @@ fn codel() {
     // with A3 at 110 ms.
     golden("codel", "+A +A +A @10ms >A1 >A2 +B +B +B @110ms >A3 @209ms >B1 @210ms +C >B3!B2");
     golden("codel:limit=2packets", "+A +A +A!A3 >A1");
+}
+
+/// With an averaging of 1 the average is the queue before the arrival.
+#[test]
+fn red() {
+    // From 2 packets on everything is lost: the queue is short until then.
+    golden("red:averaging=1,min=2packets,max=2packets,gentle=no", "+A +A +A!A3 +B!B1 >A1 +A >A2");
+    // At 2 packets p is 1/3, at 3 it is 2/3. A3 is the first above min, and passes; at A4 the
+    // count of 2 makes the drop certain. At 4 = max marks are over.
+    let red = "red:averaging=1,min=1packets,max=4packets,max-probability=1,wait=no";
+    golden(red, "+A +A +A +A!A4 >A1 >A2 >A3 >-");
+    golden(red, "+A^ +A^ +A^ +A^ +A^!A5 >A1 >A2 >A3 >A4*");
+    golden(&format!("{red},ecn=no"), "+A^ +A^ +A^ +A^!A4");
+    // ECN of one packet does not help another: B is not capable.
+    golden(red, "+A^ +A^ +A^ +B!B1 +A^ >A1 >A2 >A3");
+    // Waiting, 2/3 counts twice before a drop is possible and three times before it is certain.
+    let red = "red:averaging=1,min=1packets,max=4packets,max-probability=1";
+    golden(red, "+A +A +A +A=40x2!A4 >A1");
+    // Half way to the queue each time: 0, 0.5, 1.25, 2.125 packets; then 1.06, 1.03, 1.52.
+    let half = "red:averaging=0.5,limit=10packets,min=0.15,max=0.15,gentle=no,rate=1mbit";
+    golden(half, "+A +A +A +A!A4 >A1 >A2 >A3 +A +B +C!C1");
+    // While the link is idle the average is halved with every 500 bytes it could have sent, 4 ms.
+    // A3 takes 8 ms before that.
+    golden(half, "+A +A +A +A!A4 >A1 >A2 >A3 @11ms +A +B +C!C1");
+    golden(half, "+A +A +A +A!A4 >A1 >A2 >A3 @12ms +A +B +C +D!D1");
+    // In bytes, super-packets as they are; the first above min passes.
+    golden("red:averaging=1,limit=9000b,min=2000b,max=3000b,gentle=no", "+A +A +A +A!A4 >A1 +A");
+    // A full queue loses whoever comes.
+    golden("red:min=inf,max=inf,limit=2packets", "+A^ +A^ +A^!A3 >A1 >A2 >-");
+}
+
+#[test]
+fn fred() {
+    // A has its 2 packets. B and C may come in; with 4 queued nobody may.
+    let fred = "fred:averaging=1,min=2packets,max=4packets,max-probability=0";
+    golden(fred, "+A +A +A!A3 +B +C +D!D1 >A1 >A2 >B1 >C1");
+    golden(&format!("{fred},two-packets=yes"), "+A +A +A!A3 +B +C +D +B +B!B3");
+    // Two strikes: A is held to its share, 1 packet, where B may have 2.
+    golden(fred, "+A +A +A!A3 +A!A4 +B >A1 +A!A5 +B >A2 +A");
+    // The coin, here certain from the second time on, is for flows with min-queue packets.
+    let coin = "fred:averaging=1,min=3packets,max=5packets,max-probability=1";
+    golden(coin, "+A +A +B +C +A!A3");
+    golden(&format!("{coin},min-queue=3"), "+A +A +B +C");
+    // The limit in bytes is one of 8 packets of 500 bytes: min is 2, max 4.
+    golden("fred:averaging=1,limit=4000b,max-probability=0", "+A=9 +A=9 +A=9!A3 +B=9 +C=9 +D=9!D1");
+}
+
+#[test]
+fn rio() {
+    // Out is lost at 2 packets in all, In at 2 packets of its own.
+    let rio = "rio:averaging=1,gentle=no,in-min=2packets,in-max=2packets,out-min=1packets,out-max=2packets";
+    golden(rio, "+A~/high +B/low +C!C1 +A~/high +A~!A3 >A1 >B1 >A2 >-");
+    golden(&format!("{rio},in-dscp=9"), "+A~/low +A~/low +A~!A3");
+    // The average of all moves with In packets as well: half way to 0, 1, 2 is 1.25 at B1.
+    let half = "rio:averaging=0.5,gentle=no,out-min=1packets,out-max=1packets";
+    golden(half, "+A~ +A~ +A~ +B!B1 +A~");
+    // Marks are by the curve of the packet.
+    let marks = "rio:averaging=1,out-min=1packets,out-max=4packets,out-probability=1,wait=no";
+    golden(marks, "+A~^ +B^ +B^ +B^ +A~^ >A1 >B1 >B2 >B3* >A2");
+}
+
+#[test]
+fn rio_ps() {
+    let ps = "rio-ps:averaging=1,gentle=no,threshold=2,short-min=4packets,short-max=4packets,\
+              long-min=2packets,long-max=2packets";
+    golden(ps, "+A/high +A/high +A!A3 +B/high +B/high +C!C1 >A1 >A2 +A!A4 >B1 +A/low");
+    // A new flow after a second without a packet, at the first or a later one.
+    golden("rio-ps:threshold=1", "+A/high +A/low >A1 @1s +A/low @2001ms +A/high +A/low");
+    // By tags, which a flow does not change.
+    golden("rio-ps:classifier=tag,threshold=1", "+A~/high +A~/high +A/low");
+    // After 10 s one short and no long flow is active: short flows shrink, to a packet at least.
+    let moves = "rio-ps:threshold=2";
+    golden(moves, "+A/high @9500ms +B/high @10s +C/high +C/low @19900ms +D/high @20s +D/low");
+    golden("rio-ps:threshold=1", "+A @9500ms +B @10s +C/high +C/low");
+    // Two long flows want six short ones: the threshold rises to 2.
+    golden("rio-ps:threshold=1", "+A +A +B @9500ms +A +A +B +B @10s +C/high +C/high +C/low");
 }
 
 /// A, C and E have a bucket each, with a quantum of 1514; B shares A's.

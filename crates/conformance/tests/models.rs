@@ -3,7 +3,7 @@
 
 use conformance::naive::{MODELS, compare};
 use conformance::strategy::{self, Setup};
-use sched::registry;
+use sched::{Spec, registry};
 
 /// What the model of a discipline leaves out.
 fn except(name: &str) -> &'static [&'static str] {
@@ -62,6 +62,106 @@ fn lars_with_any_half_life() {
 #[test]
 fn scfq() {
     behaves_as_its_model("scfq");
+}
+
+#[test]
+fn red() {
+    behaves_as_its_model("red");
+}
+
+#[test]
+fn fred() {
+    behaves_as_its_model("fred");
+}
+
+#[test]
+fn rio() {
+    behaves_as_its_model("rio");
+}
+
+#[test]
+fn rio_ps() {
+    behaves_as_its_model("rio-ps");
+}
+
+/// Averages that are the queue itself, or nearly so, cross the thresholds often, with each kind
+/// of spacing; certainty and impossibility leave nothing to the dice.
+#[test]
+fn early_droppers_with_averages_that_move() {
+    for name in ["red", "fred", "rio", "rio-ps"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for averaging in ["1", "0.5", "0.1"] {
+            for setup in [Setup::Defaults, Setup::Random] {
+                strategy::for_all(info, except(name), setup, 256, &|spec, operations, seed| {
+                    let spec = spec.clone().with("averaging", averaging);
+                    let spec = spec.and_then(|spec| spec.with("limit", "20packets"));
+                    compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn wfq() {
+    behaves_as_its_model("wfq");
+}
+
+#[test]
+fn wf2q() {
+    behaves_as_its_model("wf2q+");
+}
+
+#[test]
+fn fsc() {
+    behaves_as_its_model("fsc");
+}
+
+#[test]
+fn h_fsc() {
+    behaves_as_its_model("h-fsc");
+}
+
+/// From fair queueing to a burst that is worth a hundred times as much.
+#[test]
+fn fair_service_curves_of_any_shape() {
+    for name in ["fsc", "h-fsc"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for (bpr, pbs) in [("1", "6000b"), ("4", "0b"), ("1.5", "1500b"), ("100", "9kb")] {
+            strategy::for_all(info, except(name), Setup::Random, 192, &|spec, operations, seed| {
+                let spec = spec.clone().with("bpr", bpr).and_then(|spec| spec.with("pbs", pbs));
+                compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+            });
+        }
+    }
+}
+
+/// A threshold that moves with nearly every packet.
+#[test]
+fn an_edge_that_follows_the_traffic() {
+    let info = registry::find("rio-ps").expect("a discipline of this name");
+    for (update, idle, ratio) in [("1ms", "100ms", "1"), ("1s", "inf", "3"), ("100ms", "1s", "2")] {
+        strategy::for_all(info, except("rio-ps"), Setup::Tiny, 256, &|spec, operations, seed| {
+            let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+            let given = [("update", update), ("idle", idle), ("ratio", ratio), ("threshold", "2")];
+            let spec = given.into_iter().try_fold(spec.clone(), set);
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+        });
+    }
+}
+
+/// On links slower and faster than random sequences ask for packets.
+#[test]
+fn fluid_systems_at_any_rate() {
+    for name in ["wfq", "wf2q+"] {
+        let info = registry::find(name).expect("a discipline of this name");
+        for rate in ["9kbit", "10mbit", "1gbit"] {
+            strategy::for_all(info, except(name), Setup::Random, 192, &|spec, operations, seed| {
+                let spec = spec.clone().with("rate", rate).map_err(|e| e.to_string())?;
+                compare(&spec, operations, seed)
+            });
+        }
+    }
 }
 
 /// The dice at other chances than the default, among them both certainties.

@@ -67,6 +67,65 @@ fn sift_finds_a_flow_by_its_packets() {
     assert_binomial(&[2, 5, 10, 20, 40].map(sample));
 }
 
+/// Re-tested, it takes two: the packets that were sampled are short themselves.
+#[test]
+fn sift_tests_a_flow_again() {
+    let (p, flows) = (0.05, 4_000);
+    let sample = |packets: u32| {
+        let spec = "sift:retest=yes,probability=0.05,idle=inf,flows=100000";
+        let mut queue = build(spec, u64::from(packets));
+        let found = |flow: &u32| {
+            send(queue.as_mut(), u64::from(*flow) + 1, packets, 1000).iter().any(is_low)
+        };
+        let hits = (0..flows).filter(found).count() as u32;
+        let tested = packets as i32 - 1;
+        let none = f64::powi(1.0 - p, tested);
+        let one = f64::from(tested) * p * f64::powi(1.0 - p, tested - 1);
+        (hits, flows, 1.0 - none - one)
+    };
+    assert_binomial(&[5, 10, 20, 40].map(sample));
+}
+
+/// Drops of RED at a constant average, which a queue of 3 is with an averaging of 1: p is 1/8.
+fn gaps_between_drops(spec: &str, drops: usize) -> Vec<u32> {
+    let mut queue = build(spec, 7);
+    let mut sink = Recorder::default();
+    let (mut gap, mut gaps) = (0, Vec::new());
+    while gaps.len() < drops {
+        queue.enqueue(Packet::new(FlowId::new(1), 1000), Nanos::ZERO, &mut sink);
+        gap += 1;
+        if sink.take().iter().any(|record| matches!(record, Record::Dropped(..))) {
+            gaps.push(std::mem::take(&mut gap));
+        } else if queue.backlog().packets > 3 {
+            assert!(queue.dequeue(Nanos::ZERO, &mut sink).packet().is_some());
+        }
+    }
+    // The first gap is from the beginning, not from a drop.
+    gaps.split_off(1)
+}
+
+/// Checks that every gap in `range` is as frequent as the others, and no other occurs.
+fn assert_uniform(gaps: &[u32], range: std::ops::Range<u32>) {
+    let count = |gap: u32| gaps.iter().filter(|found| **found == gap).count() as f64;
+    let all: f64 = range.clone().map(count).sum();
+    assert_eq!(all, gaps.len() as f64, "{:?}", gaps.iter().find(|gap| !range.contains(gap)));
+    let expected = all / range.len() as f64;
+    let statistic: f64 = range.clone().map(|gap| (count(gap) - expected).powi(2) / expected).sum();
+    assert!(statistic < CRITICAL[range.len() - 2], "{statistic:.1}");
+}
+
+/// Floyd and Jacobson 1993, section 7: gaps are uniform, from 1 to 1/p arrivals; from 1/p to
+/// 2/p with `wait`. (With p exactly 1/8 the last value of each has no chance left.)
+#[test]
+fn red_spreads_its_drops_out_evenly() {
+    let red = "red:averaging=1,min=1packets,max=5packets,max-probability=0.25";
+    assert_uniform(&gaps_between_drops(&format!("{red},wait=no"), 4_000), 1..8);
+    assert_uniform(&gaps_between_drops(red, 4_000), 8..16);
+    // ... so that 2p and p/1.5 are dropped, about.
+    let rio = "rio:averaging=1,out-min=1packets,out-max=5packets,out-probability=0.25";
+    assert_uniform(&gaps_between_drops(rio, 4_000), 8..16);
+}
+
 /// A flow of n packets comes into the table with probability 1-(1-p)^n, whatever their size.
 #[test]
 fn x_protect_samples_packets() {

@@ -15,6 +15,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* The watchdog may be this late, so that it shares interrupts with others: never more than the
  * shaper can make up for. */
 #define TIMER_SLACK 10000
+/* The watchdog looks at least this often whether another configuration is in force. */
+#define LONGEST_SLEEP 100000000
 
 static __always_inline u64 pacing_time(const struct sl_config *config, u32 size, u32 segments)
 {
@@ -27,6 +29,10 @@ static __always_inline u64 pacing_time(const struct sl_config *config, u32 size,
 static __always_inline void changed(const struct queue *q, u64 generation)
 {
 	q->in->generation = generation;
+	if (q->in->paced_at != q->config->rate) {
+		q->in->paced_at = q->config->rate;
+		q->in->next_tx = 0;
+	}
 	q->in->next_sweep = 0;
 	q->in->last_size = 0;
 	q->in->last_miss = ~0ULL;
@@ -38,10 +44,16 @@ static __always_inline struct sl_qdisc *qdisc_at(u32 index)
 	return &sl_shared.qdisc[index & (SL_INSTANCES - 1)];
 }
 
-/* Finds what belongs to a qdisc; its number is kept in a field that no one else uses. */
+/*
+ * A qdisc's number is kept in its limit, which a BPF qdisc has no other use for. A kernel may drop
+ * packets of more senders at once than the limit says: the lowest number is far above that.
+ */
+#define FIRST_NUMBER (1u << 20)
+
+/* Finds what belongs to a qdisc. */
 static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 {
-	u32 index = sch->limit - 1;
+	u32 index = sch->limit - FIRST_NUMBER;
 	struct sl_qdisc *qdisc = qdisc_at(index);
 	u64 generation = *(volatile u64 *)&qdisc->generation;
 
@@ -231,6 +243,14 @@ static __always_inline void observe_sojourn(const struct queue *q, u32 lane, u64
 	q->histogram->sum[lane & 1] += time;
 }
 
+/* Asks to be called again at a time, or a while before it. */
+static __always_inline void sleep_until(struct Qdisc *sch, u64 now, u64 time)
+{
+	u64 latest = now + LONGEST_SLEEP;
+
+	bpf_qdisc_watchdog_schedule(sch, time < latest ? time : latest, TIMER_SLACK);
+}
+
 /* Whether the link is free; if not, asks to be called again when it is. */
 static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
 {
@@ -241,7 +261,7 @@ static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sc
 	if (now < q->in->next_tx) {
 		sch->qstats.overlimits++;
 		q->in->counters.paced++;
-		bpf_qdisc_watchdog_schedule(sch, q->in->next_tx, TIMER_SLACK);
+		sleep_until(sch, now, q->in->next_tx);
 		return false;
 	}
 	if (now - q->in->next_tx > catch_up)
@@ -268,7 +288,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		return 0;
 	lane = pick(&q, now, &wait);
 	if (wait) {
-		bpf_qdisc_watchdog_schedule(sch, wait, TIMER_SLACK);
+		sleep_until(sch, now, wait);
 		return 0;
 	}
 	queue = &q.in->lane[lane & 1];
@@ -306,6 +326,7 @@ static __always_inline void empty_lane(const struct queue *q, u32 lane)
 	struct sl_lane *l = &q->in->lane[lane];
 	u32 i;
 
+	q->in->counters.flushed += lane_length(q, lane);
 	bpf_for(i, 0, parts.ring_mask + 1) {
 		struct sl_slot *slot;
 		struct sk_buff *skb;
@@ -339,6 +360,7 @@ static __always_inline void empty_queue(const struct queue *q)
 			*bucket = 0;
 	}
 	in->alone = 0;
+	in->counters.flows_removed += in->flows;
 	in->flows = 0;
 	in->free = 0;
 	in->fresh = 0;
@@ -370,27 +392,56 @@ void BPF_PROG(destroy, struct Qdisc *sch)
 	sch->limit = 0;
 }
 
+/* Whether what was given is within bounds, and is something that the discipline has. */
+static __always_inline int check_options(const struct sl_config *config,
+					 const struct sl_tc_options *options)
+{
+	u32 given = options->given;
+
+	if (given & ~SL_TC_ALL)
+		return -EINVAL;
+	if ((given & SL_TC_THRESHOLD && !config->has_threshold) ||
+	    (given & SL_TC_LOW_SHARE && !config->has_low_share))
+		return -EOPNOTSUPP;
+	if (given & SL_TC_RATE && !options->rate)
+		return -EINVAL;
+	if (given & SL_TC_LIMIT && !options->limit)
+		return -EINVAL;
+	if (given & SL_TC_LIMIT && !options->limit_in_bytes && options->limit > parts.ring_mask + 1)
+		return -ENOSPC;
+	if (given & SL_TC_THRESHOLD && !options->threshold_in_bytes != !config->threshold_in_bytes)
+		return -EINVAL;
+	if (given & SL_TC_OVERHEAD && (options->overhead < SL_TC_LEAST_OVERHEAD ||
+				       options->overhead > SL_TC_MOST_OVERHEAD))
+		return -EINVAL;
+	if (given & SL_TC_LOW_SHARE && options->low_share > SL_TC_MOST_LOW_SHARE)
+		return -EINVAL;
+	return 0;
+}
+
 /* Applies what `tc` was given to the configuration that the load came with. */
 static __always_inline int apply_options(struct sl_config *config, struct nlattr *attribute)
 {
 	struct sl_tc_options options;
+	int error;
 
 	if (attribute->nla_len != sizeof(struct nlattr) + sizeof(options) ||
 	    bpf_probe_read_kernel(&options, sizeof(options), (void *)attribute + 4) ||
 	    options.version != SL_TC_VERSION)
 		return -EINVAL;
+	error = check_options(config, &options);
+	if (error)
+		return error;
 	if (options.given & SL_TC_RATE)
 		config->rate = options.rate;
 	if (options.given & SL_TC_LIMIT) {
 		config->limit = options.limit;
 		config->limit_in_bytes = options.limit_in_bytes;
-		if (!options.limit_in_bytes && options.limit > parts.ring_mask + 1)
-			return -ENOSPC;
 	}
 	if (options.given & SL_TC_THRESHOLD) {
-		if (!!options.threshold_in_bytes != !!config->threshold_in_bytes)
-			return -EINVAL;
-		config->threshold = options.threshold;
+		config->threshold = options.threshold + config->boundary_adds;
+		if (config->threshold < options.threshold)
+			config->threshold = SL_UNLIMITED;
 	}
 	if (options.given & SL_TC_BURST)
 		config->burst = options.burst;
@@ -453,6 +504,7 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	in->first_bucket = index * (parts.bucket_mask + 1);
 	in->before_flows = index * parts.flows - 1;
 	in->next_tx = 0;
+	in->paced_at = config->rate;
 	in->last_size = 0;
 	in->last_miss = ~0ULL;
 	for (int i = 0; i < 4; i++) {
@@ -464,7 +516,7 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	in->netns = dev->nd_net.net->ns.inum;
 	in->handle = sch->handle;
 	in->used = 1;
-	sch->limit = index + 1;
+	sch->limit = FIRST_NUMBER + index;
 	return 0;
 }
 

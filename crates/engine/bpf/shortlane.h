@@ -94,8 +94,12 @@ struct sl_config {
 	__u8 sampled_to; /* enum sl_sampled_to */
 	__u8 coin_always;
 	__u8 origin; /* enum sl_origin */
+	/* Of the options of `tc`: those that not every discipline has. */
+	__u8 has_threshold;
+	__u8 has_low_share;
+	__u8 boundary_adds; /* `threshold` is the one that was written and this much more */
 	/* For `show`; the qdisc does not read it. */
-	char spec[176];
+	char spec[181];
 };
 
 enum sl_origin {
@@ -119,12 +123,16 @@ struct sl_tc_options {
 };
 
 #define SL_TC_VERSION 1
+#define SL_TC_LEAST_OVERHEAD (-64)
+#define SL_TC_MOST_OVERHEAD 1024
+#define SL_TC_MOST_LOW_SHARE 900000000u
 #define SL_TC_RATE (1u << 0)
 #define SL_TC_LIMIT (1u << 1)
 #define SL_TC_THRESHOLD (1u << 2)
 #define SL_TC_BURST (1u << 3)
 #define SL_TC_OVERHEAD (1u << 4)
 #define SL_TC_LOW_SHARE (1u << 5)
+#define SL_TC_ALL ((1u << 6) - 1)
 
 /* What the qdisc counts. Packets are as the kernel hands them over: a super-packet is one. Pairs are
  * of the high lane and the low one. */
@@ -134,6 +142,7 @@ struct sl_counters {
 	__u64 sent_bytes[SL_LANES];
 	__u64 full[SL_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
 	__u64 pushed_out;     /* from the tail of the low lane, for a short arrival */
+	__u64 flushed;	      /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
 	__u64 flows_created;
@@ -178,6 +187,7 @@ struct sl_instance {
 	__u32 handle;
 	struct sl_lane lane[SL_LANES];
 	__u64 next_tx; /* when the link is free again */
+	__u64 paced_at; /* the rate that it was reckoned at */
 	/* Service. */
 	__u64 credit; /* bytes, in parts per billion */
 	__u64 high_tag;
@@ -224,6 +234,7 @@ struct sl_qdisc {
 struct sl_shared {
 	__u64 layout; /* SL_LAYOUT: which version of this header it is laid out by */
 	struct sl_config template; /* what a new qdisc starts with */
+	__u64 instances; /* as in struct sl_parts */
 	struct sl_qdisc qdisc[SL_INSTANCES];
 };
 

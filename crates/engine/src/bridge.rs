@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use frame::Fingerprinter;
+use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
 use crate::direction::{Direction, Fault, Parts, Side};
@@ -22,6 +23,9 @@ use crate::shaper::{Pacing, Rate};
 pub struct LinkConfig {
     /// The discipline of the queue.
     pub spec: Spec,
+    /// An edge in front of the queue, which writes into the DSCP of every packet whether it is
+    /// one of a short flow.
+    pub edge: Option<EdgeSpec>,
     /// Rate of the link.
     pub rate: Rate,
     /// Bytes that the link adds to each frame (24 for Ethernet's preamble, checksum and gap), or
@@ -43,6 +47,7 @@ impl LinkConfig {
     pub fn new(spec: Spec, rate: Rate) -> Self {
         Self {
             spec,
+            edge: None,
             rate,
             overhead: 0,
             least_size: 0,
@@ -225,7 +230,8 @@ fn direction<O: Observer>(
     Ok(Direction::new(Parts {
         input: Box::new(input),
         output: Box::new(output),
-        qdisc: config.spec.build(config.seed),
+        qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
+        tagger: config.edge.as_ref().map(EdgeSpec::build),
         observer,
         fingerprinter,
         needs: config.spec.info().needs,

@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use frame::{Fingerprinter, LinkType, mark_ce};
+use frame::{Fingerprinter, LinkType, mark_ce, set_dscp};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use sched::edge::Tagger;
 use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
 use crate::buffers::Buffers;
@@ -39,6 +40,7 @@ pub(crate) struct Parts<O: Observer> {
     pub(crate) input: Box<dyn FrameIo>,
     pub(crate) output: Box<dyn FrameIo>,
     pub(crate) qdisc: Box<dyn Qdisc<O>>,
+    pub(crate) tagger: Option<Tagger>,
     pub(crate) observer: O,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) needs: Needs,
@@ -187,11 +189,14 @@ impl<O: Observer> Direction<O> {
     }
 
     fn enqueue(&mut self, buffer: u32, now: Nanos) {
-        let Parts { qdisc, observer, fingerprinter, needs, .. } = &mut self.parts;
+        let Parts { qdisc, tagger, observer, fingerprinter, needs, .. } = &mut self.parts;
         let size = self.buffers.wire_len(buffer);
         let frame = self.buffers.frame(buffer);
         let parsed = fingerprinter.packet(LinkType::Ethernet, frame, size, *needs);
-        let packet = parsed.packet.with_id(buffer.into());
+        let mut packet = parsed.packet.with_id(buffer.into());
+        if let Some(tagger) = tagger {
+            tag(tagger, &mut packet, self.buffers.frame_mut(buffer), now);
+        }
         observer.arriving(&packet, &parsed.key, now);
         qdisc.enqueue(packet, now, observer);
         if !self.waiting {
@@ -351,6 +356,16 @@ impl<O: Observer> Direction<O> {
             peak_flows: self.counts.peak_flows,
             observed: self.parts.observer.finish(),
         }
+    }
+}
+
+/// Writes what the edge says into packet and frame; a frame that has no room for it, such as ARP,
+/// stays as it is.
+fn tag(tagger: &mut Tagger, packet: &mut Packet, frame: &mut [u8], now: Nanos) {
+    let before = packet.dscp;
+    tagger.tag(packet, now);
+    if packet.dscp != before && !set_dscp(frame, packet.dscp) {
+        packet.dscp = before;
     }
 }
 

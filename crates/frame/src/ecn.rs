@@ -1,6 +1,6 @@
 //! Setting "congestion experienced" (RFC 3168).
 
-use crate::link::{LinkType, ethertype};
+use crate::traffic_class::rewrite;
 
 const CE: u8 = 3;
 
@@ -8,42 +8,7 @@ const CE: u8 = 3;
 /// header checksum. Returns false, with the frame untouched, if it is no IP packet of an
 /// ECN-capable transport.
 pub fn mark_ce(frame: &mut [u8]) -> bool {
-    let located = LinkType::Ethernet.locate(frame);
-    let packet = &mut frame[located.offset..];
-    match (located.ethertype, packet.first().map(|byte| byte >> 4)) {
-        (ethertype::IPV4, Some(4)) => mark_ipv4(packet),
-        (ethertype::IPV6, Some(6)) => mark_ipv6(packet),
-        _ => false,
-    }
-}
-
-fn mark_ipv4(packet: &mut [u8]) -> bool {
-    if packet.len() < 20 || packet[1] & CE == 0 {
-        return false;
-    }
-    let old = u16::from_be_bytes([packet[0], packet[1]]);
-    packet[1] |= CE;
-    let new = u16::from_be_bytes([packet[0], packet[1]]);
-    let checksum = u16::from_be_bytes([packet[10], packet[11]]);
-    packet[10..12].copy_from_slice(&updated(checksum, old, new).to_be_bytes());
-    true
-}
-
-fn mark_ipv6(packet: &mut [u8]) -> bool {
-    // The traffic class lies across two bytes, its ECN bits in the middle of the second.
-    if packet.len() < 40 || packet[1] & (CE << 4) == 0 {
-        return false;
-    }
-    packet[1] |= CE << 4;
-    true
-}
-
-/// The checksum after one word of the header has changed (RFC 1624, equation 3).
-fn updated(checksum: u16, old: u16, new: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    !(folded as u16)
+    rewrite(frame, |class| (class & CE != 0).then_some(class | CE))
 }
 
 #[cfg(test)]

@@ -15,11 +15,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod dscp;
 mod ecn;
 mod fingerprint;
 mod key;
 mod link;
+mod traffic_class;
 
+pub use dscp::set_dscp;
 pub use ecn::mark_ce;
 pub use fingerprint::{Fingerprinter, Parsed};
 pub use key::{Endpoints, FlowKey, Selector, TcpSequence};

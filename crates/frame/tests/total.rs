@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use frame::{Fingerprinter, LinkType, mark_ce};
+use frame::{Fingerprinter, LinkType, mark_ce, set_dscp};
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use proptest::prelude::*;
 use sched::Needs;
@@ -27,6 +27,11 @@ fn read_in_every_way(bytes: &[u8]) {
     mark_ce(&mut marked);
     let marked = fingerprinter.packet(LinkType::Ethernet, &marked, 0, ALL);
     assert_eq!(marked.key, key, "a mark does not change the flow");
+    let mut tagged = bytes.to_vec();
+    let has_room = set_dscp(&mut tagged, 46);
+    let tagged = fingerprinter.packet(LinkType::Ethernet, &tagged, 0, ALL);
+    assert_eq!(tagged.key, key, "a tag does not change the flow");
+    assert!(!has_room || tagged.packet.dscp == 46, "a tag is read as it was written");
 }
 
 /// A well-formed frame to begin with: tags, IP version, protocol, transport bytes.

@@ -167,7 +167,7 @@ impl Hosts {
             Ok(())
         })??;
         for (host, address) in [(&hosts.client, CLIENT), (&hosts.server, SERVER)] {
-            host.run(|| configure_host(address))??;
+            host.run(|| configure_host(address, link))??;
         }
         if link.local_sender {
             hosts.server.run(|| shape_at_the_sender(link))??;
@@ -178,6 +178,7 @@ impl Hosts {
     fn engine(&self, spec: &Spec, seed: u64, link: &Bottleneck) -> Result<Engine, BlockError> {
         let direction = |seed| {
             let mut config = LinkConfig::new(spec.clone(), Rate(link.rate_bps));
+            config.edge = link.edge.clone();
             config.delay = Nanos(link.rtt.0 / 2);
             config.seed = seed;
             config
@@ -202,7 +203,7 @@ impl Hosts {
     }
 }
 
-fn configure_host(address: &str) -> Result<(), BlockError> {
+fn configure_host(address: &str, link: &Bottleneck) -> Result<(), BlockError> {
     let mut links = Links::open()?;
     quiet(HOST_INTERFACE)?;
     // What one block learns about the path must not help the next.
@@ -210,6 +211,8 @@ fn configure_host(address: &str) -> Result<(), BlockError> {
     // What connections begin with, before they are given their own. One that begins with bbr, where
     // that is the machine's default, stays paced, and its cubic or reno is another.
     set_parameter("ipv4.tcp_congestion_control", "reno")?;
+    // By default a host uses ECN where the other asks for it, and does not ask itself.
+    set_parameter("ipv4.tcp_ecn", if link.ecn { "1" } else { "0" })?;
     links.set_up("lo")?;
     links.offloads_off(HOST_INTERFACE)?;
     links.set_up(HOST_INTERFACE)?;

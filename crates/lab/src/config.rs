@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 use serde::Serialize;
 use workload::{Offered, SizeLaw, TransferList};
@@ -37,6 +38,10 @@ pub struct Bottleneck {
     pub limit: Amount,
     /// Round-trip time of an empty link.
     pub rtt: Nanos,
+    /// An edge in front of the queue, in both directions.
+    pub edge: Option<EdgeSpec>,
+    /// Whether client and server use ECN.
+    pub ecn: bool,
     /// Whether the senders' own host shapes to the link's rate, so that TCP small queues hide
     /// the queue from the discipline.
     pub local_sender: bool,

@@ -228,7 +228,8 @@ impl Queue {
 fn with(spec: Spec, parameters: &[(String, String)]) -> PyResult<Spec> {
     let set = |spec: Spec, (name, value): &(String, String)| spec.with(name, value);
     let spec = parameters.iter().try_fold(spec, set);
-    spec.map_err(|error| InputError::new_err(error.to_string()))
+    let checked = spec.and_then(|spec| spec.check().map(|()| spec));
+    checked.map_err(|error| InputError::new_err(error.to_string()))
 }
 
 impl State {

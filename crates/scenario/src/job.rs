@@ -57,6 +57,7 @@ pub(crate) fn build(scenario: &Scenario, spec: Option<&Spec>, log: bool) -> Resu
                     rate_bps: link.rate_bps[direction],
                     delay: Nanos(link.delay_ns),
                     queue,
+                    edge: link.edge.clone(),
                     impairments: Impairments {
                         loss: link.loss,
                         jitter: Nanos(link.jitter_ns),

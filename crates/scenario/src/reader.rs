@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use sched::edge::EdgeSpec;
 use sched::params::text;
 use sched::{Amount, Nanos, Spec};
 use toml::de::{DeTable, DeValue};
@@ -311,6 +312,15 @@ impl<'a> Table<'a> {
 
     fn spec(&self, key: &str, text: &str) -> Result<Spec, ScenarioError> {
         text.parse().map_err(|error: sched::SpecError| {
+            self.wrong(key, &format!("is not accepted: {error}"))
+        })
+    }
+
+    /// An edge; says itself what is wrong with one.
+    pub(crate) fn edge(&self, key: &str) -> Result<Option<EdgeSpec>, ScenarioError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let edge = text.parse().map(Some);
+        edge.map_err(|error: sched::SpecError| {
             self.wrong(key, &format!("is not accepted: {error}"))
         })
     }

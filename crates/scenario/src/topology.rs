@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sched::edge::EdgeSpec;
 use sched::{Amount, Spec};
 
 use crate::error::ScenarioError;
@@ -35,6 +36,8 @@ pub struct Link {
     pub delay_ns: u64,
     /// The queues.
     pub queues: [Queue; 2],
+    /// An edge in front of each queue.
+    pub edge: Option<EdgeSpec>,
     /// Part of the packets lost behind the queue.
     pub loss: f64,
     /// Largest extra delay.
@@ -320,6 +323,7 @@ impl LinkKeys {
             rate_bps: [rate, table.rate("back-rate")?.unwrap_or(rate)],
             delay_ns: table.needed("delay", table.time("delay"))?,
             queues: [there, back],
+            edge: table.edge("edge")?,
             loss: table.needed("loss", table.number("loss"))?,
             jitter_ns: table.needed("jitter", table.time("jitter"))?,
             reorder: table.needed("reorder", table.number("reorder"))?,

@@ -212,3 +212,31 @@ fn every_ready_scenario_is_accepted() {
     }
     assert!(found > 0);
 }
+
+#[test]
+fn an_edge_says_what_it_takes() {
+    let edge = |text: &str| format!("\"10mbit\", edge = \"{text}\"");
+    let refused = |text: &str, says: &[&str]| refused("\"10mbit\"", &edge(text), says);
+    refused(
+        "ratio=0",
+        &["t.toml:8: topology.bottleneck.edge", "edge: ratio=0 is not accepted; ratio takes 1 to"],
+    );
+    refused("threshold=10packets", &["threshold=10packets is not accepted", "1 to 1073741824"]);
+    refused("slr=3", &["edge has no parameter 'slr'; it has threshold"]);
+    refused("short-dscp=12", &["short-dscp=12 is not accepted with long-dscp=12"]);
+    for good in ["", "threshold=20,update=inf,short-dscp=46,long-dscp=0"] {
+        assert!(parse(&GOOD.replacen("\"10mbit\"", &edge(good), 1)).is_ok());
+    }
+}
+
+#[test]
+fn thresholds_are_held_against_the_limit_of_the_link() {
+    let red = |text: &str| format!("\"{text}\"");
+    refused(
+        "\"fifo\"",
+        &red("red:max=301packets"),
+        &["red: max=301packets is not accepted with limit=300packets; max takes at most that"],
+    );
+    refused("\"fifo\"", &red("rio-ps:ratio=0"), &["rio-ps: ratio=0 is not accepted"]);
+    assert!(parse(&GOOD.replacen("\"fifo\"", &red("red:min=5packets,max=15packets"), 1)).is_ok());
+}

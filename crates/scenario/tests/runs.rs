@@ -355,3 +355,37 @@ fn every_ready_scenario_runs() {
         }
     }
 }
+
+/// When every transfer over a busy dumbbell ended, and how many packets were marked or dropped.
+fn ends(scheduler: &str, access: &str, bottleneck: &str) -> (Vec<Option<u64>>, u64) {
+    let scenario = parse(&format!(
+        "[scenario]\ntitle = \"t\"\nduration = \"30s\"\nseeds = 1\n[schedulers]\n\
+         run = [\"{scheduler}\"]\n[tcp]\necn = true\n[topology]\nkind = \"dumbbell\"\npairs = 3\n\
+         access = {{ rate = \"100mbit\", delay = \"5ms\"{access} }}\n\
+         bottleneck = {{ rate = \"3mbit\", delay = \"5ms\", limit = \"60packets\"{bottleneck} }}\n\
+         [[traffic]]\nkind = \"persistent\"\nflows = 2\n\
+         [[traffic]]\nkind = \"transfers\"\nload = 0.6\n"
+    ));
+    let (rows, _) = run(&scenario);
+    let signals =
+        rows.links.iter().map(|link| link.marked_packets.unwrap_or(0) + link.dropped_packets).sum();
+    (rows.flows.iter().map(|flow| flow.end_ns).collect(), signals)
+}
+
+/// Tags that an edge has put in front of the queue, or at the sender's link, are what `rio-ps`
+/// finds with its own.
+#[test]
+fn an_edge_is_the_same_wherever_it_stands() {
+    let edge = "threshold=5,update=inf,idle=inf";
+    let own = ends(&format!("rio-ps:averaging=0.1,{edge}"), "", "");
+    assert!(own.0.len() > 30 && own.1 > 50, "{} flows, {} signals", own.0.len(), own.1);
+    let key = format!(", edge = \"{edge}\"");
+    let tagged = "rio-ps:averaging=0.1,classifier=tag";
+    assert_eq!(ends(tagged, "", &key), own, "in front of the queue");
+    assert_eq!(ends(tagged, &key, ""), own, "at the sender");
+    assert_ne!(ends(tagged, "", ""), own, "nowhere, so all are long");
+    // Where the threshold moves, two edges that see the same move alike.
+    let moves = "threshold=5,update=2s";
+    let own = ends(&format!("rio-ps:averaging=0.1,{moves}"), "", "");
+    assert_eq!(ends(tagged, "", &format!(", edge = \"{moves}\"")), own);
+}

@@ -12,7 +12,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
-use sched::{Backlog, Dequeue, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry};
+use sched::{
+    Backlog, Dequeue, Ecn, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry,
+};
 
 const FLOWS: [u64; 4] = [300, 10_000, 100_000, 1_000_000];
 const PATTERNS: [Pattern; 2] = [
@@ -135,6 +137,7 @@ impl Feed {
         let fingerprint = fingerprint ^ (fingerprint >> 32);
         let packet = Packet::new(FlowId::new(fingerprint), 1500)
             .with_flow_size(1 << 40)
+            .with_ecn(Ecn::Ect0)
             .with_offset(0)
             .with_id(index);
         (packet, Nanos(self.now))

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::params::{ParamDef, Params};
+use crate::params::{ParamDef, ParamError, Params};
 use crate::qdisc::{Qdisc, Sink};
 
 /// What a discipline is.
@@ -81,6 +81,14 @@ pub trait Discipline {
     /// What it is.
     const INFO: Info;
 
+    /// Checks what the ranges of single parameters cannot say: that the values go together.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    fn check(_params: &Params) -> Result<(), ParamError> {
+        Ok(())
+    }
+
     /// A new, empty instance.
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;
 }
@@ -107,6 +115,17 @@ pub mod shared {
         default: "300packets",
         effect: "what the queue holds before it drops; super-packets count as their segments",
         source: "EFD paper, section 4",
+        live: true,
+    };
+
+    /// `rate`: the link's, for disciplines whose clock it drives.
+    pub const RATE: ParamDef = ParamDef {
+        name: "rate",
+        kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
+        default: "inf",
+        effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
+                 another arrives; inf: none of it",
+        source: "the link",
         live: true,
     };
 

@@ -222,6 +222,11 @@ impl<T: Copy + Default> Flows<T> {
         table.retain(keep_or_free, forgotten);
     }
 
+    /// Every slot with its state, also those that belong to no flow at present.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.states.iter().enumerate().map(|(slot, state)| (slot as u32, state))
+    }
+
     /// The state in every slot, also in those that belong to no flow at present.
     pub(crate) fn states_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.states.iter_mut()

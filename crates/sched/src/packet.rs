@@ -89,12 +89,14 @@ pub struct Packet {
     pub segments: u16,
     /// The six DSCP bits.
     pub dscp: u8,
-    /// The two ECN bits, and one bit that belongs to the discipline that holds the packet.
+    /// The two ECN bits, and bits that belong to the discipline that holds the packet.
     pub(crate) bits: u8,
 }
 
 const ECN_BITS: u8 = 3;
 const COUNTED: u8 = 4;
+const MARKED: u8 = 8;
+const LONG: u8 = 16;
 
 impl Packet {
     /// A packet of one segment; everything else is unknown or zero.
@@ -140,6 +142,13 @@ impl Packet {
                 Ecn::Ect0 => 2,
                 Ecn::Ce => 3,
             };
+        self
+    }
+
+    /// The same packet with these six DSCP bits.
+    #[must_use]
+    pub const fn with_dscp(mut self, dscp: u8) -> Self {
+        self.dscp = dscp & 63;
         self
     }
 
@@ -192,10 +201,39 @@ impl Packet {
     /// Notes whether a flow table counts the packet as queued.
     #[inline]
     pub(crate) const fn set_counted(&mut self, counted: bool) {
-        if counted {
-            self.bits |= COUNTED;
+        self.set(COUNTED, counted);
+    }
+
+    /// Whether it is to leave with a mark.
+    #[inline]
+    pub(crate) const fn is_marked(&self) -> bool {
+        self.bits & MARKED != 0
+    }
+
+    /// Notes whether it is to leave with a mark.
+    #[inline]
+    pub(crate) const fn set_marked(&mut self, marked: bool) {
+        self.set(MARKED, marked);
+    }
+
+    /// Whether the queue that it shares with short packets took it for a long one.
+    #[inline]
+    pub(crate) const fn is_long(&self) -> bool {
+        self.bits & LONG != 0
+    }
+
+    /// Notes whether it is a long one.
+    #[inline]
+    pub(crate) const fn set_long(&mut self, long: bool) {
+        self.set(LONG, long);
+    }
+
+    #[inline]
+    const fn set(&mut self, bit: u8, value: bool) {
+        if value {
+            self.bits |= bit;
         } else {
-            self.bits &= !COUNTED;
+            self.bits &= !bit;
         }
     }
 }

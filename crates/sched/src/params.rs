@@ -3,11 +3,13 @@
 //! A [`ParamDef`] is the one definition from which help, docs, range checks and error messages
 //! of a parameter derive. Values are written as `tc` users write them.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::units::{Amount, Nanos, Share};
+use crate::registry;
+use crate::units::{Amount, Level, Nanos, Share};
 
 /// The definition of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,9 @@ pub enum Kind {
         /// Largest value.
         max: Share,
     },
+    /// A level of the queue: a share of its limit, or packets or bytes, in the limit's unit; `inf`
+    /// is never reached.
+    Level,
     /// A plain number.
     Count {
         /// Least value.
@@ -90,7 +95,40 @@ pub enum Kind {
     Flag,
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// A factor of at least 1, with up to three decimals: 1.5. From the least to the most, in
+    /// thousandths.
+    Factor {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A text in a small language of the discipline's own.
+    Form(&'static Form),
 }
+
+/// A small language for what no single value can say. It knows no comma, which separates
+/// parameters.
+#[derive(Debug)]
+pub struct Form {
+    /// What it describes, in place of a unit.
+    pub name: &'static str,
+    /// What it looks like.
+    pub pattern: &'static str,
+    /// Texts of every sort, the default not among them.
+    pub examples: &'static [&'static str],
+    /// Says what is wrong with a text.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+/// Two forms are the same if they describe the same.
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Form {}
 
 impl Kind {
     /// The unit, as lists and docs name it.
@@ -101,10 +139,13 @@ impl Kind {
             Self::Bytes { .. } => "bytes",
             Self::Time { .. } => "time",
             Self::Share { .. } => "fraction",
+            Self::Level => "share of limit or amount",
             Self::Count { .. } => "number",
             Self::Rate { .. } => "bit/s",
             Self::Flag => "yes/no",
             Self::Choice(_) => "word",
+            Self::Factor { .. } => "factor",
+            Self::Form(form) => form.name,
         }
     }
 
@@ -127,6 +168,10 @@ impl Kind {
                 let share = text::share(text)?;
                 (min..=max).contains(&share).then_some(Value::Share(share))
             }
+            Self::Level => match text::share(text) {
+                Some(share) => Some(Value::Level(Level::OfLimit(share))),
+                None => text::amount(text).map(|amount| Value::Level(Level::At(amount))),
+            },
             Self::Count { min, max } => {
                 let n = text.parse().ok()?;
                 (min..=max).contains(&n).then_some(Value::Number(n))
@@ -141,6 +186,11 @@ impl Kind {
                 _ => None,
             },
             Self::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+            Self::Factor { min, max } => {
+                let factor = text::factor(text)?;
+                (min..=max).contains(&factor).then_some(Value::Number(factor))
+            }
+            Self::Form(form) => (form.check)(text).ok().map(|()| Value::Text(text.into())),
         }
     }
 }
@@ -162,23 +212,30 @@ impl fmt::Display for Kind {
                 write!(f, "{} to {}{}", text::Time(min), text::Time(max), or_inf(unlimited))
             }
             Self::Share { min, max } => write!(f, "{min} to {max}"),
+            Self::Level => f.write_str("0 to 1 of the limit, or packets or b, kb, mb, or inf"),
             Self::Count { min, max } => write!(f, "{min} to {max}"),
             Self::Rate { min, max } => {
                 write!(f, "{} to {}, or inf", text::Rate(min), text::Rate(max))
             }
             Self::Flag => f.write_str("yes or no"),
             Self::Choice(words) => f.write_str(&words.join(", ")),
+            Self::Factor { min, max } => {
+                write!(f, "{} to {}", text::Factor(min), text::Factor(max))
+            }
+            Self::Form(form) => f.write_str(form.pattern),
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Amount(Amount),
     Number(u64),
     Share(Share),
+    Level(Level),
     Flag(bool),
     Word(&'static str),
+    Text(Box<str>),
 }
 
 /// A value for every parameter of one discipline, each within its range.
@@ -227,11 +284,18 @@ impl Params {
             accepted: self.defs.iter().map(|def| def.name).collect(),
         })?;
         let def = &self.defs[index];
-        self.values[index] = def.kind.parse(text).ok_or_else(|| ParamError::Value {
-            discipline: self.discipline,
-            param: def.name,
-            found: text.to_string(),
-            accepted: def.kind,
+        self.values[index] = def.kind.parse(text).ok_or_else(|| {
+            let reason = match def.kind {
+                Kind::Form(form) => (form.check)(text).err(),
+                _ => None,
+            };
+            ParamError::Value {
+                discipline: self.discipline,
+                param: def.name,
+                found: text.to_string(),
+                reason,
+                accepted: def.kind,
+            }
         })?;
         Ok(index)
     }
@@ -252,16 +316,17 @@ impl Params {
     #[must_use]
     pub fn amount(&self, name: &str) -> Amount {
         match self.value(name) {
-            Value::Amount(amount) => amount,
+            Value::Amount(amount) => *amount,
             other => self.mistaken(name, other),
         }
     }
 
-    /// The value of a count, byte or rate parameter; `u64::MAX` is unlimited.
+    /// The value of a count, byte, rate or factor parameter; `u64::MAX` is unlimited, a factor
+    /// counts thousandths.
     #[must_use]
     pub fn number(&self, name: &str) -> u64 {
         match self.value(name) {
-            Value::Number(n) => n,
+            Value::Number(n) => *n,
             other => self.mistaken(name, other),
         }
     }
@@ -276,7 +341,16 @@ impl Params {
     #[must_use]
     pub fn share(&self, name: &str) -> Share {
         match self.value(name) {
-            Value::Share(share) => share,
+            Value::Share(share) => *share,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a level parameter.
+    #[must_use]
+    pub fn level(&self, name: &str) -> Level {
+        match self.value(name) {
+            Value::Level(level) => *level,
             other => self.mistaken(name, other),
         }
     }
@@ -285,7 +359,7 @@ impl Params {
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         match self.value(name) {
-            Value::Flag(flag) => flag,
+            Value::Flag(flag) => *flag,
             other => self.mistaken(name, other),
         }
     }
@@ -295,6 +369,15 @@ impl Params {
     pub fn word(&self, name: &str) -> &'static str {
         match self.value(name) {
             Value::Word(word) => word,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a parameter with a form.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        match self.value(name) {
+            Value::Text(text) => text,
             other => self.mistaken(name, other),
         }
     }
@@ -311,6 +394,32 @@ impl Params {
         }
     }
 
+    /// Checks that the values go together, as far as each alone is in its range.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    pub fn check(&self) -> Result<(), ParamError> {
+        registry::check(self)
+    }
+
+    /// The refusal of `param` beside `other`: what is wrong with it, and what is accepted.
+    pub(crate) fn conflict(
+        &self,
+        param: &'static str,
+        other: &'static str,
+        rule: &'static str,
+    ) -> ParamError {
+        let text = |name: &str| self.find(name).map(|at| show(&self.defs[at], &self.values[at]));
+        ParamError::Conflict {
+            discipline: self.discipline,
+            param,
+            found: text(param).unwrap_or_default(),
+            other,
+            value: text(other).unwrap_or_default(),
+            rule,
+        }
+    }
+
     /// The name of the discipline that these parameters are for.
     #[must_use]
     pub const fn discipline(&self) -> &'static str {
@@ -324,35 +433,38 @@ impl Params {
 
     /// Parameter names with their values as text, in the order of definition.
     pub fn iter(&self) -> impl Iterator<Item = (&'static ParamDef, String)> + '_ {
-        self.defs.iter().zip(&self.values).map(|(def, value)| (def, show(def, *value)))
+        self.defs.iter().zip(&self.values).map(|(def, value)| (def, show(def, value)))
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         self.defs.iter().position(|def| def.name == name)
     }
 
-    fn value(&self, name: &str) -> Value {
+    fn value(&self, name: &str) -> &Value {
         match self.find(name) {
-            Some(index) => self.values[index],
+            Some(index) => &self.values[index],
             None => panic!("{} defines no parameter {name}", self.discipline),
         }
     }
 
-    fn mistaken(&self, name: &str, value: Value) -> ! {
+    fn mistaken(&self, name: &str, value: &Value) -> ! {
         panic!("{}: parameter {name} is read as another kind than {value:?}", self.discipline)
     }
 }
 
-fn show(def: &ParamDef, value: Value) -> String {
+fn show(def: &ParamDef, value: &Value) -> String {
     match (def.kind, value) {
         (_, Value::Amount(amount)) => amount.to_string(),
-        (Kind::Time { .. }, Value::Number(n)) => text::Time(Nanos(n)).to_string(),
-        (Kind::Rate { .. }, Value::Number(n)) => text::Rate(n).to_string(),
-        (Kind::Bytes { .. }, Value::Number(n)) => Amount::Bytes(n).to_string(),
+        (Kind::Time { .. }, Value::Number(n)) => text::Time(Nanos(*n)).to_string(),
+        (Kind::Rate { .. }, Value::Number(n)) => text::Rate(*n).to_string(),
+        (Kind::Bytes { .. }, Value::Number(n)) => Amount::Bytes(*n).to_string(),
+        (Kind::Factor { .. }, Value::Number(n)) => text::Factor(*n).to_string(),
         (_, Value::Number(n)) => n.to_string(),
         (_, Value::Share(share)) => share.to_string(),
-        (_, Value::Flag(flag)) => String::from(if flag { "yes" } else { "no" }),
-        (_, Value::Word(word)) => String::from(word),
+        (_, Value::Level(level)) => level.to_string(),
+        (_, Value::Flag(flag)) => String::from(if *flag { "yes" } else { "no" }),
+        (_, Value::Word(word)) => String::from(*word),
+        (_, Value::Text(text)) => String::from(&**text),
     }
 }
 
@@ -376,8 +488,25 @@ pub enum ParamError {
         param: &'static str,
         /// The value that was given.
         found: String,
+        /// What is wrong with it, where it has a form.
+        reason: Option<String>,
         /// What it accepts.
         accepted: Kind,
+    },
+    /// The value does not go with that of another parameter.
+    Conflict {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// Its value.
+        found: String,
+        /// The other parameter.
+        other: &'static str,
+        /// The other's value.
+        value: String,
+        /// What is accepted.
+        rule: &'static str,
     },
     /// The parameter cannot change while packets are queued.
     NotLive {
@@ -395,9 +524,17 @@ impl fmt::Display for ParamError {
                 write!(f, "{discipline} has no parameter '{found}'; it has ")?;
                 f.write_str(&accepted.join(", "))
             }
-            Self::Value { discipline, param, found, accepted } => {
-                write!(f, "{discipline}: {param}={found} is not accepted; ")?;
+            Self::Value { discipline, param, found, reason, accepted } => {
+                write!(f, "{discipline}: {param}={found} is not accepted")?;
+                if let Some(reason) = reason {
+                    write!(f, ": {reason}")?;
+                }
+                f.write_str("; ")?;
                 write!(f, "{param} takes {accepted}")
+            }
+            Self::Conflict { discipline, param, found, other, value, rule } => {
+                write!(f, "{discipline}: {param}={found} is not accepted with {other}={value}; ")?;
+                write!(f, "{param} takes {rule}")
             }
             Self::NotLive { discipline, param } => {
                 write!(f, "{discipline}: {param} cannot change while the discipline runs")
@@ -487,6 +624,14 @@ pub mod text {
         (ppb <= 1_000_000_000).then(|| Share::from_ppb(ppb as u32))
     }
 
+    /// Reads a plain number of up to three decimals, in thousandths.
+    #[must_use]
+    pub fn factor(text: &str) -> Option<u64> {
+        let (number, unit) = split(text)?;
+        let exact = number.decimals <= 3 && unit.is_empty();
+        exact.then(|| number.times(1000)).flatten()
+    }
+
     fn is_infinite(text: &str) -> bool {
         matches!(text, "inf" | "unlimited" | "none")
     }
@@ -539,6 +684,21 @@ pub mod text {
         }
     }
 
+    /// Writes thousandths as a number.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Factor(pub u64);
+
+    impl fmt::Display for Factor {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let (whole, thousandths) = (self.0 / 1000, self.0 % 1000);
+            if thousandths == 0 {
+                return write!(f, "{whole}");
+            }
+            let digits = alloc::format!("{thousandths:03}");
+            write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+        }
+    }
+
     /// Writes a rate with the largest unit that leaves a whole number.
     #[derive(Clone, Copy, Debug)]
     pub struct Rate(pub u64);
@@ -559,7 +719,9 @@ pub mod text {
 
 #[cfg(test)]
 mod tests {
-    use super::text::{amount, rate, share, time};
+    use alloc::string::ToString;
+
+    use super::text::{Factor, amount, factor, rate, share, time};
     use crate::units::{Amount, Nanos, Share};
 
     #[test]
@@ -573,6 +735,10 @@ mod tests {
         assert_eq!(time("1.5ms"), Some(Nanos(1_500_000)));
         assert_eq!(share("0.8"), Some(Share::from_ppb(800_000_000)));
         assert_eq!(share("1%"), Some(Share::from_ppb(10_000_000)));
+        for (text, thousandths) in [("4", 4000), ("1.5", 1500), ("2.125", 2125)] {
+            assert_eq!(factor(text), Some(thousandths));
+            assert_eq!(Factor(thousandths).to_string(), text);
+        }
     }
 
     #[test]
@@ -587,5 +753,8 @@ mod tests {
         assert_eq!(time("5"), None);
         assert_eq!(share("1.1"), None);
         assert_eq!(share("-0.1"), None);
+        for text in ["", "-4", "1.", "1.0625", "4x"] {
+            assert_eq!(factor(text), None, "{text}");
+        }
     }
 }

@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 
 use crate::discipline::{Discipline, Info};
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::qdisc::{Qdisc, Sink};
 
 macro_rules! disciplines {
@@ -25,6 +25,14 @@ macro_rules! disciplines {
                 return <$discipline as Discipline>::build(params, seed);
             })*
             unreachable!("{} is not in the registry", info.name)
+        }
+
+        /// Whether the values of `params` go together.
+        pub(crate) fn check(params: &Params) -> Result<(), ParamError> {
+            $(if params.discipline() == <$discipline as Discipline>::INFO.name {
+                return <$discipline as Discipline>::check(params);
+            })*
+            Ok(())
         }
     };
 }
@@ -44,9 +52,17 @@ disciplines![
     crate::lars::Lars,
     crate::srpt::Srpt,
     crate::drr::Drr,
-    crate::scfq::Scfq,
+    crate::fair::Scfq,
+    crate::fair::Wfq,
+    crate::fair::Wf2q,
+    crate::fair::Fsc,
+    crate::fair::Hfsc,
     crate::codel::Codel,
     crate::fq_codel::FqCodel,
+    crate::red::Red,
+    crate::fred::Fred,
+    crate::rio::Rio,
+    crate::rio_ps::RioPs,
 ];
 
 /// The discipline of this name.

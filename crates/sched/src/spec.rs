@@ -41,15 +41,38 @@ impl Spec {
     }
 
     /// Gives a parameter that the user has not set, and that the discipline has, another default;
-    /// `limit` for all disciplines of an experiment comes in this way.
+    /// `limit` for all disciplines of an experiment comes in this way. Then all is known, and
+    /// checked as [`Spec::check`] does.
     ///
     /// # Errors
-    /// If the value is not accepted.
+    /// If the value is not accepted, or values do not go together.
     pub fn with_default(mut self, name: &str, value: &str) -> Result<Self, SpecError> {
         if self.params.has(name) && !self.params.is_given(name) {
             self.params.set_default(name, value)?;
         }
+        self.check()?;
         Ok(self)
+    }
+
+    /// Checks that the parameters go together: thresholds lie below the limit, say. A spec is
+    /// built without this as well, and then does what its numbers say.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    pub fn check(&self) -> Result<(), SpecError> {
+        Ok(self.params.check()?)
+    }
+
+    /// The same discipline in front of a link of this rate, for those that reckon with it
+    /// (`rate`), unless the user has given one.
+    #[must_use]
+    pub fn on_link(mut self, rate_bps: u64) -> Self {
+        if self.params.has("rate") && !self.params.is_given("rate") {
+            let rate = crate::params::text::Rate(rate_bps.max(1)).to_string();
+            let set = self.params.set_default("rate", &rate);
+            debug_assert!(set.is_ok(), "{rate} is a rate");
+        }
+        self
     }
 
     /// What the discipline is.
@@ -78,13 +101,7 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut spec = Self::named(name)?;
-        for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or_else(|| SpecError::NotAPair {
-                discipline: spec.info.name,
-                found: pair.to_string(),
-            })?;
-            spec = spec.with(key.trim(), value.trim())?;
-        }
+        spec.params.read(rest)?;
         Ok(spec)
     }
 }
@@ -93,12 +110,32 @@ impl FromStr for Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.info.name)?;
-        let mut separator = ':';
-        for (def, value) in self.params.iter() {
-            if self.params.is_given(def.name) {
-                write!(f, "{separator}{}={value}", def.name)?;
-                separator = ',';
-            }
+        if self.params.iter().any(|(def, _)| self.params.is_given(def.name)) {
+            f.write_str(":")?;
+        }
+        self.params.fmt_given(f)
+    }
+}
+
+impl Params {
+    /// Sets every parameter of `name=value,name=value`.
+    pub(crate) fn read(&mut self, text: &str) -> Result<(), SpecError> {
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or_else(|| SpecError::NotAPair {
+                discipline: self.discipline(),
+                found: pair.to_string(),
+            })?;
+            self.set(key.trim(), value.trim())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the parameters that were given in the same way.
+    pub(crate) fn fmt_given(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (def, value) in self.iter().filter(|(def, _)| self.is_given(def.name)) {
+            write!(f, "{separator}{}={value}", def.name)?;
+            separator = ",";
         }
         Ok(())
     }

@@ -101,6 +101,38 @@ impl fmt::Display for Amount {
     }
 }
 
+/// A level that a queue fills up to: a threshold of an early dropper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// A share of the queue's limit, in the limit's unit.
+    OfLimit(Share),
+    /// An amount; [`Amount::UNLIMITED`] is never reached.
+    At(Amount),
+}
+
+impl Level {
+    /// The level of a queue of this limit, in units of 2^-`bits`; `u64::MAX` is never reached.
+    #[must_use]
+    pub const fn under(self, limit: Amount, bits: u32) -> u64 {
+        let scaled = match self {
+            Self::OfLimit(share) => {
+                ((limit.value() as u128 * share.ppb() as u128) << bits) / Share::BILLION as u128
+            }
+            Self::At(amount) => (amount.value() as u128) << bits,
+        };
+        if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfLimit(share) => share.fmt(f),
+            Self::At(amount) => amount.fmt(f),
+        }
+    }
+}
+
 /// A fraction between 0 and 1 as parts per billion, so that arithmetic stays in integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);

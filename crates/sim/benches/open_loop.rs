@@ -42,6 +42,7 @@ fn main() {
             rate_bps: RATE_BPS,
             delay: Nanos::from_millis(1),
             queue: Queue::Discipline { spec, log: false },
+            edge: None,
             impairments: Impairments::default(),
         });
         let link = link.expect("a link");

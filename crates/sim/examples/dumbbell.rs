@@ -120,6 +120,7 @@ fn join(
             rate_bps,
             delay: Nanos(delay_ns),
             queue,
+            edge: None,
             impairments: Impairments::default(),
         })
     };

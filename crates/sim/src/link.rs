@@ -1,6 +1,7 @@
 //! A link of a running simulation.
 
-use sched::{Nanos, Packet};
+use sched::edge::{EdgeSpec, Tagger};
+use sched::{Nanos, Packet, Spec};
 use workload::Random;
 
 use crate::fifo_link::FifoLink;
@@ -28,6 +29,7 @@ struct Special {
 
 pub(crate) struct PortLink {
     pub(crate) port: Port,
+    pub(crate) tagger: Option<Tagger>,
     /// When the next service is scheduled; an event at another time is stale.
     pub(crate) service_at: Nanos,
     pub(crate) log: bool,
@@ -36,14 +38,17 @@ pub(crate) struct PortLink {
 impl Link {
     pub(crate) fn new(config: &LinkConfig, seed: u64, names: FlowNames) -> Self {
         let random = |purpose: &str| Random::of(seed, &format!("{purpose} {}", config.name));
-        let port = match &config.queue {
-            Queue::Fifo { .. } => None,
-            Queue::Discipline { spec, log } => {
-                let seed = random("discipline").below(u64::MAX);
-                let port = Port::new(spec, config.rate_bps, seed, names, *log);
-                Some(PortLink { port, service_at: Nanos::MAX, log: *log })
-            }
+        let discipline = match &config.queue {
+            // Only a discipline looks at every packet.
+            Queue::Fifo { limit } => config.edge.as_ref().map(|_| (fifo(*limit), false)),
+            Queue::Discipline { spec, log } => Some((spec.clone(), *log)),
         };
+        let port = discipline.map(|(spec, log)| {
+            let seed = random("discipline").below(u64::MAX);
+            let port = Port::new(&spec, config.rate_bps, seed, names, log);
+            let tagger = config.edge.as_ref().map(EdgeSpec::build);
+            PortLink { port, tagger, service_at: Nanos::MAX, log }
+        });
         let limit = match &config.queue {
             Queue::Fifo { limit } => *limit,
             Queue::Discipline { .. } => sched::Amount::UNLIMITED,
@@ -92,6 +97,13 @@ impl Special {
         self.lost += u64::from(arrival.is_none());
         arrival
     }
+}
+
+/// A FIFO of this limit, or of the largest that it takes.
+fn fifo(limit: sched::Amount) -> Spec {
+    let fifo = Spec::named("fifo").expect("the baseline is in the registry");
+    let with = |limit: sched::Amount| fifo.clone().with("limit", &limit.to_string());
+    with(limit).or_else(|_| with(sched::Amount::Packets(1 << 32))).expect("it takes that many")
 }
 
 /// What a packet's id is in the table of packets on their way.

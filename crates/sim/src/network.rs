@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 
 /// A node of a [`Network`].
@@ -73,6 +74,8 @@ pub struct LinkConfig {
     pub delay: Nanos,
     /// What stands in front of it.
     pub queue: Queue,
+    /// An edge in front of that, which tags the packets of short flows by DSCP.
+    pub edge: Option<EdgeSpec>,
     /// What else it does to packets.
     pub impairments: Impairments,
 }
@@ -368,6 +371,7 @@ mod tests {
 
     fn link(from: NodeId, to: NodeId) -> LinkConfig {
         LinkConfig {
+            edge: None,
             name: format!("{}-{}", from.0, to.0),
             from,
             to,

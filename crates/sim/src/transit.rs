@@ -27,6 +27,8 @@ pub(crate) struct Transit {
     header_bytes: u16,
     flags: u16,
     kind: u8,
+    /// What an edge has written into it.
+    pub(crate) dscp: u8,
 }
 
 const NO_SACK: u32 = u32::MAX;
@@ -137,6 +139,7 @@ impl Transits {
             header_bytes: header_bytes as u16,
             flags: segment.flags.0,
             kind: sender as u8,
+            dscp: 0,
         })
     }
 

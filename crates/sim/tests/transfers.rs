@@ -151,6 +151,7 @@ fn a_transfer_over_a_link_that_loses_and_reorders_completes() {
                 rate_bps: 10_000_000,
                 delay: Nanos::from_millis(5),
                 queue: discipline("fifo"),
+                edge: None,
                 impairments: sim::Impairments {
                     loss: 0.03,
                     jitter: Nanos::from_millis(1),

@@ -1,15 +1,23 @@
-//! FIFO, CoDel and FQ-CoDel: order, and when and what an AQM drops.
+//! FIFO, CoDel, FQ-CoDel and the RED family: order, and when and what an AQM drops.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use sched::{DropReason, Nanos, Packet};
+use sched::{DropReason, Event, Lane, Nanos, Packet, Params};
 
 use super::{Check, Invariant, Outcome, always};
 use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
+const RED: &[&str] = &["red", "fred", "rio", "rio-ps"];
+
 pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(oldest_goes_first) },
+    Invariant { of: RED, given: always, check: || Box::new(oldest_goes_first) },
+    Invariant { of: RED, given: always, check: || Box::new(arrivals_alone_are_lost) },
+    Invariant { of: &["red"], given: always, check: || Box::new(a_short_queue_is_left_alone) },
+    Invariant { of: &["fred"], given: tracks_all, check: || Box::new(entry_iff_queued) },
+    Invariant { of: &["fred"], given: spares_two, check: || Box::new(nobody_is_shut_out) },
+    Invariant { of: &["rio"], given: always, check: || Box::new(lane_is_the_tag) },
     Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(room_decides) },
     Invariant { of: &["codel"], given: always, check: patience },
     Invariant { of: &["codel", "fq-codel"], given: always, check: || Box::new(marks_if_it_can) },
@@ -30,8 +38,71 @@ fn oldest_goes_first(before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
 fn room_decides(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
     let Call::Enqueue(packet) = step.call else { return Ok(()) };
     let fits = before.backlog().has_room(step.params.amount("limit"), &packet);
-    let lost = step.dropped().next().is_some();
-    hold!(fits != lost, "fits is {fits}, lost is {lost}");
+    let lost = step.dropped().next();
+    hold!(fits != lost.is_some(), "fits is {fits}, lost is {lost:?}");
+    hold!(lost.is_none_or(|(_, drop)| drop.reason == DropReason::Full), "{lost:?}");
+    Ok(())
+}
+
+/// An early dropper loses the arrival and no other: for want of room, or to signal congestion.
+/// Marks are for who asked for them.
+fn arrivals_alone_are_lost(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let Call::Enqueue(packet) = step.call else {
+        hold!(step.dropped().next().is_none(), "a loss in {:?}", step.call);
+        return Ok(());
+    };
+    let fits = before.backlog().has_room(step.params.amount("limit"), &packet);
+    match step.dropped().next() {
+        None => hold!(fits, "accepted without room"),
+        Some((_, drop)) if drop.reason == DropReason::Full => hold!(!fits, "there was room"),
+        Some((_, drop)) => {
+            hold!(drop.reason == DropReason::Congested, "{drop:?} of an arrival");
+            hold!(fits || !step.params.has("ecn"), "{drop:?} without room");
+        }
+    }
+    let marked = step.events().any(|event| matches!(event, Event::Marked { .. }));
+    let may_mark = step.params.has("ecn") && step.params.flag("ecn") && packet.ecn().is_capable();
+    hold!(!marked || may_mark, "marked {packet:?}");
+    Ok(())
+}
+
+fn a_short_queue_is_left_alone(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let early = step.dropped().any(|(_, drop)| drop.reason == DropReason::Congested)
+        || step.events().any(|event| matches!(event, Event::Marked { .. }));
+    hold!(!early || before.queued.len() > 1, "a signal with {} queued", before.queued.len());
+    Ok(())
+}
+
+fn tracks_all(params: &Params) -> bool {
+    params.number("flows") >= 1000
+}
+
+/// FRED remembers the flows that have a packet queued.
+fn entry_iff_queued(_before: &Ledger, _step: &Step, after: &Ledger) -> Outcome {
+    let queued: BTreeSet<_> = after.queued.values().map(|(packet, _)| packet.flow).collect();
+    hold!(after.entries == queued, "entries {:?}, queued {queued:?}", after.entries);
+    Ok(())
+}
+
+fn spares_two(params: &Params) -> bool {
+    tracks_all(params) && params.flag("two-packets")
+}
+
+/// With two packets for everybody, a flow with nothing queued is not refused early.
+fn nobody_is_shut_out(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
+    let early = step.dropped().find(|(_, drop)| drop.reason == DropReason::Congested);
+    hold!(early.is_none_or(|(packet, _)| before.has_queued(packet.flow)), "{early:?} was refused");
+    Ok(())
+}
+
+/// In packets are told of in the high lane, Out packets in the low one.
+fn lane_is_the_tag(_before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
+    let Call::Enqueue(packet) = step.call else { return Ok(()) };
+    let tagged = u64::from(packet.dscp) == step.params.number("in-dscp");
+    let expected = if tagged { Lane::HIGH } else { Lane::LOW };
+    let queued = after.queued.get(&packet.id).map(|(_, lane)| *lane);
+    let found = queued.or(step.dropped().next().map(|(_, drop)| drop.lane));
+    hold!(found == Some(expected), "{packet:?} in {found:?}");
     Ok(())
 }
 

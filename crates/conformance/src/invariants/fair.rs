@@ -1,4 +1,4 @@
-//! DRR, SCFQ and FQ-CoDel: nobody gets ahead of anybody by more than a turn.
+//! Fair queues: nobody gets ahead of anybody by more than a turn, or a few packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,8 @@ use crate::run::Call;
 pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["drr"], given: always, check: flows_take_turns },
     Invariant { of: &["scfq"], given: always, check: flows_share_by_the_packet },
+    Invariant { of: &["wfq", "wf2q+"], given: weights_are_equal, check: flows_share_as_fluids },
+    Invariant { of: &["fsc"], given: has_no_burst, check: flows_share_by_the_packet },
     Invariant { of: &["fq-codel"], given: always, check: buckets_take_turns },
 ];
 
@@ -23,6 +25,20 @@ fn flows_take_turns() -> Check {
 /// ... at most the largest packets of the two (Golestani 1994, theorem 1).
 fn flows_share_by_the_packet() -> Check {
     take_turns(|_, packet| packet.flow.get(), |_, packet| 2 * packet)
+}
+
+/// ... at most two packets each: a packet system is within a packet of its fluid system, ahead or
+/// behind, and a flow that is idle in the latter starts again there.
+fn flows_share_as_fluids() -> Check {
+    take_turns(|_, packet| packet.flow.get(), |_, packet| 4 * packet)
+}
+
+fn weights_are_equal(params: &Params) -> bool {
+    !params.text("weights").contains('@')
+}
+
+fn has_no_burst(params: &Params) -> bool {
+    params.text("curves") == "none" && (params.number("bpr") == 1000 || params.number("pbs") == 0)
 }
 
 /// A bucket has its quantum in each round, and carries over less than a quantum or a packet, so

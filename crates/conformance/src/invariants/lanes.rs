@@ -42,16 +42,22 @@ fn has_drop_tail(params: &Params) -> bool {
     !has_knockout(params)
 }
 
-/// Whether a flow is long by its entry alone, not by a packet's offset.
+/// The accounting, where it is a parameter.
+fn accounting(params: &Params) -> Option<&'static str> {
+    params.has("accounting").then(|| params.word("accounting"))
+}
+
+/// Whether a flow is long by its entry alone, not by what a packet carries.
 fn keeps_entries(params: &Params) -> bool {
-    let by_offset = params.has("accounting") && params.word("accounting") == "offset";
-    params.discipline() != "run2c-seq" && !by_offset
+    let by_packet = matches!(accounting(params), Some("offset" | "mark"));
+    params.discipline() != "run2c-seq" && !by_packet
 }
 
 /// Whether a count against a threshold decides, and decides for every packet.
 fn has_threshold(params: &Params) -> bool {
     let by_rule = !params.has("sampled-to") || params.word("sampled-to") == "rule";
     let counts_all = !params.has("count-sampled") || params.flag("count-sampled");
+    let counts_all = counts_all && accounting(params) != Some("retest");
     let never_resets = !params.has("interval") || params.time("interval") == Nanos::MAX;
     params.has("threshold") && keeps_entries(params) && by_rule && counts_all && never_resets
 }

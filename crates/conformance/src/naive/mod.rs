@@ -3,22 +3,36 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod buffer;
+mod early;
+mod fred;
+mod fsc;
 mod lanes;
 mod lars;
 mod las;
+mod marks;
+mod red;
 mod scfq;
+mod wf2q;
+mod wfq;
+mod wire;
 
-use sched::{Amount, Nanos, Packet, Params, Spec};
+use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
 
 use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
+pub use fred::Fred;
+pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
+pub use red::Red;
 pub use scfq::Scfq;
+pub use wf2q::Wf2q;
+pub use wfq::Wfq;
 
 /// A queue whose only virtue is to be obvious.
 pub trait Model {
@@ -29,6 +43,11 @@ pub trait Model {
     /// The id of the packet that leaves.
     fn dequeue(&mut self, now: Nanos, said: &Step) -> Option<u64>;
 
+    /// Whether the packet that left last is to carry a mark.
+    fn marks(&self) -> bool {
+        false
+    }
+
     /// Takes over parameters.
     fn change(&mut self, params: &Params);
 
@@ -38,7 +57,7 @@ pub trait Model {
 
 /// The disciplines that have a model, with the parameters that the model leaves at their
 /// defaults: the table's bound, and what takes dice or a clock of its own. (Tests set half-lives
-/// themselves; none changes in a run.)
+/// themselves; none changes in a run. So it is with the curve of flows.)
 pub const MODELS: &[(&str, &[&str])] = &[
     ("efd", &["flows"]),
     ("lars", &["flows", "half-life"]),
@@ -47,6 +66,14 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high"]),
     ("scfq", &[]),
+    ("red", &[]),
+    ("fred", &["flows"]),
+    ("rio", &[]),
+    ("rio-ps", &["flows", "update", "sweep"]),
+    ("wfq", &[]),
+    ("wf2q+", &[]),
+    ("fsc", &["bpr", "pbs"]),
+    ("h-fsc", &["bpr", "pbs"]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -61,6 +88,11 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
         "scfq" => Some(Box::new(Scfq::new(params))),
+        "red" | "rio" | "rio-ps" => Some(Box::new(Red::new(params))),
+        "fred" => Some(Box::new(Fred::new(params))),
+        "wfq" => Some(Box::new(Wfq::new(params))),
+        "wf2q+" => Some(Box::new(Wf2q::new(params))),
+        "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
         _ => None,
     }
 }
@@ -108,6 +140,8 @@ fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
             let expected = model.dequeue(step.now, step);
             let left = answer.packet().map(|packet| packet.id);
             hold!(left == expected, "{left:?} left, in the model {expected:?}");
+            let marked = matches!(answer, Dequeue::Packet { mark: true, .. });
+            hold!(marked == model.marks(), "marked is {marked}, in the model {}", model.marks());
             hold!(step.dropped().next().is_none(), "a loss in dequeue");
         }
         Call::Change(_, Ok(())) => model.change(&step.params),

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 
+use sched::edge::EdgeSpec;
 use sched::{Backlog, ParamError, Params, Sink, Spec};
 
 use super::*;
@@ -105,6 +106,7 @@ impl<O: Observer> Bench<O> {
             input: Box::new(source),
             output: Box::new(destination),
             qdisc,
+            tagger: None,
             observer,
             fingerprinter: Fingerprinter::from_seed(1),
             needs: Needs::NOTHING,
@@ -324,6 +326,45 @@ fn marks_are_set_in_the_frame_and_a_discipline_may_hold_packets_back() {
     assert_eq!((sent[0][15] & 3, sent[2][15] & 3), (3, 3));
     assert_eq!(sent[1], arp, "what has no ECN bits is sent as it is");
     assert_eq!(report.marked, 2);
+}
+
+/// A one's complement sum over the IPv4 header; all ones if its checksum is right.
+fn header_sum(frame: &[u8]) -> u16 {
+    let words = frame[14..34].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[test]
+fn an_edge_tags_frames_and_the_discipline_goes_by_the_tag() {
+    let mut arp = vec![0xff; 60];
+    arp[12..14].copy_from_slice(&[0x08, 0x06]);
+    let mut frames: Vec<_> = (0..4).map(|number| frame(1, number)).collect();
+    frames.extend([frame(2, 0), arp.clone()]);
+    for frame in &mut frames {
+        if frame[13] == 0 {
+            let checksum = !header_sum(frame);
+            frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
+    // At 1 kbit/s the first is on the wire for half a second, and the others wait.
+    let spec = "lanes:accounting=mark,short-dscp=10";
+    let mut bench = over_link(spec, Rate(1_000), Nanos::ZERO, frames, vec![]);
+    let edge: EdgeSpec = "threshold=2,update=inf".parse().unwrap();
+    bench.direction.parts.tagger = Some(edge.build());
+    let us = |n: u64| Nanos(1_000_000_000 + n * 1_000_000);
+    assert_eq!(bench.direction.receive().unwrap(), 6);
+    bench.direction.take_in(6, us(0));
+    (1..6).for_each(|n| bench.direction.serve(us(n * 1_000)));
+    bench.direction.send(us(10_000)).unwrap();
+    let sent = std::mem::take(&mut *bench.sent.lock().unwrap());
+    let found: Vec<_> = sent.iter().map(|frame| (frame[35], frame[15] >> 2)).collect();
+    // ARP has no room for a tag, and is not taken for tagged.
+    assert_eq!(found[..5], [(1, 10), (1, 10), (2, 10), (1, 12), (1, 12)]);
+    assert_eq!(sent[5], arp);
+    for frame in &sent[..5] {
+        assert_eq!((frame[15] & 3, header_sum(frame)), (2, 0xffff), "ECN and checksum");
+    }
 }
 
 #[test]

@@ -275,7 +275,7 @@ pub fn change(name: &str, changes: &Changes) -> Result<Vec<String>, KernelError>
     let mut work = Work::begin()?;
     let instance = Instance::find(device.index)?;
     let Some(instance) = instance else { return Err(not_attached(&mut work.tc, device)) };
-    let (spec, shaping) = merge(&instance, device, changes)?;
+    let (spec, shaping) = merge(&instance, changes)?;
     let known = work.journal(device.index)?.filter(|journal| !journal.keep_offloads);
     let Some(mut journal) = known else {
         instance.change(&spec, &shaping)?;
@@ -301,15 +301,8 @@ fn switched(device: &Device, journal: &Journal, rate: Option<u64>) -> Option<Str
 }
 
 /// What runs, with the changes.
-fn merge(
-    instance: &Instance,
-    device: &Device,
-    changes: &Changes,
-) -> Result<(Spec, Shaping), KernelError> {
+fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), KernelError> {
     let (running, shaping) = instance.running()?;
-    if instance.status().from_tc && changes.spec.is_none() {
-        return Err(KernelError::FromTc { device: device.name.clone() });
-    }
     let spec = match &changes.spec {
         None => running,
         Some(spec) if spec.info().name == running.info().name => {

@@ -15,6 +15,8 @@ pub const DISCIPLINES: [&str; 9] =
 /// Slots that a lane has at least, so that a limit can be raised while the qdisc runs.
 const LEAST_SLOTS: u64 = 1024;
 const MOST_SLOTS: u64 = 1 << 22;
+/// What a loop of BPF can go through, as it must when the qdisc is emptied.
+const MOST_FLOWS: u64 = 1 << 23;
 /// No packet that a qdisc counts is smaller, on any link with an Ethernet header.
 const LEAST_PACKET: u64 = 64;
 
@@ -70,6 +72,9 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
     let limit = params.amount("limit");
     let slots = slots_for(params, limit)?;
     let bound = if params.has("flows") { params.number("flows") } else { 1 };
+    if bound > MOST_FLOWS {
+        return Err(refused(params, "flows", &format!("it takes {MOST_FLOWS} at most")));
+    }
     // While only queued flows are remembered there are no more of them than slots.
     let flows =
         if accounting.0 == sl_accounting::SL_WHILE_QUEUED.0 { bound.min(2 * slots) } else { bound };
@@ -186,7 +191,7 @@ fn configure(
     let time = |name| if params.has(name) { params.time(name).0 } else { Nanos::MAX.0 };
     let flag = |name| !params.has(name) || params.flag(name);
     let share = |name| if params.has(name) { params.share(name).ppb() } else { 0 };
-    let (threshold, in_bytes, inclusive) = threshold(spec);
+    let Threshold { least_long, in_bytes, inclusive, boundary_adds } = threshold(spec);
     let limit = params.amount("limit");
     let (draw, always) = if params.has("probability") {
         draw(params.share("probability"), accounting)
@@ -199,7 +204,7 @@ fn configure(
         rate: shaping.rate.unwrap_or(0),
         burst: shaping.burst.0,
         limit: limit.value(),
-        threshold,
+        threshold: least_long,
         idle: time("idle"),
         sweep: time("sweep"),
         draw,
@@ -216,6 +221,9 @@ fn configure(
         count_sampled: u8::from(flag("count-sampled")),
         sampled_to: sampled_to(params),
         coin_always: u8::from(weight.as_draw().is_none()),
+        has_threshold: params.has("threshold").into(),
+        has_low_share: params.has("low-share").into(),
+        boundary_adds,
         ..sl_config::default()
     };
     let room = config.spec.len() - 1;
@@ -236,23 +244,36 @@ fn is_bytes(amount: Amount) -> bool {
     discriminant(&amount) == discriminant(&Amount::Bytes(0))
 }
 
-/// A packet is short iff the count that is looked at is below the first; the rest says what is
-/// looked at, as in [`sched::lanes::Rule`].
-fn threshold(spec: &Spec) -> (u64, bool, bool) {
+/// What the count of a flow is compared with, as in [`sched::lanes::Rule`].
+struct Threshold {
+    /// A packet is short iff the count that is looked at is below this.
+    least_long: u64,
+    in_bytes: bool,
+    /// Whether the count that is looked at includes the packet.
+    inclusive: bool,
+    /// How much `least_long` is above the threshold as written.
+    boundary_adds: u8,
+}
+
+fn threshold(spec: &Spec) -> Threshold {
     let params = spec.params();
+    let (mut written, mut inclusive, mut boundary_adds) = (Amount::Packets(0), false, 0);
     if spec.info().name == "fifo" {
-        return (u64::MAX, false, false);
+        written = Amount::UNLIMITED;
+    } else if params.has("threshold") {
+        written = params.amount("threshold");
+        (inclusive, boundary_adds) = match params.word("boundary") {
+            "before" => (false, 0),
+            "after" => (true, 1),
+            _ => (false, 1),
+        };
     }
-    if !params.has("threshold") {
-        return (0, false, false);
+    Threshold {
+        least_long: written.value().saturating_add(boundary_adds.into()),
+        in_bytes: is_bytes(written),
+        inclusive,
+        boundary_adds,
     }
-    let threshold = params.amount("threshold");
-    let (inclusive, one_more) = match params.word("boundary") {
-        "before" => (false, 0),
-        "after" => (true, 1),
-        _ => (false, 1),
-    };
-    (threshold.value().saturating_add(one_more), is_bytes(threshold), inclusive)
 }
 
 /// What a draw is compared with, and whether every packet is a hit.
@@ -310,6 +331,8 @@ mod tests {
     fn a_limit_beyond_the_largest_ring_is_refused() {
         let error = unshaped("efd:limit=4200000packets").unwrap_err().to_string();
         assert!(error.contains("4194304 packets at most"), "{error}");
+        let error = unshaped("run2c:flows=10000000").unwrap_err().to_string();
+        assert!(error.contains("8388608 at most"), "{error}");
         assert_eq!(unshaped("efd:limit=5000packets").unwrap().slots(), 8192);
         assert_eq!(unshaped("efd:limit=1mb").unwrap().slots(), 16384);
     }

@@ -59,14 +59,16 @@ pub enum KernelError {
     },
     /// There is not enough memory for the maps.
     #[error(
-        "no memory for queues of {packets} packets and a table of {flows} flows; lower the limit \
-         or `flows`"
+        "no memory for {instances} times two queues of {packets} packets and a table of {flows} \
+         flows; lower the limit or `flows`"
     )]
     Memory {
         /// Packets that a lane has slots for.
         packets: u64,
         /// Entries of the flow table.
         flows: u64,
+        /// Qdiscs that the load was for.
+        instances: u32,
     },
     /// More qdiscs than a load can serve, or none.
     #[error("instances={found}: a load serves 1 to {most} qdiscs")]
@@ -145,14 +147,6 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
-    /// Only `tc` knows what the qdisc was given.
-    #[error(
-        "{device} was attached by tc, with options of its own; name all parameters with --scheduler"
-    )]
-    FromTc {
-        /// The device.
-        device: String,
-    },
     /// A parameter cannot change while packets are queued.
     #[error("{0}; attach it anew, with --replace")]
     NotLive(sched::params::ParamError),
@@ -183,6 +177,38 @@ pub enum KernelError {
         /// What the kernel said.
         said: String,
     },
+    /// The kernel has a qdisc of this name.
+    #[error("the kernel has a qdisc named {name} already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// A kind of this name is registered.
+    #[error("{name} is registered already; `shortlane unregister {name}` takes it away")]
+    Registered {
+        /// The name.
+        name: String,
+    },
+    /// No kind of this name is registered.
+    #[error(
+        "no kind '{name}' is registered; {}",
+        if known.is_empty() { String::from("there is none") } else { known.join(", ") + " are" }
+    )]
+    NotRegistered {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// There is no BPF file system to keep a registration in.
+    #[error(
+        "{} is no BPF file system, which keeps a registration: `mount -t bpf bpf {}` mounts one",
+        path.display(), path.display()
+    )]
+    NoBpfFiles {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// The system has refused something else.
     #[error("{doing}: {source}")]
     System {
@@ -202,6 +228,8 @@ impl KernelError {
             Self::NotInKernel { .. }
                 | Self::Parameter { .. }
                 | Self::Beyond { .. }
+                | Self::Instances { .. }
+                | Self::NotRegistered { .. }
                 | Self::OtherParts { .. }
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }

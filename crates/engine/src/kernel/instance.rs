@@ -14,10 +14,12 @@ use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
-use sched::{Nanos, Spec};
+use sched::{Amount, Nanos, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
 const CAPABILITY: &str = "CAP_SYS_ADMIN";
+/// `SL_FROM_TC` of the shared header.
+const FROM_TC: u8 = 1;
 
 /// Name of the map that holds what a load shares.
 const SHARED: &str = ".data.shortlane";
@@ -117,7 +119,7 @@ impl Histogram {
 pub struct Status {
     /// The discipline with the parameters that were given.
     pub scheduler: String,
-    /// Whether `tc` gave options of its own, so that `scheduler` is only what they started from.
+    /// Whether `tc` gave options of its own.
     pub from_tc: bool,
     /// Bits per second; absent if the qdisc does not pace.
     pub rate_bps: Option<u64>,
@@ -162,6 +164,8 @@ pub struct Status {
     pub paced: u64,
     /// Arrivals dropped since a lane had no slot left, below a limit in bytes.
     pub no_slots: u64,
+    /// Packets that were queued when the interface went down or lost its carrier.
+    pub flushed: u64,
     /// Packets that got lost by a defect of the qdisc: 0.
     pub lost: u64,
 }
@@ -189,22 +193,17 @@ impl Instance {
         let netns = fs::metadata("/proc/thread-self/ns/net").map_err(system)?.ino() as u32;
         check_permission()?;
         let mut found = Vec::new();
-        let is_shared = |map: &query::MapInfo| {
-            map.name == SHARED && map.value_size as usize == size_of::<sl_shared>()
-        };
         for map in query::MapInfoIter::default().filter(is_shared) {
             // One may have gone in the meantime.
             let Ok(handle) = MapHandle::from_map_id(map.id) else { continue };
-            let shared = Shared::open(handle.as_fd()).map_err(system)?;
-            if !shared.is_ours() {
-                continue;
-            }
-            for index in 0..INSTANCES {
-                let state = shared.qdisc(index).instance;
-                if state.used != 0 && wanted(state.ifindex) && state.netns == netns {
-                    let shared = Shared::open(handle.as_fd()).map_err(system)?;
-                    found.push(Self { shared, index });
-                }
+            let open = || Shared::open(handle.as_fd()).map_err(system);
+            let shared = open()?;
+            let is_one = |index: &usize| {
+                let state = shared.qdisc(*index).instance;
+                state.used != 0 && wanted(state.ifindex) && state.netns == netns
+            };
+            for index in (0..INSTANCES).filter(|index| shared.is_ours() && is_one(index)) {
+                found.push(Self { shared: open()?, index });
             }
         }
         Ok(found)
@@ -226,7 +225,7 @@ impl Instance {
     /// If its parameters are none of this version.
     pub fn running(&self) -> Result<(Spec, Shaping), KernelError> {
         let config = wanted(&self.qdisc());
-        let spec = text(&config).parse::<Spec>().map_err(|error| KernelError::System {
+        let spec = spec_of(&config).map_err(|error| KernelError::System {
             doing: "reading the qdisc's parameters",
             source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         })?;
@@ -272,6 +271,11 @@ fn wanted(qdisc: &sl_qdisc) -> sl_config {
     qdisc.config[(qdisc.generation & 1) as usize]
 }
 
+/// Whether a map holds what a load of this version shares.
+fn is_shared(map: &query::MapInfo) -> bool {
+    map.name == SHARED && map.value_size as usize == size_of::<sl_shared>()
+}
+
 /// An iterator over maps that are not to be seen just ends; this one says why.
 fn check_permission() -> Result<(), KernelError> {
     let mut next = 0;
@@ -283,7 +287,32 @@ fn check_permission() -> Result<(), KernelError> {
     }
 }
 
-fn text(config: &sl_config) -> String {
+/// The discipline with the parameters that are in force: those of the load, and of `tc`.
+fn spec_of(config: &sl_config) -> Result<Spec, SpecError> {
+    let mut spec: Spec = text(config).parse()?;
+    if config.origin == FROM_TC {
+        spec = spec.with("limit", &limit(config).to_string())?;
+        if config.has_threshold != 0 {
+            let written = config.threshold.saturating_sub(config.boundary_adds.into());
+            let threshold = amount(written, config.threshold_in_bytes);
+            spec = spec.with("threshold", &threshold.to_string())?;
+        }
+        if config.has_low_share != 0 {
+            spec = spec.with("low-share", &Share::from_ppb(config.low_share).to_string())?;
+        }
+    }
+    Ok(spec)
+}
+
+fn amount(value: u64, in_bytes: u8) -> Amount {
+    if in_bytes == 0 { Amount::Packets(value) } else { Amount::Bytes(value) }
+}
+
+fn limit(config: &sl_config) -> Amount {
+    amount(config.limit, config.limit_in_bytes)
+}
+
+pub(super) fn text(config: &sl_config) -> String {
     let bytes: Vec<u8> = config.spec.iter().map(|byte| *byte as u8).collect();
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -308,14 +337,13 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
 fn status(qdisc: &sl_qdisc) -> Status {
     let (state, config) = (&qdisc.instance, &wanted(qdisc));
     let counters = &state.counters;
-    let unit = if config.limit_in_bytes == 0 { "packets" } else { "b" };
     Status {
-        scheduler: text(config),
-        from_tc: config.origin != 0,
+        scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
+        from_tc: config.origin == FROM_TC,
         rate_bps: (config.rate > 0).then_some(config.rate),
         overhead_bytes: config.overhead,
         burst_ns: config.burst,
-        limit: format!("{}{unit}", config.limit),
+        limit: limit(config).to_string(),
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),
         attached_at_ns: state.attached_at,
@@ -333,6 +361,7 @@ fn status(qdisc: &sl_qdisc) -> Status {
         super_packets: counters.super_packets,
         paced: counters.paced,
         no_slots: counters.no_slots,
+        flushed: counters.flushed,
         lost: counters.lost,
     }
 }

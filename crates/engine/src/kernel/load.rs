@@ -40,6 +40,7 @@ pub struct TestHooks {
 /// A kind of qdisc that the kernel knows, for as long as this lives or the link is pinned.
 pub struct Registered {
     link: Link,
+    pub(super) state: MapHandle,
     shared: Shared,
     release: MapHandle,
     log: MapHandle,
@@ -85,7 +86,7 @@ fn load_listened(
     instances: u32,
     hooks: Option<TestHooks>,
 ) -> Result<Registered, KernelError> {
-    let refused = |error| why_not_loaded(&error, composition);
+    let refused = |error| why_not_loaded(&error, composition, instances);
     let system = |error: libbpf_rs::Error| KernelError::bpf(LOADING, CAPABILITY, &error);
     let mut storage = MaybeUninit::uninit();
     let mut open = ShortlaneSkelBuilder::default().open(&mut storage).map_err(system)?;
@@ -97,13 +98,16 @@ fn load_listened(
     for (into, byte) in id.iter_mut().zip(kind.bytes().chain([0])) {
         *into = byte as i8;
     }
+    let each = |entries: u32| {
+        entries.checked_mul(instances).ok_or_else(|| out_of_memory(composition, instances))
+    };
     let slots = (parts.ring_mask + 1) * 2;
     let tested = if parts.tested == 0 { 1 } else { instances * TEST_RECORDS };
     let maps = &mut open.maps;
     for (map, entries) in [
-        (&mut maps.sl_slots, instances * slots),
-        (&mut maps.sl_buckets, instances * (parts.bucket_mask + 1)),
-        (&mut maps.sl_flows, instances * parts.flows),
+        (&mut maps.sl_slots, each(slots)?),
+        (&mut maps.sl_buckets, each(parts.bucket_mask + 1)?),
+        (&mut maps.sl_flows, each(parts.flows)?),
         (&mut maps.sl_release, tested),
         (&mut maps.sl_log, tested),
     ] {
@@ -111,15 +115,17 @@ fn load_listened(
     }
     if let Some(data) = &mut open.maps.data_shortlane_data {
         data.sl_shared.template = composition.config;
+        data.sl_shared.instances = instances.into();
     }
     let mut skeleton = open.load().map_err(refused)?;
     let handle = |map: &MapImpl<'_, _>| MapHandle::try_from(map).map_err(system);
     let maps = &mut skeleton.maps;
     let (release, log) = (handle(&maps.sl_release)?, handle(&maps.sl_log)?);
-    let shared = Shared::open(handle(&maps.data_shortlane)?.as_fd()).map_err(|source| {
+    let state = handle(&maps.data_shortlane)?;
+    let shared = Shared::open(state.as_fd()).map_err(|source| {
         KernelError::system("looking into the qdisc's state", CAPABILITY, source)
     })?;
-    let costs = costs(&handle(&maps.data_shortlane)?)?;
+    let costs = costs(&state)?;
     let begin = Instant::now();
     let link = loop {
         match maps.shortlane.attach_struct_ops() {
@@ -129,12 +135,15 @@ fn load_listened(
             {
                 thread::sleep(Duration::from_millis(20));
             }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(KernelError::NameTaken { name: kind.to_owned() });
+            }
             Err(error) => {
                 return Err(KernelError::bpf("registering the qdisc", CAPABILITY, &error));
             }
         }
     };
-    Ok(Registered { link, shared, release, log, costs })
+    Ok(Registered { link, state, shared, release, log, costs })
 }
 
 /// The parts with keys and seeds.
@@ -207,13 +216,19 @@ fn start_listening() {
     })));
 }
 
-fn why_not_loaded(error: &libbpf_rs::Error, composition: &Composition) -> KernelError {
+fn out_of_memory(composition: &Composition, instances: u32) -> KernelError {
+    KernelError::Memory { packets: composition.slots(), flows: composition.flows(), instances }
+}
+
+fn why_not_loaded(
+    error: &libbpf_rs::Error,
+    composition: &Composition,
+    instances: u32,
+) -> KernelError {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let log_began = said.contains("BEGIN PROG LOAD LOG");
     match error.kind() {
-        ErrorKind::OutOfMemory if !log_began => {
-            KernelError::Memory { packets: composition.slots(), flows: composition.flows() }
-        }
+        ErrorKind::OutOfMemory if !log_began => out_of_memory(composition, instances),
         _ if log_began => match keep(&said) {
             Ok(log) => KernelError::Refused { log },
             Err(source) => KernelError::System { doing: "keeping the verifier's log", source },

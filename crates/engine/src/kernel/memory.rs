@@ -59,6 +59,13 @@ impl Shared {
         unsafe { (&raw const (*self.start.as_ptr()).layout).read() == LAYOUT }
     }
 
+    /// What a new qdisc starts with, and how many there can be.
+    pub(crate) fn template(&self) -> (sl_config, u64) {
+        let shared = self.start.as_ptr();
+        // SAFETY: within the mapping; any bytes are a value.
+        unsafe { ((&raw const (*shared).template).read(), (&raw const (*shared).instances).read()) }
+    }
+
     /// A qdisc as it stands; single counters may be a packet apart.
     pub(crate) fn qdisc(&self, index: usize) -> sl_qdisc {
         // SAFETY: within the mapping; any bytes are a value.

@@ -22,6 +22,7 @@ mod load;
 mod memory;
 mod offloads;
 mod privileges;
+mod register;
 mod root_qdisc;
 mod show;
 mod skeleton;
@@ -34,6 +35,7 @@ pub use instance::{Histogram, Instance, LaneCounters, Status};
 pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
 pub use offloads::LONGEST;
+pub use register::{Kind, kind_name, register, registered, unregister};
 pub use show::{Shown, show};
 pub use traffic_control::TcStats;
 

@@ -54,9 +54,11 @@ impl Curve {
 pub(super) fn classes(links: &[LinkConfig]) -> Vec<usize> {
     let mut known = HashMap::new();
     let class = |link: &LinkConfig| {
-        let LinkConfig { rate_bps, delay, queue, impairments, .. } = link;
+        let LinkConfig { rate_bps, delay, queue, edge, impairments, .. } = link;
         let next = known.len();
-        *known.entry(format!("{rate_bps} {delay:?} {queue:?} {impairments:?}")).or_insert(next)
+        *known
+            .entry(format!("{rate_bps} {delay:?} {queue:?} {edge:?} {impairments:?}"))
+            .or_insert(next)
     };
     links.iter().map(class).collect()
 }
@@ -239,6 +241,7 @@ mod tests {
                     rate_bps: *rate_bps,
                     delay: Nanos::from_millis(7),
                     queue: sim::Queue::Fifo { limit: sched::Amount::Packets(1000) },
+                    edge: None,
                     impairments: sim::Impairments::default(),
                 };
                 way.push(network.link(config).unwrap());

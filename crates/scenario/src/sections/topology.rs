@@ -13,6 +13,14 @@ const LINK_KEYS: &[KeyDef] = &[
     needed("rate", RATE, "Rate in both directions."),
     optional("back-rate", RATE, "`rate`", "Rate in the other direction, where that differs."),
     key("delay", DELAY, "0s", "Propagation delay in each direction."),
+    optional(
+        "edge",
+        Takes::Text,
+        "",
+        "An edge in front of the queue at each end, which tags the packets of short flows by DSCP for \
+         `rio`, `rio-ps:classifier=tag` and `lanes:accounting=mark`: `threshold=10,update=inf`, or \
+         an empty text for its defaults; parameters as those of `rio-ps`, and `long-dscp`.",
+    ),
 ];
 
 /// What happens to packets behind the transmitter.

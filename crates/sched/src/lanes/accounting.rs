@@ -114,17 +114,18 @@ impl Rule {
     }
 }
 
-/// How many packets of a flow are queued, and two facts about the flow, in 32 bits.
+/// How many packets of a flow are queued, and three facts about the flow, in 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued(u32);
 
 const DEMOTED: u32 = 1 << 31;
 const FRESH: u32 = 1 << 30;
+const SUSPECT: u32 = 1 << 29;
 
 impl Queued {
     #[inline]
     pub(super) const fn count(self) -> u32 {
-        self.0 & !(DEMOTED | FRESH)
+        self.0 & !(DEMOTED | FRESH | SUSPECT)
     }
 
     #[inline]
@@ -158,5 +159,16 @@ impl Queued {
 
     pub(super) const fn set_fresh(&mut self, fresh: bool) {
         self.0 = if fresh { self.0 | FRESH } else { self.0 & !FRESH };
+    }
+
+    /// Whether the flow has been sampled, and is to be sampled again before it counts.
+    #[inline]
+    pub(super) const fn is_suspect(self) -> bool {
+        self.0 & SUSPECT != 0
+    }
+
+    #[inline]
+    pub(super) const fn set_suspect(&mut self, suspect: bool) {
+        self.0 = if suspect { self.0 | SUSPECT } else { self.0 & !SUSPECT };
     }
 }

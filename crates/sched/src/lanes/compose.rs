@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 
 use crate::discipline::{Discipline, Info, Needs, Parts, shared};
+use crate::edge::SHORT_DSCP;
 use crate::params::{Kind, ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
 use crate::units::{Nanos, Share};
 
 use super::{
-    Accounting, DropTail, EveryFlow, Guaranteed, Knockout, Lanes, Lifetime, Offset, PerByte,
-    PerPacket, Service, Strict, Weighted, WhileQueued,
+    Accounting, DropTail, EveryFlow, Guaranteed, Knockout, Lanes, Lifetime, Mark, Offset, PerByte,
+    PerPacket, Retest, Service, Strict, Weighted, WhileQueued,
 };
 
 /// Any combination of parts: `lanes:accounting=sampled,service=strict,buffer=knockout`.
@@ -33,8 +34,10 @@ impl Discipline for Composed {
                     "every-flow",
                     "sampled",
                     "sample-and-hold",
+                    "retest",
                     "while-queued",
                     "offset",
+                    "mark",
                 ]),
                 default: "while-queued",
                 effect: "whose packet is long",
@@ -61,6 +64,7 @@ impl Discipline for Composed {
             LOW_SHARE,
             HOLD_ON_WIRE,
             SEGMENT,
+            SHORT_DSCP,
             shared::IDLE,
             shared::SWEEP,
             INTERVAL,
@@ -70,7 +74,7 @@ impl Discipline for Composed {
         ],
         needs: Needs::NOTHING,
         keeps_order: |params| {
-            params.word("accounting") != "offset"
+            !matches!(params.word("accounting"), "offset" | "mark")
                 && params.time("interval") == Nanos::MAX
                 && (params.word("service") != "weighted" || is_strict(params))
         },
@@ -86,7 +90,11 @@ impl Discipline for Composed {
             "sample-and-hold" => {
                 with_service(Lifetime::new(PerByte::new(params, seed), params), params, seed)
             }
+            "retest" => {
+                with_service(Lifetime::new(Retest::new(params, seed), params), params, seed)
+            }
             "offset" => with_service(Offset::new(params), params, seed),
+            "mark" => with_service(Mark::new(params), params, seed),
             _ => with_service(WhileQueued::new(params), params, seed),
         }
     }

@@ -187,21 +187,34 @@ impl<P: Sampler> Lifetime<P> {
             return Arrival::untracked(Lane::HIGH);
         };
         sink.event(Event::FlowCreated { flow: packet.flow });
-        let cost = self.rule.cost(packet);
         flow.seen(now);
         flow.queued.set_fresh(true);
-        if self.options.count_sampled {
-            flow.count = cost;
+        if P::RETESTS {
+            flow.queued.set_suspect(true);
+            return Arrival::counted(Lane::HIGH);
         }
-        let lane = match self.options.sampled_to {
-            Some(lane) => lane,
-            None if self.rule.is_short(0, cost) => Lane::HIGH,
-            None => Lane::LOW,
-        };
-        if lane == Lane::LOW {
-            flow.demote(packet.flow, mark, sink);
+        Arrival::counted(flow.sampled(&self.rule, &self.options, packet, mark, sink))
+    }
+
+    /// The lane of a packet of a flow in the table.
+    #[inline]
+    fn known<S: Sink>(
+        &mut self,
+        packet: &Packet,
+        mark: HighMark,
+        now: Nanos,
+        sink: &mut S,
+    ) -> Option<Lane> {
+        let flow = self.flows.get_mut(packet.flow)?;
+        flow.seen(now);
+        if P::RETESTS && flow.queued.is_suspect() {
+            if !self.sampler.takes_up(packet) {
+                return Some(Lane::HIGH);
+            }
+            flow.queued.set_suspect(false);
+            return Some(flow.sampled(&self.rule, &self.options, packet, mark, sink));
         }
-        Arrival::counted(lane)
+        Some(flow.arrived(&self.rule, packet, mark, sink))
     }
 }
 
@@ -210,6 +223,31 @@ impl Flow {
     fn seen(&mut self, now: Nanos) {
         self.queued.one_more();
         self.last_seen = Tick::at(now);
+    }
+
+    /// The lane of the packet that was sampled: its flow is counted from here on.
+    #[inline]
+    fn sampled<S: Sink>(
+        &mut self,
+        rule: &Rule,
+        options: &Options,
+        packet: &Packet,
+        mark: HighMark,
+        sink: &mut S,
+    ) -> Lane {
+        let cost = rule.cost(packet);
+        if options.count_sampled {
+            self.count = cost;
+        }
+        let lane = match options.sampled_to {
+            Some(lane) => lane,
+            None if rule.is_short(0, cost) => Lane::HIGH,
+            None => Lane::LOW,
+        };
+        if lane == Lane::LOW {
+            self.demote(packet.flow, mark, sink);
+        }
+        lane
     }
 
     /// Counts a packet of a flow in the table, and says which lane it joins.
@@ -252,11 +290,10 @@ impl<P: Sampler> Accounting for Lifetime<P> {
         sink: &mut S,
     ) -> Arrival {
         self.keep_up(now, sink);
-        let Some(flow) = self.flows.get_mut(packet.flow) else {
-            return self.unknown(packet, mark, now, sink);
-        };
-        flow.seen(now);
-        Arrival::counted(flow.arrived(&self.rule, packet, mark, sink))
+        match self.known(packet, mark, now, sink) {
+            Some(lane) => Arrival::counted(lane),
+            None => self.unknown(packet, mark, now, sink),
+        }
     }
 
     #[inline(always)]

@@ -3,12 +3,17 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use crate::fixed::power;
 use crate::packet::Packet;
 use crate::params::Params;
 use crate::units::Share;
 
 /// Decides, packet by packet, whether a flow that is not in the table is taken up.
 pub trait Sampler: Send + 'static {
+    /// Whether a flow that has been taken up is only suspected: it stays short, and its packets
+    /// are sampled again until a second one is taken up.
+    const RETESTS: bool = false;
+
     /// Whether this packet brings its flow into the table.
     fn takes_up(&mut self, packet: &Packet) -> bool;
 
@@ -51,6 +56,29 @@ impl Sampler for PerPacket {
 
     fn change(&mut self, params: &Params) {
         self.threshold = params.share("probability").as_draw();
+    }
+}
+
+/// Each packet with the same probability, and each flow twice (SIFT's re-testing variant, against
+/// short flows that were unlucky once).
+pub struct Retest(PerPacket);
+
+impl Retest {
+    pub(super) fn new(params: &Params, seed: u64) -> Self {
+        Self(PerPacket::new(params, seed))
+    }
+}
+
+impl Sampler for Retest {
+    const RETESTS: bool = true;
+
+    #[inline]
+    fn takes_up(&mut self, packet: &Packet) -> bool {
+        self.0.takes_up(packet)
+    }
+
+    fn change(&mut self, params: &Params) {
+        self.0.change(params);
     }
 }
 
@@ -121,24 +149,6 @@ pub fn miss_byte(hit: Share) -> Option<u64> {
     Some(low)
 }
 
-/// `base^exponent` for a 0.64 fixed-point base; `u64::MAX` stands for 1.
-fn power(base: u64, mut exponent: u32) -> u64 {
-    if base == u64::MAX {
-        return u64::MAX;
-    }
-    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
-    let mut square = base;
-    let mut result = u64::MAX;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result = times(result, square);
-        }
-        square = times(square, square);
-        exponent >>= 1;
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +177,5 @@ mod tests {
     fn never_and_always_are_exact() {
         assert_eq!(miss_byte(Share::ONE), None);
         assert_eq!(miss_byte(Share::ZERO), Some(u64::MAX));
-        assert_eq!(power(u64::MAX, 65_535), u64::MAX);
     }
 }

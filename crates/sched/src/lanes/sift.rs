@@ -9,9 +9,9 @@ use alloc::boxed::Box;
 use super::compose::{
     BUFFER, CAP_HIGH, PROBABILITY, SAMPLED_TO, SHARING, WEIGHT, is_strict, is_uncapped, with_buffer,
 };
-use super::{Lifetime, PerPacket, Weighted};
+use super::{Lifetime, PerPacket, Retest, Weighted};
 use crate::discipline::{Discipline, Info, Needs, Parts, shared};
-use crate::params::Params;
+use crate::params::{Kind, ParamDef, Params};
 use crate::qdisc::{Qdisc, Sink};
 
 /// Sampling without a threshold.
@@ -31,6 +31,14 @@ impl Discipline for Sift {
             shared::LIMIT,
             PROBABILITY,
             SAMPLED_TO,
+            ParamDef {
+                name: "retest",
+                kind: Kind::Flag,
+                default: "no",
+                effect: "a flow that was sampled is sampled again, and long from the second time on",
+                source: "EFD paper, section 2 (form ours)",
+                live: false,
+            },
             WEIGHT,
             SHARING,
             CAP_HIGH,
@@ -45,7 +53,11 @@ impl Discipline for Sift {
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
-        let accounting = Lifetime::new(PerPacket::new(params, seed), params);
-        with_buffer(accounting, Weighted::new(params, seed), params)
+        let service = Weighted::new(params, seed);
+        if params.flag("retest") {
+            with_buffer(Lifetime::new(Retest::new(params, seed), params), service, params)
+        } else {
+            with_buffer(Lifetime::new(PerPacket::new(params, seed), params), service, params)
+        }
     }
 }

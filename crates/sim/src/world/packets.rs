@@ -29,8 +29,12 @@ impl World {
     pub(super) fn enqueue(&mut self, id: LinkId, slot: u32) {
         // A transmission that ends now frees the link first, whatever the order of events.
         self.service(id);
-        let (packet, label) = self.packet(slot);
+        let (mut packet, label) = self.packet(slot);
         let Some(link) = self.links[id.index()].port_link() else { return };
+        if let Some(tagger) = &mut link.tagger {
+            tagger.tag(&mut packet, self.now);
+            self.transits.get_mut(slot).dscp = packet.dscp;
+        }
         link.port.arrive(packet, label.word(), self.now);
         if link.service_at == Nanos::MAX {
             link.service_at = self.now;
@@ -50,6 +54,7 @@ impl World {
         let mut packet = Packet::new(id, transit.size)
             .with_id(u64::from(slot))
             .with_hosts(HostId(from.0 + 1), HostId(to.0 + 1))
+            .with_dscp(transit.dscp)
             .with_ecn(match (transit.is_ect(), transit.ce()) {
                 (_, true) => Ecn::Ce,
                 (true, false) => Ecn::Ect0,

@@ -8,11 +8,19 @@ mod attach;
 #[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
+mod compare;
+#[cfg(feature = "kernel")]
+mod faults;
+#[cfg(feature = "kernel")]
 mod instructions;
+#[cfg(feature = "kernel")]
+mod namespace;
 #[cfg(feature = "kernel")]
 mod proof;
 #[cfg(feature = "kernel")]
 mod smoke;
+#[cfg(feature = "kernel")]
+mod traffic;
 
 use std::process::ExitCode;
 
@@ -28,6 +36,17 @@ const TESTS: &[Test] = &[
     ("probes", "what a BPF qdisc cannot do", proof::probes::run),
     ("attach", "the command shortlane: what it does, refuses and leaves behind", attach::run),
     ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
+    ("leak", "a thousand attachments leave nothing behind", faults::leak::run),
+    ("change", "parameters change under load, no packet is lost", faults::change::run),
+    ("misuse", "what must be refused is refused", faults::misuse::run),
+    ("removal", "the interface or its namespace goes away or changes", faults::removal::run),
+    ("unload", "the qdisc and its kind come and go under full traffic", faults::unload::run),
+    ("memory", "queues beyond memory are refused", faults::memory::run),
+    ("register", "kinds of qdisc for tc come and go", faults::register::run),
+    ("killed", "kill -9 at any time leaves a qdisc at work, or nothing", faults::killed::run),
+    ("flood", "what floods leave to flows that were there before", faults::flood::run),
+    ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
+    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];

@@ -292,8 +292,8 @@ impl<'d> Trial<'d> {
 /// between the same two events as the kernel.
 fn settle(registered: &Registered, number: u32, instance: &Instance) -> Result<()> {
     loop {
-        let (_, _, may_leave) = registered.progress(number)?;
-        let backlog: u64 = instance.status()?.lanes.iter().map(|lane| lane.backlog_packets).sum();
+        let (_, _, may_leave) = registered.progress(number);
+        let backlog: u64 = instance.status().lanes.iter().map(|lane| lane.backlog_packets).sum();
         if may_leave == 0 || backlog == 0 {
             return Ok(());
         }
