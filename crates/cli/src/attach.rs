@@ -99,8 +99,9 @@ pub(crate) struct LinkRate(Option<u64>);
 
 const LEAST_OVERHEAD: i32 = -64;
 const MOST_OVERHEAD: i32 = 1024;
-/// See `docs/attach.md` for what it was chosen by.
-const DEFAULT_BURST: &str = "5ms";
+/// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
+/// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
+const DEFAULT_BURST: &str = "10ms";
 
 fn link_rate(text: &str) -> Result<LinkRate, String> {
     match text {

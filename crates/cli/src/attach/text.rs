@@ -43,9 +43,11 @@ fn head(shown: &Shown) -> String {
     text + &format!(" backlog {}b {}p, at most {}p\n\n", tc.backlog, tc.qlen, status.most_packets)
 }
 
+type Counter = fn(&LaneCounters) -> u64;
+
 fn lanes(lanes: &[LaneCounters; 2]) -> String {
     let mut text = row("", &["short lane".into(), "long lane".into()]);
-    let counters: [(&str, fn(&LaneCounters) -> u64); 7] = [
+    let counters: [(&str, Counter); 7] = [
         ("sent packets", |lane| lane.sent_packets),
         ("sent bytes", |lane| lane.sent_bytes),
         ("dropped, queue full", |lane| lane.full),

@@ -13,7 +13,7 @@ use crate::command::run as shell;
 
 const ATTACH: &str = "attach v0 --rate 10mbit --replace";
 /// Of each command, spread over all that it does.
-const KILLS: u32 = 40;
+const KILLS: u32 = 25;
 
 pub(super) fn run() -> Result<()> {
     let _path = Path::new()?;

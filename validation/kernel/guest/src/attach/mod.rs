@@ -18,9 +18,11 @@ use engine::netns::Namespace;
 
 use crate::command::run as shell;
 
+type Part = fn() -> Result<()>;
+
 /// All of it, or the parts that are named.
 pub(crate) fn run(names: &[String]) -> Result<()> {
-    let parts: [(&str, fn() -> Result<()>); 7] = [
+    let parts: [(&str, Part); 7] = [
         ("shown", shown::run),
         ("restored", restored::run),
         ("offloads", offloads::run),
