@@ -162,8 +162,9 @@ fn check_reclaim(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(),
     let wait = Operation::Advance(Nanos(idle.0.max(sweep.0).saturating_add(1)));
     let mut operations = operations.to_vec();
     // A shaped queue lets one packet go at a time; no rate makes one take longer than this.
+    let slowest = if last.params.has("rate") { 600_000 } else { 600 };
     let (packet_time, drain) =
-        (Operation::Advance(Nanos::from_secs(600)), last.backlog.packets + 3);
+        (Operation::Advance(Nanos::from_secs(slowest)), last.backlog.packets + 3);
     operations.extend((0..drain).flat_map(|_| [packet_time.clone(), Operation::Dequeue]));
     for _ in 0..4 {
         operations.extend([wait.clone(), Operation::arrival(probe, 40), Operation::Dequeue]);
