@@ -207,7 +207,8 @@ impl Net {
         let mut link = |from: NodeId, to: NodeId, rate_bps, delay, queue, jitter| {
             let name = format!("{}-{}", network.node_name(from), network.node_name(to));
             let impairments = Impairments { jitter, ..Impairments::default() };
-            network.link(LinkConfig { name, from, to, rate_bps, delay, queue, impairments })
+            let edge = None;
+            network.link(LinkConfig { name, from, to, rate_bps, delay, queue, impairments, edge })
         };
         let access = || Queue::Fifo { limit: Amount::UNLIMITED };
         let queue = || Queue::Discipline { spec: case.spec(), log: false };

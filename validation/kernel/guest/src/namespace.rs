@@ -27,7 +27,7 @@ fn enter(name: &str) -> Result<()> {
 
 /// The index of an interface of the calling thread's namespace.
 pub(crate) fn ifindex(interface: &str) -> Result<u32> {
-    Ok(nix::net::if_::if_nametoindex(interface).with_context(|| interface.to_owned())?)
+    nix::net::if_::if_nametoindex(interface).with_context(|| interface.to_owned())
 }
 
 /// What an interface of the first namespace has counted, such as `tx_packets`.

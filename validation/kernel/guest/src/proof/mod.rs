@@ -257,7 +257,7 @@ impl<'d> Trial<'d> {
             // With the changes since the last arrival.
             self.arrived.push(Step { change: self.changed.take(), ..step.clone() });
         }
-        if self.arrived.len() % 32 == 0 {
+        if self.arrived.len().is_multiple_of(32) {
             self.device.receive(&mut self.received)?;
         }
         Ok(())

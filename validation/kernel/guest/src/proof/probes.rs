@@ -78,7 +78,7 @@ fn try_object(object: &[u8], device: &mut Device) -> Result<Outcome> {
         SAID.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
     })));
     // A copy, since the included bytes need not be aligned.
-    let loaded = ObjectBuilder::default().open_memory(&object.to_vec()).and_then(OpenObject::load);
+    let loaded = ObjectBuilder::default().open_memory(object).and_then(OpenObject::load);
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => return Ok(Err(why(&error))),
