@@ -19,7 +19,8 @@ KERNEL_COUNTED_TESTS ?= live "compare --quick"
 COMPARE ?=
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
-VM_TEST = $(VM_RUN) --program $(TARGET)/release/kernel-guest --program $(TARGET)/release/shortlane
+# Compiled for development: what is timed is the kernel's work, and it builds in a fraction of the time.
+VM_TEST = $(VM_RUN) --program $(TARGET)/debug/kernel-guest --program $(TARGET)/debug/shortlane
 # The kernel engine is built in where it can be compiled.
 KERNEL_ENGINE = $(if $(shell scripts/setup.sh has-bpf && echo yes),--features kernel)
 KERNEL_CRATES := --package shortlane --package shortlane-engine --package shortlane-kernel-guest
@@ -168,7 +169,7 @@ bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3
 .PHONY: kernel-guest
 kernel-guest:
 	@scripts/setup.sh kernel
-	$(CARGO) build --locked --release $(KERNEL_CRATES) $(KERNEL_FEATURES)
+	$(CARGO) build --locked $(KERNEL_CRATES) $(KERNEL_FEATURES)
 
 .PHONY: kernel-test
 kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
@@ -206,7 +207,7 @@ bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, 
 	$(VM_TEST) --out target/kernel-runs/instructions --icount --timeout 3600 \
 		-- kernel-guest instructions
 	@rm -rf target/kernel-runs/compare
-	validation/kernel/vm.py run --kernel newest --program $(TARGET)/release/kernel-guest \
+	validation/kernel/vm.py run --kernel newest --program $(TARGET)/debug/kernel-guest \
 		--out target/kernel-runs/compare --icount --timeout 7200 \
 		-- kernel-guest compare $(COMPARE)
 	validation/kernel/compare.py target/kernel-runs/compare/*/compare.json \

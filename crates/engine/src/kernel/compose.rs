@@ -17,7 +17,8 @@ const LEAST_SLOTS: u64 = 1024;
 const MOST_SLOTS: u64 = 1 << 22;
 /// What a loop of BPF can go through, as it must when the qdisc is emptied.
 const MOST_FLOWS: u64 = 1 << 23;
-/// No packet that a qdisc counts is smaller, on any link with an Ethernet header.
+/// A limit in bytes comes with a slot for each so many of them; smaller packets (42 to 60 bytes of a
+/// local sender) can run out of slots first, which is counted.
 const LEAST_PACKET: u64 = 64;
 
 /// The link that the qdisc paces for.
