@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
+    NLM_F_ACK_TLVS, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable, NlasIterator,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -24,6 +24,7 @@ impl Refusal {
     }
 
     /// The error number.
+    #[cfg(feature = "kernel")]
     pub(crate) fn number(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
@@ -80,11 +81,12 @@ impl Connection {
     }
 
     /// Everything of one kind that there is in the namespace.
+    #[cfg(feature = "kernel")]
     pub(crate) fn dump<M>(&mut self, message: M) -> Result<Vec<M>, Refusal>
     where
         M: NetlinkSerializable + NetlinkDeserializable,
     {
-        self.request(message, NLM_F_DUMP)
+        self.request(message, netlink_packet_core::NLM_F_DUMP)
     }
 
     fn replies<M: NetlinkDeserializable>(&self) -> Result<Vec<M>, Refusal> {
