@@ -48,7 +48,7 @@ mod kernel {
             .unwrap_or_else(|| {
                 panic!(
                     "the in-kernel qdisc needs clang {OLDEST_CLANG} or newer: \
-                     `scripts/setup.sh kernel` installs one; CLANG names another"
+                     `scripts/setup.sh bpf` installs one; CLANG names another"
                 )
             })
             .into()

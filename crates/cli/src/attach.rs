@@ -145,7 +145,7 @@ pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
 #[cfg(not(feature = "kernel"))]
 pub(crate) fn missing() -> Failure {
     Failure::Usage(
-        "this program was built without the kernel engine; `scripts/setup.sh kernel` installs \
+        "this program was built without the kernel engine; `scripts/setup.sh bpf` installs \
          what that takes, and `make build` then builds it"
             .into(),
     )
