@@ -108,7 +108,9 @@ fn described(page: &str, arguments: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_shortlane")).args(arguments).output();
     let help = String::from_utf8(output.expect("the program starts").stdout).expect("text");
     let first_words = help.lines().filter_map(|line| line.split_whitespace().next());
-    let options: Vec<&str> = first_words.filter(|word| word.starts_with("--")).collect();
+    // `--edge[=<EDGE>]` is an option whose value may be left out.
+    let names = first_words.filter_map(|word| word.split('[').next());
+    let options: Vec<&str> = names.filter(|word| word.starts_with("--")).collect();
     assert!(options.contains(&"--scheduler"), "{help}");
     for option in options {
         assert!(page.contains(&format!("`{option}")), "{arguments:?}: {option} is not described");
