@@ -68,10 +68,11 @@ pub(crate) fn run(named: &[String]) -> Result<()> {
         let (Setting::Tc(name, _) | Setting::Ours(name, ..)) = setting;
         named.is_empty() || *name == "noqueue" || named.iter().any(|named| named == name)
     };
+    shell("modprobe pktgen")?;
     shell(&format!("ip link add {DEVICE} type dummy"))?;
     shell(&format!("ip link set {DEVICE} up"))?;
     fs::write("/proc/net/pktgen/kpktgend_0", format!("add_device {DEVICE}\n"))
-        .context("the packet generator (module pktgen)")?;
+        .context("the packet generator")?;
     for (title, settings) in [("uncongested", UNCONGESTED), ("overloaded", OVERLOADED)] {
         let settings: Vec<&Setting> = settings.iter().filter(is_wanted).collect();
         let mut costs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
