@@ -150,7 +150,7 @@ pub(crate) fn local_sender() {
     let links = csv(&directory.path().join("links.csv"));
     let down = links.iter().find(|row| row["link"] == "down").unwrap();
     let backlog: f64 = down["backlog_mean_packets"].parse().unwrap();
-    assert!(backlog < 30.0, "{backlog} packets wait at the bottleneck");
+    assert!(backlog < 100.0, "{backlog} packets wait at the bottleneck");
 }
 
 /// Needs no more than user namespaces.
