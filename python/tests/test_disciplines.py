@@ -74,7 +74,7 @@ def test_a_discipline_may_ask_to_wait():
 @pytest.mark.parametrize("info", shortlane.schedulers(), ids=lambda info: info["name"])
 def test_every_discipline_has_its_class(info):
     kind = named(info["name"])
-    assert kind.__name__.lower() == info["name"].replace("-", "")
+    assert kind.__name__.lower() == info["name"].replace("-", "").replace("+", "plus")
     assert kind.__name__[0].isupper()
     assert getattr(disciplines, kind.__name__) is kind
     assert kind.__name__ in disciplines.__all__

@@ -94,6 +94,9 @@ LOOKS = {
     "fred": Look(YELLOW, "<", DOTTED, "xx"),
     "rio-ps": Look(BLUE, "s", MIXED, "///"),
     "fsc": Look(PURPLE, "p", DOTTED, "--"),
+    "rio": Look(ORANGE, ">", MIXED, ""),
+    "wf2q+": Look(GREEN, "8", MIXED, ""),
+    "h-fsc": Look(SKY, "H", MIXED, ""),
 }
 
 COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY, YELLOW, BLACK)
