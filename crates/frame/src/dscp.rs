@@ -86,7 +86,13 @@ mod tests {
             frame
         };
         let truncated = ipv4(2, 1, false)[..30].to_vec();
-        for frame in [arp, not_ipv4, truncated, vec![1; 13], Vec::new()] {
+        let [short_header, long_header] = [0x44, 0x4f].map(|first| {
+            let mut frame = ipv4(0, 7, false);
+            frame[14] = first;
+            frame
+        });
+        let none = [arp, not_ipv4, truncated, short_header, long_header, vec![1; 13], Vec::new()];
+        for frame in none {
             let mut tagged = frame.clone();
             assert!(!set_dscp(&mut tagged, 10));
             assert_eq!(tagged, frame);

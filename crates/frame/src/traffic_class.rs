@@ -17,7 +17,9 @@ pub(crate) fn rewrite(frame: &mut [u8], change: impl FnOnce(u8) -> Option<u8>) -
 }
 
 fn rewrite_ipv4(packet: &mut [u8], change: impl FnOnce(u8) -> Option<u8>) -> Option<()> {
-    if packet.len() < 20 {
+    // As the key reads it: a header that claims less than 20 bytes, or more than there are, is none.
+    let header = usize::from(packet[0] & 0x0f) * 4;
+    if header < 20 || packet.len() < header {
         return None;
     }
     let class = change(packet[1])?;
