@@ -33,7 +33,7 @@ use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits, Tagged};
 /// Every reduction; a new one is a line here.
 pub const ALL: &[Reduction] = &[
     Reduction("efd:threshold=inf", "fifo", Any),
-    Reduction("efd:threshold=inf,low-share=$w,hold-on-wire=yes", "fifo", Any),
+    Reduction("efd:threshold=inf,hold-on-wire=yes", "fifo", Any),
     Reduction("efd:threshold=0packets", "fifo", OnePacketFlows),
     Reduction("run2c:threshold=0packets", "fifo", Any),
     Reduction("run2c:threshold=inf", "fifo", Any),

@@ -61,6 +61,12 @@ fn efd() {
         "efd:threshold=1packets,low-share=0.5",
         "+A/high +A/low +A/low +B/high +C/high +D/high +E/high >A1 >B1 >A2 >C1 >A3 >D1 >E1",
     );
+    // Half of the buffer is the low lane's too: B pushes out what is beyond that, C is lost. E is
+    // lost though a place is free.
+    golden(
+        "efd:threshold=1packets,low-share=0.5,limit=4packets",
+        "+A/high +A/low +A/low +A/low +B/high!A4 +C!C1 >A1 >B1 >A2 +D/high +E/high +F!F1 >D1",
+    );
 }
 
 #[test]

@@ -44,10 +44,15 @@ static __always_inline bool has_room(const struct queue *q, const struct sl_slot
 	return used(q, SL_HIGH) + used(q, SL_LOW) + limit_cost(q, packet) <= q->config->limit;
 }
 
-/* Whether it would fit if the low lane were empty. */
-static __always_inline bool has_room_beside_high(const struct queue *q, const struct sl_slot *packet)
+/* Whether it would fit into the lane if the other one were empty. An empty high lane takes any
+ * packet that the whole buffer can hold. */
+static __always_inline bool has_room_in_lane(const struct queue *q, u32 lane,
+					     const struct sl_slot *packet)
 {
-	return used(q, SL_HIGH) + limit_cost(q, packet) <= q->config->limit;
+	u64 in_lane = used(q, lane & 1);
+	u64 most = lane == SL_HIGH && in_lane ? q->config->high_limit : q->config->limit;
+
+	return in_lane + limit_cost(q, packet) <= most;
 }
 
 static __always_inline void lane_joined(const struct queue *q, u32 lane, const struct sl_slot *packet)
@@ -116,9 +121,11 @@ static __always_inline bool make_room_for(const struct queue *q, struct Qdisc *s
 		q->in->counters.no_slots++;
 		return false;
 	}
+	if (unlikely(!has_room_in_lane(q, lane, packet)))
+		return false;
 	if (likely(has_room(q, packet)))
 		return true;
-	if (parts.buffer != SL_KNOCKOUT || lane != SL_HIGH || !has_room_beside_high(q, packet))
+	if (parts.buffer != SL_KNOCKOUT || lane != SL_HIGH)
 		return false;
 	bpf_for(i, 0, parts.ring_mask + 1) {
 		if (has_room(q, packet))

@@ -419,6 +419,11 @@ static __always_inline int check_options(const struct sl_config *config,
 	return 0;
 }
 
+static __always_inline u64 part_of(u64 whole, u32 share)
+{
+	return whole / SL_BILLION * share + whole % SL_BILLION * share / SL_BILLION;
+}
+
 /* Applies what `tc` was given to the configuration that the load came with. */
 static __always_inline int apply_options(struct sl_config *config, struct nlattr *attribute)
 {
@@ -449,6 +454,7 @@ static __always_inline int apply_options(struct sl_config *config, struct nlattr
 		config->overhead = options.overhead;
 	if (options.given & SL_TC_LOW_SHARE)
 		config->low_share = options.low_share;
+	config->high_limit = config->limit - part_of(config->limit, config->low_share);
 	return 0;
 }
 

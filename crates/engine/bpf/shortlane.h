@@ -76,6 +76,7 @@ struct sl_config {
 	__u64 rate;  /* 0: as fast as the device takes packets */
 	__u64 burst; /* how far a late pacer may catch up */
 	__u64 limit;
+	__u64 high_limit; /* what of it the high lane may take */
 	__u64 threshold; /* short iff what is looked at is below this */
 	__u64 idle;
 	__u64 sweep;
@@ -228,7 +229,7 @@ struct sl_qdisc {
 #define SL_INSTANCES 16
 
 /* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
-#define SL_LAYOUT 1
+#define SL_LAYOUT 2
 
 /* What a load shares with whoever looks at it. */
 struct sl_shared {

@@ -80,6 +80,12 @@ impl Amount {
             || other.value() == u64::MAX
     }
 
+    /// The whole units in a share of it.
+    #[must_use]
+    pub const fn part(self, share: Share) -> u64 {
+        (self.value() as u128 * share.ppb() as u128 / Share::BILLION as u128) as u64
+    }
+
     /// What a packet of `segments` segments and `bytes` bytes adds in this unit.
     #[inline]
     #[must_use]

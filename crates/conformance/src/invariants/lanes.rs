@@ -25,9 +25,8 @@ pub(super) const ALL: &[Invariant] = &[
 /// Whether the low lane is served only when the high lane is empty.
 fn is_strict(params: &Params) -> bool {
     let weighted = !params.has("service") || params.word("service") == "weighted";
-    let guaranteed = !params.has("service") || params.word("service") == "guaranteed";
-    !(weighted && params.has("weight") && params.share("weight") < Share::ONE
-        || guaranteed && params.has("low-share") && params.share("low-share") > Share::ZERO)
+    let shares = weighted && params.has("weight") && params.share("weight") < Share::ONE;
+    !shares && low_share(params) == Share::ZERO
 }
 
 fn has_knockout(params: &Params) -> bool {
@@ -36,6 +35,12 @@ fn has_knockout(params: &Params) -> bool {
         "sb" => false,
         _ => params.word("buffer") == "knockout",
     }
+}
+
+/// What the low lane is guaranteed.
+fn low_share(params: &Params) -> Share {
+    let guaranteed = !params.has("service") || params.word("service") == "guaranteed";
+    if guaranteed && params.has("low-share") { params.share("low-share") } else { Share::ZERO }
 }
 
 fn has_drop_tail(params: &Params) -> bool {
@@ -93,7 +98,8 @@ fn cost(amount: Amount, packet: &Packet) -> u64 {
 }
 
 /// An arrival is lost iff it does not fit; under knockout, a short one iff it would not even fit
-/// into an empty low lane. Only the low lane's tail is pushed out, and no more than needed.
+/// into an empty low lane. Only the low lane's tail is pushed out, and no more than needed. What the
+/// low lane is guaranteed is never taken from it, but for the one packet of an empty high lane.
 fn room_decides(before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
     let Call::Enqueue(arrival) = step.call else { return Ok(()) };
     let limit = step.params.amount("limit");
@@ -101,13 +107,19 @@ fn room_decides(before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
     let (high, low) = (sum(before, Lane::HIGH), sum(before, Lane::LOW));
     let needed = cost(limit, &arrival);
     let fits = high + low + needed <= limit.value();
+    let low_part = limit.part(low_share(&step.params));
+    let fits_high = high == 0 || high + needed <= limit.value() - low_part;
     if let Some((_, drop)) = step.dropped().find(|(packet, _)| packet.id == arrival.id) {
         let may_push_out = has_knockout(&step.params) && drop.lane == Lane::HIGH;
-        hold!(!fits, "lost, and {high}+{low}+{needed} fit into {limit}");
-        hold!(!may_push_out || high + needed > limit.value(), "lost, and the low lane is not");
+        let is_high = drop.lane == Lane::HIGH;
+        hold!(!fits || is_high && !fits_high, "lost, and {high}+{low}+{needed} fit into {limit}");
+        let no_room = !fits_high || high + needed > limit.value();
+        hold!(!may_push_out || no_room, "lost, and the low lane is not");
         hold!(step.dropped().count() == 1, "lost, and others for nothing");
         return Ok(());
     }
+    let joined_high = after.queued[&arrival.id].1 == Lane::HIGH;
+    hold!(!joined_high || fits_high, "{arrival:?} has taken the low lane's part of {low_part}");
     let mut used = high + low;
     for (victim, drop) in step.dropped() {
         hold!(drop.lane == Lane::LOW, "{victim:?} had been accepted to the high lane");

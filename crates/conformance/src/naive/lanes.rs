@@ -11,12 +11,14 @@ use crate::run::Step;
 struct Held {
     limit: Amount,
     knockout: bool,
+    /// What of the limit the high lane leaves free.
+    low_part: u64,
     packets: Vec<(Packet, bool)>,
 }
 
 impl Held {
     fn new(params: &Params, knockout: bool) -> Self {
-        Self { limit: params.amount("limit"), knockout, packets: Vec::new() }
+        Self { limit: params.amount("limit"), knockout, low_part: 0, packets: Vec::new() }
     }
 
     fn used(&self, which: impl Fn(bool) -> bool) -> u64 {
@@ -28,7 +30,11 @@ impl Held {
     fn admit(&mut self, packet: Packet, long: bool) -> Vec<u64> {
         let needed = cost(self.limit, &packet);
         let fits = |used: u64| used + needed <= self.limit.value();
-        let may_push_out = self.knockout && !long && fits(self.used(|long| !long));
+        let short_used = self.used(|long| !long);
+        if !long && short_used > 0 && !fits(short_used + self.low_part) {
+            return vec![packet.id];
+        }
+        let may_push_out = self.knockout && !long && fits(short_used);
         if !fits(self.used(|_| true)) && !may_push_out {
             return vec![packet.id];
         }
@@ -165,6 +171,8 @@ impl Model for Efd {
         self.threshold = params.amount("threshold");
         self.boundary = params.word("boundary");
         self.low_share = i128::from(params.share("low-share").ppb());
+        let limit = i128::from(self.held.limit.value());
+        self.held.low_part = u64::try_from(limit * self.low_share / BILLION).expect("a part");
         self.credit = 0;
         self.hold_on_wire = params.flag("hold-on-wire");
     }

@@ -191,9 +191,11 @@ fn configure(
     let params = spec.params();
     let time = |name| if params.has(name) { params.time(name).0 } else { Nanos::MAX.0 };
     let flag = |name| !params.has(name) || params.flag(name);
-    let share = |name| if params.has(name) { params.share(name).ppb() } else { 0 };
     let Threshold { least_long, in_bytes, inclusive, boundary_adds } = threshold(spec);
     let limit = params.amount("limit");
+    let guaranteed = params.has("low-share")
+        && (!params.has("service") || params.word("service") == "guaranteed");
+    let low_share = if guaranteed { params.share("low-share") } else { Share::ZERO };
     let (draw, always) = if params.has("probability") {
         draw(params.share("probability"), accounting)
     } else {
@@ -205,6 +207,7 @@ fn configure(
         rate: shaping.rate.unwrap_or(0),
         burst: shaping.burst.0,
         limit: limit.value(),
+        high_limit: limit.value() - limit.part(low_share),
         threshold: least_long,
         idle: time("idle"),
         sweep: time("sweep"),
@@ -212,7 +215,7 @@ fn configure(
         high_cap: if params.has("cap-high") { params.number("cap-high") } else { u64::MAX },
         coin: weight.as_draw().unwrap_or(u64::MAX),
         weight: weight.ppb(),
-        low_share: share("low-share"),
+        low_share: low_share.ppb(),
         overhead: shaping.overhead,
         flow_bound,
         limit_in_bytes: u8::from(is_bytes(limit)),
@@ -223,7 +226,7 @@ fn configure(
         sampled_to: sampled_to(params),
         coin_always: u8::from(weight.as_draw().is_none()),
         has_threshold: params.has("threshold").into(),
-        has_low_share: params.has("low-share").into(),
+        has_low_share: guaranteed.into(),
         boundary_adds,
         ..sl_config::default()
     };

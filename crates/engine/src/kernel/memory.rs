@@ -96,7 +96,7 @@ impl Shared {
 }
 
 /// `SL_LAYOUT` of the header.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
 
 /// Qdiscs that a load can serve at most.
 pub(crate) const INSTANCES: usize =

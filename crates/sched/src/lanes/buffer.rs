@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 use crate::qdisc::Lane;
-use crate::units::Amount;
+use crate::units::{Amount, Share};
 
 use super::queues::Queues;
 
@@ -17,10 +17,28 @@ pub enum Room {
     None,
 }
 
+/// What the buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Both lanes together.
+    pub whole: Amount,
+    /// The high lane, in the unit of `whole`.
+    pub high: u64,
+}
+
+impl Limits {
+    /// The low lane's share of the link is its share of the buffer too: packets that were pushed
+    /// out, or found no room, cannot be served.
+    #[must_use]
+    pub const fn new(whole: Amount, low_share: Share) -> Self {
+        Self { whole, high: whole.value() - whole.part(low_share) }
+    }
+}
+
 /// The buffer policy of a discipline with lanes.
 pub trait Buffer: Send + 'static {
     /// Whether there is room for `packet`, which is to join `lane`.
-    fn room(queues: &Queues, limit: Amount, packet: &Packet, lane: Lane) -> Room;
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room;
 }
 
 /// One shared limit; an arrival that does not fit is dropped.
@@ -28,8 +46,9 @@ pub struct DropTail;
 
 impl Buffer for DropTail {
     #[inline]
-    fn room(queues: &Queues, limit: Amount, packet: &Packet, _lane: Lane) -> Room {
-        if queues.fits(limit, packet) { Room::Enough } else { Room::None }
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
+        let fits = queues.fits_lane(limits, packet, lane) && queues.fits(limits, packet);
+        if fits { Room::Enough } else { Room::None }
     }
 }
 
@@ -43,10 +62,12 @@ pub struct Knockout;
 
 impl Buffer for Knockout {
     #[inline]
-    fn room(queues: &Queues, limit: Amount, packet: &Packet, lane: Lane) -> Room {
-        if queues.fits(limit, packet) {
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
+        if !queues.fits_lane(limits, packet, lane) {
+            Room::None
+        } else if queues.fits(limits, packet) {
             Room::Enough
-        } else if lane == Lane::HIGH && queues.fits_beside_high(limit, packet) {
+        } else if lane == Lane::HIGH {
             Room::PushOut
         } else {
             Room::None

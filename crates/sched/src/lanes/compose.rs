@@ -221,7 +221,8 @@ pub(super) const LOW_SHARE: ParamDef = ParamDef {
     kind: Kind::Share { min: Share::ZERO, max: Share::from_ppb(900_000_000) },
     default: "0",
     effect: "least share of the link for the low lane while both are backlogged, without \
-             reordering any flow; 0 is the paper, 0.1 a sound choice against starvation",
+             reordering any flow, and of the buffer, which the high lane leaves free for it; 0 is \
+             the paper, 0.1 a sound choice against starvation",
     source: "ours",
     live: true,
 };

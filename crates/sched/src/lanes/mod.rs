@@ -25,7 +25,7 @@ mod while_queued;
 mod x_protect;
 
 pub use accounting::{Accounting, Arrival, Rule};
-pub use buffer::{Buffer, DropTail, Knockout, Room};
+pub use buffer::{Buffer, DropTail, Knockout, Limits, Room};
 pub use compose::Composed;
 pub use efd::Efd;
 pub use lifetime::Lifetime;
@@ -47,7 +47,7 @@ use core::marker::PhantomData;
 use crate::packet::{FlowId, Packet};
 use crate::params::{ParamError, Params};
 use crate::qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
-use crate::units::{Amount, Nanos};
+use crate::units::Nanos;
 
 /// A discipline with a short and a long lane: accounting `A`, service `V`, buffer `B`.
 ///
@@ -56,7 +56,7 @@ pub struct Lanes<A, V, B> {
     accounting: A,
     service: V,
     buffer: PhantomData<B>,
-    limit: Amount,
+    limits: Limits,
     queues: Queues,
     /// Whether the packet on the wire still counts as queued for its flow.
     hold_on_wire: bool,
@@ -67,13 +67,13 @@ pub struct Lanes<A, V, B> {
 impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
     /// An empty queue with these parts; `limit` and `hold-on-wire` come from `params`.
     pub(crate) fn new(accounting: A, service: V, params: &Params) -> Self {
-        let limit = params.amount("limit");
+        let limits = Limits::new(params.amount("limit"), service.low_share());
         Self {
             accounting,
             service,
             buffer: PhantomData,
-            limit,
-            queues: Queues::new(limit),
+            limits,
+            queues: Queues::new(limits.whole),
             hold_on_wire: holds_on_wire(params),
             on_wire: None,
             params: params.clone(),
@@ -91,7 +91,7 @@ impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
     /// Removes packets from the tail of the low lane until `packet` fits.
     #[cold]
     fn push_out_for<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
-        while !self.queues.fits(self.limit, packet) {
+        while !self.queues.fits(self.limits, packet) {
             let Some(victim) = self.queues.pop_low_tail() else { return };
             self.service.pushed_out(&self.queues);
             if victim.is_counted() {
@@ -110,7 +110,7 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         let Arrival { lane, counted } =
             self.accounting.arrived(&packet, self.queues.mark(), now, sink);
-        match B::room(&self.queues, self.limit, &packet, lane) {
+        match B::room(&self.queues, self.limits, &packet, lane) {
             Room::Enough => {}
             Room::PushOut => self.push_out_for(&packet, sink),
             Room::None => {
@@ -161,7 +161,7 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
         self.params.check_live(params)?;
         self.accounting.change(params)?;
         self.service.change(params, &self.queues);
-        self.limit = params.amount("limit");
+        self.limits = Limits::new(params.amount("limit"), self.service.low_share());
         self.hold_on_wire = holds_on_wire(params);
         self.params = params.clone();
         Ok(())

@@ -6,6 +6,8 @@ use crate::qdisc::{Backlog, Lane};
 use crate::ring::Ring;
 use crate::units::Amount;
 
+use super::buffer::Limits;
+
 /// The packets of both lanes.
 pub struct Queues {
     high: Ring,
@@ -43,17 +45,21 @@ impl Queues {
     /// Whether `packet` fits beside what both lanes hold.
     #[inline]
     #[must_use]
-    pub const fn fits(&self, limit: Amount, packet: &Packet) -> bool {
+    pub const fn fits(&self, limits: Limits, packet: &Packet) -> bool {
+        let limit = limits.whole;
         let used = self.high.in_unit_of(limit) + self.low.in_unit_of(limit);
         used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
     }
 
-    /// Whether `packet` would fit if the low lane were empty.
+    /// Whether `packet` would fit into `lane` if the other one were empty. An empty high lane
+    /// takes any packet that the whole buffer can hold.
     #[inline]
     #[must_use]
-    pub const fn fits_beside_high(&self, limit: Amount, packet: &Packet) -> bool {
-        let used = self.high.in_unit_of(limit);
-        used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
+    pub const fn fits_lane(&self, limits: Limits, packet: &Packet, lane: Lane) -> bool {
+        let limit = limits.whole;
+        let used = self.lane(lane).in_unit_of(limit);
+        let most = if lane.0 == Lane::HIGH.0 && used > 0 { limits.high } else { limit.value() };
+        used + limit.cost(packet.segments, packet.size) as u64 <= most
     }
 
     /// A point in the history of the high lane: every packet in it now is before.

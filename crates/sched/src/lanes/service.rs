@@ -44,6 +44,12 @@ pub trait Service: Send + 'static {
     #[inline]
     fn pushed_out(&mut self, _queues: &Queues) {}
 
+    /// What the low lane is guaranteed of link and buffer.
+    #[inline]
+    fn low_share(&self) -> Share {
+        Share::ZERO
+    }
+
     /// Takes over live parameters.
     fn change(&mut self, _params: &Params, _queues: &Queues) {}
 }
@@ -64,7 +70,8 @@ impl Service for Strict {
 }
 
 /// Strict priority, but while both lanes are backlogged the low lane gets at least a share of
-/// the link: without it a flood of short flows starves long ones for good.
+/// the link: without it a flood of short flows starves long ones for good. Its share of the buffer
+/// is its own as well ([`Limits`](super::Limits)).
 ///
 /// While both lanes are backlogged, a credit grows by that share of every byte sent and shrinks
 /// by every low byte; the low head is served out of turn once the credit covers it and nothing
@@ -115,6 +122,10 @@ impl Service for Guaranteed {
         if lane == Lane::LOW {
             self.credit = self.credit.saturating_sub(size * BILLION);
         }
+    }
+
+    fn low_share(&self) -> Share {
+        self.share
     }
 
     fn change(&mut self, params: &Params, _queues: &Queues) {
