@@ -379,15 +379,17 @@ static __noinline u64 parse_any(struct sk_buff *skb, struct parsed *parsed,
  * frame that a raw socket sends with a tag of its own through a VLAN interface: the kernel then gives
  * the protocol behind the tag, but the place of the tag.
  */
-static __always_inline bool is_in_place(struct sk_buff *skb, struct Qdisc *sch, void *header)
+static __always_inline bool is_in_place(struct sk_buff *skb, struct Qdisc *sch)
 {
+	void *header = skb->head + skb->network_header;
+
 	return likely(VIEW(struct udphdr, header - 2)->source == skb->protocol) ||
 	       sch->dev_queue->dev->type != ARPHRD_ETHER;
 }
 
 /* TCP or UDP over plain IP with all headers at hand; false if it is anything else. */
-static __always_inline bool parse_plain(struct sk_buff *skb, struct Qdisc *sch,
-					struct parsed *parsed, const volatile u64 *secret)
+static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *parsed,
+					const volatile u64 *secret)
 {
 	u32 at = skb->network_header, linear = skb->tail - at, protocol, length;
 	void *header = skb->head + at;
@@ -425,7 +427,7 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct Qdisc *sch,
 	} else {
 		return false;
 	}
-	if ((protocol != 6 && protocol != 17) || !is_in_place(skb, sch, header))
+	if (protocol != 6 && protocol != 17)
 		return false;
 	key.selector = (u32)bpf_ntohs(ports->source) << 16 | bpf_ntohs(ports->dest);
 	key.protocol = with_kind(protocol, SELECT_PORTS);
@@ -440,7 +442,8 @@ static __always_inline void parse(struct sk_buff *skb, struct Qdisc *sch, struct
 {
 	parsed->fragment = 0;
 	parsed->not_ip = 0;
-	if (unlikely(parts->only_slow_parser) || !parse_plain(skb, sch, parsed, parts->key))
+	if (unlikely(parts->only_slow_parser) || !is_in_place(skb, sch) ||
+	    !parse_plain(skb, parsed, parts->key))
 		parse_any(skb, parsed, parts->key, sch->dev_queue->dev->type == ARPHRD_ETHER);
 }
 
