@@ -150,10 +150,10 @@ validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10
 		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
-.PHONY: validate-ns3-red
-validate-ns3-red: target/ns3/red ## RED against ns-3's on the same packets, many runs: a minute
+.PHONY: validate-ns3-queues
+validate-ns3-queues: target/ns3/queue ## RED, CoDel, FQ-CoDel against ns-3's on the same packets: 2 minutes
 	$(CARGO) build --locked --package shortlane-sched --example behind_a_link
-	validation/ns3/red.py --ns3 target/ns3/red --shortlane $(TARGET)/debug/examples/behind_a_link
+	validation/ns3/queues.py --ns3 target/ns3/queue --shortlane $(TARGET)/debug/examples/behind_a_link
 
 target/ns3/%: validation/ns3/%.cc
 	@scripts/setup.sh ns3
@@ -177,7 +177,7 @@ kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QE
 	$(VM_RUN) --program $(GUEST)/probe.sh=probe -- probe
 	for test in $(KERNEL_TESTS); do \
 		$(VM_TEST) $(foreach so,$(TC_PLUGINS),--file $(so)=$(GUEST_TC)/$(notdir $(so))) \
-			--out target/kernel-runs/$$test --timeout 2400 \
+			--out "target/kernel-runs/$${test%% *}" --timeout 2400 \
 			-- env TC_LIB_DIR=$(GUEST_TC) kernel-guest $$test; \
 	done
 	for test in $(KERNEL_COUNTED_TESTS); do \

@@ -5,7 +5,8 @@
 
 For each bug: the C sources are copied and changed in one place, the guest program is built from
 the copy (SHORTLANE_BPF_SOURCE), and a virtual machine runs the proof, which must fail by a
-difference between kernel and core. Fails itself if a bug is not found.
+difference between kernel and core; or, of a program that the verifier refuses, by the name of a
+file that has the verifier's log. Fails itself if a bug is not found.
 """
 
 from __future__ import annotations
@@ -53,7 +54,21 @@ BUGS = [
         "(u32)ip[6] << 8 | ip[7]) & 0x3fff;",
         "(u32)ip[6] << 8 | ip[7]) & 0x1fff;",
     ),
+    (
+        "a program that the kernel's verifier refuses",
+        "efd",
+        "lanes.h",
+        "slot = slot_at(q, SL_LOW, low->tail - 1);\n"
+        "\tif (!slot)\n\t\treturn false;\n\tlow->tail--;",
+        "slot = slot_at(q, SL_LOW, low->tail - 1);\n\tlow->tail--;",
+    ),
 ]
+# What the proof says that has found one: a difference, or where the verifier's log is.
+SIGNS = ("kernel:", "flow entries", "refused the qdisc: its log is in")
+# The proof, and whether the log that it may name is there.
+PROOF = """kernel-guest proof --discipline {} --sequences {} && exit
+grep -h processed /tmp/shortlane-verifier-*.log >&2
+exit 1"""
 
 
 def plant(bug: tuple[str, ...], into: Path) -> None:
@@ -80,8 +95,8 @@ def build(sources: Path | None, into: Path) -> None:
 def prove(program: Path, discipline: str, options: argparse.Namespace) -> tuple[str, bool]:
     """What a machine says that runs the proof, and whether it passed."""
     command = [sys.executable, HERE / "vm.py", "run", "--kernel", options.kernel]
-    command += ["--program", program, "--timeout", "600", "--", "kernel-guest", "proof"]
-    command += ["--discipline", discipline, "--sequences", str(options.sequences)]
+    command += ["--program", program, "--timeout", "600", "--", "sh", "-c"]
+    command += [PROOF.format(discipline, options.sequences)]
     done = subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
@@ -105,8 +120,9 @@ def main() -> None:
                 build(sources, program)
                 said, passed = prove(program, bug[1], options)
                 lines = [line for line in said.splitlines() if "FAILED" in line]
-                differs = any("kernel:" in line or "flow entries" in line for line in lines)
-                found = not passed and differs
+                found = not passed and any(sign in line for line in lines for sign in SIGNS)
+                kept = any("processed" in line for line in said.splitlines())
+                found = found and kept == any(SIGNS[-1] in line for line in lines)
                 print(f"{'found' if found else 'NOT FOUND'}: {bug[0]}", flush=True)
                 print("\n".join(f"    {line[:600]}" for line in lines or said.splitlines()[-5:]))
                 if not found:

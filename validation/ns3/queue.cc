@@ -1,14 +1,16 @@
 // A queue disc of ns-3 by itself in front of a link: arrivals from standard input, fates to
-// standard output. For red.py, which says what is compared.
+// standard output. For queues.py, which says what is compared.
 //
-//   red RUNS RATE LIMIT MIN MAX MAX_P WEIGHT MEAN_PACKET GENTLE WAIT ECN < arrivals
+//   queue TYPE RUNS RATE [ATTRIBUTE=VALUE]... < arrivals
 //
-// A line of arrivals is a time in ns, a size in bytes and whether the packet is ECN-capable. The
-// output has a line for each: in how many of the runs it was dropped, and in how many marked.
+// A line of arrivals is a time in ns, a size in bytes, whether the packet is ECN-capable, and its
+// flow. The output has a line for each: in how many of the runs it was dropped, in how many marked,
+// and how long it waited, in ns, all runs together.
 
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "ns3/core-module.h"
@@ -23,8 +25,10 @@ struct Arrival {
     int64_t time;
     uint32_t size;
     bool capable;
+    uint32_t flow;
     uint32_t dropped;
     uint32_t marked;
+    int64_t waited;
 };
 
 class Item : public QueueDiscItem {
@@ -36,10 +40,14 @@ class Item : public QueueDiscItem {
         m_arrival.marked += m_arrival.capable;
         return m_arrival.capable;
     }
+    uint32_t Hash(uint32_t) const override { return m_arrival.flow; }
+    Arrival &Arrived() const { return m_arrival; }
 
   private:
     Arrival &m_arrival;
 };
+
+void Dropped(Ptr<const QueueDiscItem> item) { DynamicCast<const Item>(item)->Arrived().dropped++; }
 
 // The link asks for the next packet when one has left, so the queue disc knows since when it is
 // idle.
@@ -48,8 +56,7 @@ class Link {
     Link(Ptr<QueueDisc> queue, int64_t rate) : m_queue(queue), m_rate(rate) {}
 
     void Arrive(Arrival &arrival) {
-        Ptr<Item> item = Create<Item>(Create<Packet>(arrival.size), arrival);
-        arrival.dropped += !m_queue->Enqueue(item);
+        m_queue->Enqueue(Create<Item>(Create<Packet>(arrival.size), arrival));
         if (!m_busy) {
             Serve();
         }
@@ -60,6 +67,8 @@ class Link {
         Ptr<QueueDiscItem> item = m_queue->Dequeue();
         m_busy = item != nullptr;
         if (m_busy) {
+            Arrival &arrival = DynamicCast<Item>(item)->Arrived();
+            arrival.waited += Simulator::Now().GetNanoSeconds() - arrival.time;
             int64_t span = int64_t(item->GetSize()) * 8000000000 / m_rate;
             Simulator::Schedule(NanoSeconds(span), &Link::Serve, this);
         }
@@ -73,31 +82,26 @@ class Link {
 } // namespace
 
 int main(int argc, char *argv[]) {
-    if (argc != 12) {
-        std::cerr << "red RUNS RATE LIMIT MIN MAX MAX_P WEIGHT MEAN_PACKET GENTLE WAIT ECN\n";
+    if (argc < 4) {
+        std::cerr << "queue TYPE RUNS RATE [ATTRIBUTE=VALUE]... < arrivals\n";
         return 2;
     }
-    const int runs = std::atoi(argv[1]);
-    const int64_t rate = std::atoll(argv[2]);
+    ObjectFactory factory(argv[1]);
+    const int runs = std::atoi(argv[2]);
+    const int64_t rate = std::atoll(argv[3]);
+    for (int i = 4; i < argc; ++i) {
+        const std::string word = argv[i];
+        const size_t sign = word.find('=');
+        factory.Set(word.substr(0, sign), StringValue(word.substr(sign + 1)));
+    }
     std::vector<Arrival> arrivals;
-    for (Arrival a{}; std::cin >> a.time >> a.size >> a.capable;) {
+    for (Arrival a{}; std::cin >> a.time >> a.size >> a.capable >> a.flow;) {
         arrivals.push_back(a);
     }
     for (int run = 1; run <= runs; ++run) {
         RngSeedManager::SetRun(run);
-        Ptr<RedQueueDisc> queue = CreateObject<RedQueueDisc>();
-        queue->SetAttribute("MaxSize", StringValue(std::string(argv[3]) + "p"));
-        queue->SetAttribute("MinTh", DoubleValue(std::atof(argv[4])));
-        queue->SetAttribute("MaxTh", DoubleValue(std::atof(argv[5])));
-        queue->SetAttribute("LInterm", DoubleValue(1 / std::atof(argv[6])));
-        queue->SetAttribute("QW", DoubleValue(std::atof(argv[7])));
-        queue->SetAttribute("MeanPktSize", UintegerValue(std::atoi(argv[8])));
-        queue->SetAttribute("IdlePktSize", UintegerValue(0));
-        queue->SetAttribute("LinkBandwidth", DataRateValue(DataRate(rate)));
-        queue->SetAttribute("LinkDelay", TimeValue(MilliSeconds(20)));
-        queue->SetAttribute("Gentle", BooleanValue(std::atoi(argv[9])));
-        queue->SetAttribute("Wait", BooleanValue(std::atoi(argv[10])));
-        queue->SetAttribute("UseEcn", BooleanValue(std::atoi(argv[11])));
+        Ptr<QueueDisc> queue = factory.Create<QueueDisc>();
+        queue->TraceConnectWithoutContext("Drop", MakeCallback(&Dropped));
         queue->Initialize();
         Link link(queue, rate);
         for (Arrival &arrival : arrivals) {
@@ -107,6 +111,6 @@ int main(int argc, char *argv[]) {
         Simulator::Destroy();
     }
     for (const Arrival &arrival : arrivals) {
-        std::cout << arrival.dropped << ' ' << arrival.marked << '\n';
+        std::cout << arrival.dropped << ' ' << arrival.marked << ' ' << arrival.waited << '\n';
     }
 }
