@@ -5,7 +5,8 @@
 //
 // A line of arrivals is a time in ns, a size in bytes, whether the packet is ECN-capable, and its
 // flow. The output has a line for each: in how many of the runs it was dropped, in how many marked,
-// and how long it waited, in ns, all runs together.
+// and how long it waited, in ns, all runs together. An attribute with the name of its class is set
+// for every object of it, such as those within the queue disc.
 
 #include <cstdint>
 #include <cstdlib>
@@ -36,15 +37,18 @@ class Item : public QueueDiscItem {
     Item(Ptr<Packet> packet, Arrival &arrival)
         : QueueDiscItem(packet, Address(), 0), m_arrival(arrival) {}
     void AddHeader() override {}
+    // A queue disc within another marks, and has the outer one mark again.
     bool Mark() override {
-        m_arrival.marked += m_arrival.capable;
-        return m_arrival.capable;
+        m_arrival.marked += m_arrival.capable && !m_marked;
+        m_marked = m_arrival.capable;
+        return m_marked;
     }
     uint32_t Hash(uint32_t) const override { return m_arrival.flow; }
     Arrival &Arrived() const { return m_arrival; }
 
   private:
     Arrival &m_arrival;
+    bool m_marked = false;
 };
 
 void Dropped(Ptr<const QueueDiscItem> item) { DynamicCast<const Item>(item)->Arrived().dropped++; }
@@ -92,7 +96,13 @@ int main(int argc, char *argv[]) {
     for (int i = 4; i < argc; ++i) {
         const std::string word = argv[i];
         const size_t sign = word.find('=');
-        factory.Set(word.substr(0, sign), StringValue(word.substr(sign + 1)));
+        const std::string name = word.substr(0, sign);
+        const StringValue value(word.substr(sign + 1));
+        if (name.find("::") == std::string::npos) {
+            factory.Set(name, value);
+        } else {
+            Config::SetDefault(name, value);
+        }
     }
     std::vector<Arrival> arrivals;
     for (Arrival a{}; std::cin >> a.time >> a.size >> a.capable >> a.flow;) {
@@ -101,6 +111,10 @@ int main(int argc, char *argv[]) {
     for (int run = 1; run <= runs; ++run) {
         RngSeedManager::SetRun(run);
         Ptr<QueueDisc> queue = factory.Create<QueueDisc>();
+        // Not an attribute; of itself it is the MTU of a device, which there is none of here.
+        if (Ptr<FqCoDelQueueDisc> fair = DynamicCast<FqCoDelQueueDisc>(queue)) {
+            fair->SetQuantum(1514);
+        }
         queue->TraceConnectWithoutContext("Drop", MakeCallback(&Dropped));
         queue->Initialize();
         Link link(queue, rate);
