@@ -121,9 +121,13 @@ static __always_inline bool make_room_for(const struct queue *q, struct Qdisc *s
 		q->in->counters.no_slots++;
 		return false;
 	}
-	if (unlikely(!has_room_in_lane(q, lane, packet)))
+	/* What fits here fits anywhere. */
+	if (likely(used(q, SL_HIGH) + used(q, SL_LOW) + limit_cost(q, packet) <=
+		   q->config->high_limit))
+		return true;
+	if (!has_room_in_lane(q, lane, packet))
 		return false;
-	if (likely(has_room(q, packet)))
+	if (has_room(q, packet))
 		return true;
 	if (parts.buffer != SL_KNOCKOUT || lane != SL_HIGH)
 		return false;
