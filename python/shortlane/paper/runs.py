@@ -182,7 +182,7 @@ def _columns_needed(
     for name, tables in drawn.items():
         need(name, tables)
     for row in paper.rows:
-        for check in (*row.checks, *row.reports):
+        for check in row.measured:
             # An argument may be the name of another point.
             for point in (check.point, *check.arguments.values()):
                 if isinstance(point, str) and point in paper.points:
