@@ -25,7 +25,7 @@ MEDIUM = [29_201, 730_000]
 EVERY = [
     "srpt",
     "efd",
-    "efd-share",
+    "efd:low-share=0.1",
     "run2c",
     "run2c-seq",
     "x-protect",
@@ -93,9 +93,10 @@ def _dots(
 
 def style_plain(axes: "Axes", which: str = "x") -> None:
     """0.1, 1, 10 in the place of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(numticks=5))
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -115,9 +116,7 @@ def _everyone(point: str, short: list[int], long: list[int]) -> Callable[[Runs],
             )
 
         def ping(quantile: float | None) -> Callable[[str], float]:
-            return lambda name: max(
-                0.01, value(runs, point, "ping-wait", scheduler=name, quantile=quantile)
-            )
+            return lambda name: value(runs, point, "ping-wait", scheduler=name, quantile=quantile)
 
         figure, (left, middle, right) = _panels(3, 4.4)
         tail = [("|", "p95", slowdown(short, 0.95)), (">", "p99", slowdown(short, 0.99))]
@@ -302,7 +301,7 @@ LINES = (
 def _loads(runs: Runs) -> "Figure":
     from matplotlib.figure import Figure
 
-    panels = [
+    panels: list[tuple[str, str, dict[str, Any]]] = [
         ("short transfers, mean (x idle)", "slowdown", {"between": SHORT}),
         ("short transfers, p99 (x idle)", "slowdown", {"between": SHORT, "quantile": 0.99}),
         ("medium transfers, mean (x idle)", "slowdown", {"between": MEDIUM}),

@@ -108,8 +108,7 @@ impl Discipline for Auto {
     }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
-        let (accounting, service) =
-            (Lifetime::new(EveryFlow, params), Weighted::new(params, seed));
+        let (accounting, service) = (Lifetime::new(EveryFlow, params), Weighted::new(params, seed));
         let lanes = Lanes::new(accounting, service, params);
         Box::new(Self { lanes, control: Control::new(params) })
     }
