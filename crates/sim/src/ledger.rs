@@ -388,7 +388,9 @@ mod tests {
         let flow = names.id(name);
         let mut ledger = Ledger::new(names, false);
         for id in 1..=5 {
-            ledger.arriving(&Packet { id, ..Packet::new(flow, 100) }, 0, Nanos(1));
+            let mut packet = Packet::new(flow, 100);
+            packet.id = id;
+            ledger.arriving(&packet, 0, Nanos(1));
         }
         for packet in [1, 4, 2, 3, 5] {
             ledger.event(Event::Dequeued { packet, flow, lane: Lane::HIGH });

@@ -178,20 +178,6 @@ def fragments(tables: Tables, scheduler: str, between: Sequence[int]) -> Sample:
     return PerSeed(by_seed(chosen, pl.col("fragments").mean()))
 
 
-@statistic(
-    STATISTICS,
-    "short-queue",
-    scale="plain",
-    unit="packets",
-    samples=["link", "t_ns", "short_lane_packets"],
-)
-def short_queue(tables: Tables, scheduler: str) -> Sample:
-    """The mean queue of the short lane, over samples."""
-    rows = tables["samples"].lazy().filter(pl.col("scheduler") == scheduler)
-    mine = rows.filter(pl.col("link") == "bottleneck", pl.col("t_ns") > 0.1 * pl.col("t_ns").max())
-    return PerSeed(by_seed(mine, pl.col("short_lane_packets").mean()))
-
-
 @statistic(STATISTICS, "stall-quantile", scale="plain", unit="s", flows=(*CHOSEN, "stall_max_ns"))
 def stall_quantile(
     tables: Tables, scheduler: str, between: Sequence[int], quantile: float

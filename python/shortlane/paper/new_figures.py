@@ -96,7 +96,10 @@ def style_plain(axes: "Axes", which: str = "x") -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(numticks=5))
+    low, high = sorted(axis.get_view_interval())
+    few = (1, 1.2, 1.5, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 3, 5)
+    narrow = high < 30 * low
+    axis.set_major_locator(LogLocator(subs=few, numticks=20) if narrow else LogLocator(numticks=5))
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -125,7 +128,7 @@ def _everyone(point: str, short: list[int], long: list[int]) -> Callable[[Runs],
         far: Mark = ("|", "p95", slowdown(long, 0.95))
         _dots(middle, EVERY, [("o", "mean", slowdown(long, None)), far], "long transfers (x idle)")
         waits: list[Mark] = [("o", "mean", ping(None)), (">", "p99", ping(0.99))]
-        _dots(right, EVERY, waits, "an idle connection's packet waits (ms)")
+        _dots(right, EVERY, waits, "the ping waits (ms)")
         return figure
 
     return draw
@@ -140,12 +143,13 @@ def _lockout(runs: Runs) -> "Figure":
         labels = [f"lars:half-life={one}" for one in labels]
         return [value(runs, "lockout", name, scheduler=one, **arguments) for one in labels]
 
-    figure, (above, below) = style.new_figure(2, width=style.COLUMN, height=2.0)
+    figure, (above, below) = style.new_figure(2, width=1.4 * style.COLUMN, height=2.1)
     look = style.looks(["lars"])["lars"]
     above.plot(HALF_LIVES, lars("stall", largest=3), **look.line)
     above.plot(HALF_LIVES, HALF_LIVES, color="#999999", linewidth=0.7)
-    above.text(1.2, 1.35, "one half-life", color="#777777", fontsize=6, rotation=24)
-    _beside(above, [(n, value(runs, "lockout", "stall", scheduler=n, largest=3)) for n in OTHERS])
+    above.text(4, 4.6, "one half-life", color="#777777", fontsize=6, ha="right")
+    levels = [(n, value(runs, "lockout", "stall", scheduler=n, largest=3)) for n in OTHERS]
+    _beside(above, levels)
     above.set_ylabel("longest wait of the\n3 largest (s)")
     below.plot(HALF_LIVES, lars("slowdown", between=LONG), label="long, mean", **look.line)
     tail = look.line | {"marker": "|", "markeredgecolor": look.color, "linestyle": "dotted"}
@@ -165,7 +169,7 @@ def _lockout(runs: Runs) -> "Figure":
     return figure
 
 
-OTHERS = ("las", "efd", "fq-codel", "fifo")
+OTHERS = ("las", "efd", "fifo")
 
 
 def _beside(axes: "Axes", levels: Sequence[tuple[str, float]]) -> None:
@@ -223,7 +227,7 @@ PACED = ("unpaced5", "paced5", "unpaced8", "paced8")
 
 
 def _pacing(runs: Runs) -> "Figure":
-    figure, grid = _panels(4, 1.9)
+    figure, grid = _panels(4, 2.0)
     names = [runs.words(point) for point in PACED]
     points = dict(zip(names, PACED, strict=True))
 
@@ -231,8 +235,8 @@ def _pacing(runs: Runs) -> "Figure":
         return lambda one: value(runs, points[one], name, scheduler="efd", **arguments)
 
     marks: list[tuple[list[Mark], str]] = [
-        ([("o", "mean", of("fragments", between=LONG))], "entries of a long transfer"),
-        ([("o", "mean", of("short-lane", between=LONG))], "its packets in short lane (%)"),
+        ([("o", "mean", of("fragments", between=LONG))], "entries of a long one"),
+        ([("o", "mean", of("short-lane", between=LONG))], "its short packets (%)"),
         (
             [("o", "mean", of("table-mean")), (">", "p99", of("table-p99"))],
             "flow table (entries)",
@@ -287,15 +291,17 @@ LOADS = {
     "load120": 1.2,
     "load150": 1.5,
 }
-LINES = (
-    "auto",
-    "sb-ko",
-    "sb-ko:threshold=10packets",
-    "sb-ko:threshold=100packets",
-    "sb-ko:threshold=400packets",
-    "sb-ko:weight=1",
-    "fifo",
-)
+#: One discipline with many thresholds: colours of their own tell them apart.
+LINES = {
+    "auto": style.Look(style.RED, "*", style.SOLID, ""),
+    "auto:weight=1": style.Look(style.RED, "s", style.DOTTED, ""),
+    "sb-ko:threshold=10packets": style.Look(style.SKY, "v", style.SOLID, ""),
+    "sb-ko": style.Look(style.BLUE, "o", style.SOLID, ""),
+    "sb-ko:weight=1": style.Look(style.BLUE, "D", style.DASHED, ""),
+    "sb-ko:threshold=100packets": style.Look(style.GREEN, "^", style.SOLID, ""),
+    "sb-ko:threshold=400packets": style.Look(style.ORANGE, "P", style.SOLID, ""),
+    "fifo": style.LOOKS["fifo"],
+}
 
 
 def _loads(runs: Runs) -> "Figure":
@@ -306,18 +312,17 @@ def _loads(runs: Runs) -> "Figure":
         ("short transfers, p99 (x idle)", "slowdown", {"between": SHORT, "quantile": 0.99}),
         ("medium transfers, mean (x idle)", "slowdown", {"between": MEDIUM}),
         ("long transfers, mean (x idle)", "slowdown", {"between": LONG}),
-        ("queue of the short lane (packets)", "short-queue", {}),
+        ("a handshake waits, mean (ms)", "connect-wait", {}),
         ("threshold (packets)", "short-packets", {"between": LONG}),
     ]
     figure = Figure(figsize=(style.PAGE, 4.6), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True)
-    looks = style.looks(LINES)
     for axes, (label, name, arguments) in zip(grid.flat, panels, strict=True):
-        for one in LINES:
-            if one == "fifo" and name.startswith("short-"):
+        for one, look in LINES.items():
+            if one == "fifo" and name == "short-packets":
                 continue
             line = [value(runs, at, name, scheduler=one, **arguments) for at in LOADS]
-            axes.plot(list(LOADS.values()), line, label=one, **looks[one].line)
+            axes.plot(list(LOADS.values()), line, label=one, **look.line)
         axes.set_yscale("log")
         style_plain(axes, "y")
         axes.set_title(label, loc="left", pad=3)

@@ -262,7 +262,9 @@ def _grid(grid: Grid, cells: Sequence[Sequence[Measured]]) -> list[str]:
         return f"{cell(one)} ({one.n})" if few else cell(one)
 
     lines = [[row, *map(written, line)] for row, line in zip(grid.rows, cells, strict=True)]
-    head = f"**{grid.title}** ({most} seeds; where only some have a value, how many)"
+    some = any(0 < one.n < most for line in cells for one in line)
+    told = "; where only some have a value, how many" if some else ""
+    head = f"**{grid.title}** ({most} seeds{told})"
     return [head, "", *_markdown([grid.head, *heads], lines)]
 
 
