@@ -123,11 +123,22 @@ def as_document(page: Page) -> dict[str, object]:
 
 
 def _grid_document(grid: Grid, cells: Sequence[Sequence[Measured]]) -> dict[str, object]:
-    lines = zip(grid.rows, cells, strict=True)
-    return {
-        "title": grid.title,
-        "rows": [{grid.head: row, "values": list(map(document, line))} for row, line in lines],
-    }
+    """Without what all cells of a column share, which stands in `columns` once."""
+    columns = [
+        {"what": name, "statistic": one.check.statistic, "unit": one.unit}
+        for name, one in zip(grid.columns, cells[0], strict=True)
+    ]
+    rows = [
+        {
+            grid.head: row,
+            "values": [
+                {"value": one.value, "low": one.low, "high": one.high, "seeds": one.n}
+                for one in line
+            ],
+        }
+        for row, line in zip(grid.rows, cells, strict=True)
+    ]
+    return {"title": grid.title, "columns": columns, "rows": rows}
 
 
 def _head(page: Page) -> str:
