@@ -31,11 +31,28 @@ LOAD = "transfers"
 NEVER = float("inf")
 
 
+#: Tables with the rows of each scheduler of them: thousands of values are taken of a few tables.
+_SPLIT: list[tuple[pl.DataFrame, dict[str, pl.DataFrame]]] = []
+
+
+def _of(frame: pl.DataFrame, scheduler: str) -> pl.LazyFrame:
+    """The rows of one scheduler; the latest few tables are split once."""
+    parts = next((parts for known, parts in _SPLIT if known is frame), None)
+    if parts is None:
+        parts = {
+            str(name): part
+            for (name,), part in frame.partition_by("scheduler", as_dict=True).items()
+        }
+        _SPLIT.append((frame, parts))
+        del _SPLIT[:-4]
+    return parts.get(scheduler, frame.clear()).lazy()
+
+
 def settled(
     flows: pl.DataFrame, scheduler: str, between: Sequence[int] | None = None
 ) -> pl.LazyFrame:
     """The transfers of the load that count, of sizes in bytes if given."""
-    chosen = flows.lazy().filter(pl.col("scheduler") == scheduler, pl.col("traffic") == LOAD)
+    chosen = _of(flows, scheduler).filter(pl.col("traffic") == LOAD)
     part = pl.col("start_ns") / pl.col("start_ns").max().over("seed")
     settled_ones = chosen.filter(part.is_between(0.1, 0.8))
     if between is None:
@@ -87,7 +104,7 @@ def ping_wait(tables: Tables, scheduler: str, quantile: float | None = None) -> 
     """How much longer a packet of the ping takes than the fastest one at this point did."""
     probes = tables["probes"]
     least = probes["delay_ns"].min()
-    mine = probes.lazy().filter(pl.col("scheduler") == scheduler, pl.col("stream") == "ping")
+    mine = _of(probes, scheduler).filter(pl.col("stream") == "ping")
     wait = (pl.col("delay_ns") - pl.lit(least)) / 1e6
     return PerSeed(by_seed(mine, _mean_or_quantile(wait, quantile)))
 
@@ -205,11 +222,7 @@ def download_ratio(tables: Tables, scheduler: str, traffic: str, whole: str) -> 
 
 
 def _download_times(tables: Tables, scheduler: str, traffic: str) -> dict[int, float]:
-    pieces = (
-        tables["flows"]
-        .lazy()
-        .filter(pl.col("scheduler") == scheduler, pl.col("traffic") == traffic)
-    )
+    pieces = _of(tables["flows"], scheduler).filter(pl.col("traffic") == traffic)
     last = pl.when(pl.col("end_ns").is_null().any()).then(None).otherwise(pl.col("end_ns").max())
     rounds = pieces.group_by("seed", "planned_ns").agg(took=(last - pl.col("start_ns").min()) / 1e9)
     return by_seed(rounds, pl.col("took").mean())
@@ -218,7 +231,7 @@ def _download_times(tables: Tables, scheduler: str, traffic: str) -> dict[int, f
 @statistic(STATISTICS, "bytes-share", scale="plain", unit="%", flows=["traffic", "received_bytes"])
 def bytes_share(tables: Tables, scheduler: str, traffic: str, other: str) -> Sample:
     """What one traffic received of what two did, in percent."""
-    flows = tables["flows"].lazy().filter(pl.col("scheduler") == scheduler)
+    flows = _of(tables["flows"], scheduler)
     both = flows.filter(pl.col("traffic").is_in([traffic, other]))
     received = pl.col("received_bytes")
     mine = received.filter(pl.col("traffic") == traffic).sum()
