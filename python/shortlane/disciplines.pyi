@@ -155,6 +155,26 @@ class SbSh(Discipline):
         seed: int = 1,
     ) -> SbSh: ...
 
+class Auto(Discipline):
+    def __new__(
+        cls,
+        *,
+        limit: float | str = "300packets",
+        threshold: float | str = "25packets",
+        boundary: Literal["before", "after", "literal"] = "after",
+        weight: float | str = "0.8",
+        target: float | str = "0.005",
+        update: float | str = "1s",
+        step: float | str = "0.1",
+        range: float | str = "16",
+        sharing: Literal["scfq", "coin"] = "scfq",
+        cap_high: float | str = "inf",
+        idle: float | str = "30s",
+        sweep: float | str = "5s",
+        flows: int | str = "65536",
+        seed: int = 1,
+    ) -> Auto: ...
+
 class Lanes(Discipline):
     def __new__(
         cls,

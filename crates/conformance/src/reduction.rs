@@ -51,6 +51,9 @@ pub const ALL: &[Reduction] = &[
     Reduction("sb:threshold=$th,weight=1,sharing=coin", "run2c:threshold=$th,idle=30s", Any),
     Reduction("sb-ko:threshold=$th,weight=1", "run2c:threshold=$th,idle=30s,buffer=knockout", Any),
     Reduction("sb-sh:probability=1,threshold=$th,weight=$w", "sb-ko:threshold=$th,weight=$w", Any),
+    Reduction("auto:threshold=inf,weight=$w", "fifo", Any),
+    Reduction("auto:update=inf,threshold=$th,weight=$w", "sb-ko:threshold=$th,weight=$w", Any),
+    Reduction("auto:range=1,threshold=$th,weight=$w", "sb-ko:threshold=$th,weight=$w", Any),
     Reduction(
         "sb-sh:probability=1,threshold=$th,weight=$w,buffer=drop-tail",
         "sb:threshold=$th,weight=$w",

@@ -151,6 +151,28 @@ fn sb_sh() {
     );
 }
 
+/// The short lane holds 2 packets for a second where 1 is wanted: ease is halved, so that one packet
+/// of a flow is short, not two, and the low lane's fifth of the link becomes a tenth. Then nothing
+/// waits, and ease grows by half to 0.75, which is still one packet, and to 1.125.
+#[test]
+fn auto() {
+    golden(
+        "auto:limit=10packets,threshold=2packets,target=0.1,step=0.5",
+        "+A/high +A/high +A/low @1s +B/high +B/low >A1 >A2 >B1 >A3 >B2 \
+         @2s +C/high +C/low >C1 >C2 @3s +D/high +D/high +D/low",
+    );
+    // One packet is neither above the target nor below half of it.
+    golden(
+        "auto:limit=10packets,threshold=2packets,target=1packets,step=0.5",
+        "+A/high @1s +B/high +B/high +B/low",
+    );
+    // At its range ease stays where it is: five times, and two packets are at least one.
+    golden(
+        "auto:threshold=2packets,target=0,step=0.5,range=2",
+        "+A @1s +A/low @2s +B/high +B/low @3s +C/high +C/low",
+    );
+}
+
 /// Free composition: offset accounting, strict service, knockout.
 #[test]
 fn lanes() {

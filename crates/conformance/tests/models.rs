@@ -38,6 +38,27 @@ fn sample_and_hold() {
 }
 
 #[test]
+fn auto() {
+    behaves_as_its_model("auto");
+}
+
+/// Measurements as short as the times between packets, and steps that reach the range.
+#[test]
+fn auto_that_adapts_all_the_time() {
+    let info = registry::find("auto").expect("a discipline of this name");
+    for (update, target) in [("1ms", "0.1"), ("50ms", "0.3"), ("1s", "1"), ("20ms", "0")] {
+        for setup in [Setup::Tiny, Setup::Bytes] {
+            strategy::for_all(info, except("auto"), setup, 192, &|spec, operations, seed| {
+                let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+                let given = [("update", update), ("target", target), ("step", "0.5")];
+                let spec = given.into_iter().try_fold(spec.clone(), set);
+                compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+            });
+        }
+    }
+}
+
+#[test]
 fn las() {
     behaves_as_its_model("las");
 }

@@ -245,6 +245,8 @@ table! {
         sent_short_lane: Option<u64> ["packets"],
         /// Its packets that left by the long lane.
         sent_long_lane: Option<u64> ["packets"],
+        /// Its packets that left the bottleneck behind a later one of it (RFC 4737).
+        reordered_packets: Option<u64> ["packets"],
         /// Its packets that were marked "congestion experienced".
         marked_packets: Option<u64> ["packets"],
         /// Mean time of its packets in the queue.

@@ -225,6 +225,7 @@ impl<'a> Recording<'a> {
             dropped_long_lane: dropped(1),
             sent_short_lane: sum(|a| u64::from(a.sent[0])),
             sent_long_lane: sum(|a| u64::from(a.sent[1])),
+            reordered_packets: sum(|a| u64::from(a.reordered_packets)),
             marked_packets: sum(|a| u64::from(a.marked_packets)),
             queueing_mean_ns: (sent > 0).then(|| queued / sent),
             queueing_max_ns: report.ports.iter().map(|(_, a)| a.sojourn_max_ns).max(),

@@ -47,6 +47,7 @@ disciplines![
     crate::lanes::Sb,
     crate::lanes::SbKo,
     crate::lanes::SbSh,
+    crate::lanes::Auto,
     crate::lanes::Composed,
     crate::las::Las,
     crate::lars::Lars,

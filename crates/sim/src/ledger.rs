@@ -75,6 +75,10 @@ pub struct FlowAccount {
     pub demotions: u32,
     /// Packets sent from the short lane, and from any other.
     pub sent: [u32; 2],
+    /// Of these, packets that left behind a later one of the flow, as RFC 4737 counts them.
+    pub reordered_packets: u32,
+    /// The place in the flow of the latest packet sent, from 1.
+    latest_sent: u32,
     /// Packets dropped in or before the short lane, and any other, by [`DropReason`].
     pub dropped: [[u32; REASONS]; 2],
     /// Bytes dropped, by the same.
@@ -107,6 +111,8 @@ struct Ticket {
     arrival: Nanos,
     /// Its place in the log.
     index: u64,
+    /// Its place in its flow, from 1; 0 for a straggler.
+    place: u32,
 }
 
 /// The packets in the queue, by what arrived and has not left.
@@ -209,7 +215,7 @@ impl Ledger {
         if id >= self.tickets.len() {
             self.tickets.resize(id + 1, Ticket::default());
         }
-        self.tickets[id] = Ticket { arrival: now, index };
+        self.tickets[id] = Ticket { arrival: now, index, place: 0 };
         let name = self.names.name(packet.flow);
         let slot = name.slot as usize;
         if slot >= self.accounts.len() {
@@ -222,6 +228,7 @@ impl Ledger {
         }
         if account.generation == name.generation {
             account.arrived_packets += 1;
+            self.tickets[id].place = account.arrived_packets;
         }
     }
 
@@ -311,7 +318,8 @@ impl Sink for Ledger {
                 }
             }
             Event::Dequeued { packet, flow, lane } => {
-                let sojourn = self.now.since(self.tickets[packet as usize].arrival).0;
+                let Ticket { arrival, place, .. } = self.tickets[packet as usize];
+                let sojourn = self.now.since(arrival).0;
                 self.totals.sojourn_ns += u128::from(sojourn);
                 let at = usize::from(lane.0);
                 if at >= self.totals.sent_by_lane.len() {
@@ -323,6 +331,8 @@ impl Sink for Ledger {
                 }
                 if let Some(account) = self.account(flow) {
                     account.sent[two_lanes(lane)] += 1;
+                    account.reordered_packets += u32::from(place < account.latest_sent);
+                    account.latest_sent = account.latest_sent.max(place);
                     account.sojourn_sum_ns += sojourn;
                     account.sojourn_max_ns = account.sojourn_max_ns.max(sojourn);
                 }
@@ -368,5 +378,23 @@ mod tests {
         }
         assert_eq!(ledger.flow(new).arrived_packets, 1);
         assert_eq!(ledger.flow(old), FlowAccount::default());
+    }
+
+    /// Of the order 1, 4, 2, 3, 5, packets 2 and 3 left behind a later one.
+    #[test]
+    fn a_packet_is_reordered_if_a_later_one_left_before() {
+        let names = FlowNames::new(1);
+        let name = FlowName { slot: 0, generation: 0 };
+        let flow = names.id(name);
+        let mut ledger = Ledger::new(names, false);
+        for id in 1..=5 {
+            let mut packet = Packet::new(flow, 100);
+            packet.id = id;
+            ledger.arriving(&packet, 0, Nanos(1));
+        }
+        for packet in [1, 4, 2, 3, 5] {
+            ledger.event(Event::Dequeued { packet, flow, lane: Lane::HIGH });
+        }
+        assert_eq!(ledger.flow(name).reordered_packets, 2);
     }
 }

@@ -97,6 +97,7 @@ LOOKS = {
     "rio": Look(ORANGE, ">", MIXED, ""),
     "wf2q+": Look(GREEN, "8", MIXED, ""),
     "h-fsc": Look(SKY, "H", MIXED, ""),
+    "auto": Look(RED, "*", LONG, "**"),
 }
 
 COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY, YELLOW, BLACK)

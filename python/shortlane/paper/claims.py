@@ -9,7 +9,7 @@ from typing import Any
 from shortlane.paper.reader import Reader, one_of, read, read_text
 from shortlane.paper.statistics import Statistic
 
-__all__ = ["Bounds", "Check", "Paper", "Point", "Quick", "Row", "Variant", "load"]
+__all__ = ["Bounds", "Check", "Grid", "Paper", "Point", "Quick", "Row", "Variant", "load"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,22 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Values that nothing is judged by, as a table: for each row the same statistics."""
+
+    title: str
+    head: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Check, ...], ...]
+
+
+@dataclass(frozen=True)
 class Row:
-    """One claim. `reports` are values beside it that nothing is judged by."""
+    """One claim, or a question that nobody has published on: then there are no checks.
+
+    `reports` and `grids` are values beside it that nothing is judged by.
+    """
 
     id: str
     claim: str
@@ -56,9 +70,16 @@ class Row:
     criterion: str
     checks: tuple[Check, ...]
     reports: tuple[Check, ...] = ()
+    grids: tuple[Grid, ...] = ()
     calibrated: bool = False
     figure: str = ""
     note: str = ""
+
+    @property
+    def measured(self) -> tuple[Check, ...]:
+        """All that is measured for it."""
+        cells = (cell for grid in self.grids for line in grid.cells for cell in line)
+        return (*self.checks, *self.reports, *cells)
 
 
 @dataclass(frozen=True)
@@ -94,10 +115,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class Quick:
-    """How `--quick` scales: seeds, and keys of the scenario."""
+    """How `--quick` scales: seeds, and keys of the scenario, of all campaigns or of some."""
 
     seeds: str
     set: Mapping[str, Any]
+    campaigns: Mapping[str, Mapping[str, Any]]
+
+    def set_of(self, campaign: str) -> dict[str, Any]:
+        """The keys that it changes of one campaign."""
+        return {**self.set, **self.campaigns.get(campaign, {})}
 
 
 @dataclass(frozen=True)
@@ -126,7 +152,7 @@ class Paper:
 
     def campaigns_of(self, row: Row) -> set[str]:
         """The campaigns that a row is judged by."""
-        return {self.points[check.point].campaign for check in (*row.checks, *row.reports)}
+        return {self.points[check.point].campaign for check in row.measured}
 
     def specification(self, label: str) -> str:
         """The scheduler that a label stands for, as runs name it."""
@@ -167,7 +193,7 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         rows=rows,
         variants=variants,
         variant_seeds=seeds,
-        quick=_quick(top),
+        quick=_quick(top, campaigns),
         findings=_findings(folder),
     )
     top.done()
@@ -190,15 +216,19 @@ def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, S
         claim=reader.text("claim"),
         figure=reader.text("figure", ""),
         setting=reader.text("setting"),
-        published=reader.text("published"),
-        criterion=reader.text("criterion"),
+        published=reader.text("published", ""),
+        criterion=reader.text("criterion", ""),
         note=reader.text("note", ""),
         calibrated=reader.flag("calibrated"),
         checks=_checks(reader, "check", points, statistics),
         reports=_checks(reader, "report", points, statistics),
+        grids=tuple(_grid(table, points, statistics) for table in reader.tables("table")),
     )
-    if not row.checks:
+    if not row.measured:
         raise reader.missing("check", "at least one table [[row.check]]")
+    for key, told in (("published", row.published), ("criterion", row.criterion)):
+        if row.checks and not told:
+            raise reader.missing(key, "a text")
     for check in row.checks:
         if check.bounds == Bounds():
             raise reader.missing("check", f"at-least or at-most for '{check.words}'")
@@ -209,27 +239,56 @@ def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, S
 def _checks(
     row: Reader, key: str, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
 ) -> tuple[Check, ...]:
-    checks: list[Check] = []
-    for reader in row.tables(key):
-        statistic = one_of(reader, "statistic", reader.text("statistic"), statistics)
-        point = reader.text("point", "")
-        words = reader.text("words")
-        arguments = reader.table("with")
-        bounds = Bounds(reader.number("at-least"), reader.number("at-most"))
-        hard = reader.flag("hard")
-        choices = _every(reader)
-        for choice, published in zip(choices, _published(reader, len(choices)), strict=True):
-            here = one_of(reader, "point", choice.pop("point", point), points)
-            chosen = {**arguments, **choice}
-            try:
-                text = words.format(**chosen, point=points[here].words)
-            except (KeyError, IndexError, ValueError) as error:
-                known = ", ".join([*chosen, "point"])
-                raise reader.refused("words", words, f"only {{{known}}} in braces") from error
-            _complete(reader, statistics[statistic], chosen)
-            checks.append(Check(text, statistic, here, chosen, bounds, hard, published))
-        reader.done()
-    return tuple(checks)
+    return tuple(
+        check for reader in row.tables(key) for check in _expanded(reader, points, statistics)
+    )
+
+
+def _expanded(
+    reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
+) -> list[Check]:
+    """The checks of one table: one for every combination of `each`."""
+    statistic = one_of(reader, "statistic", reader.text("statistic"), statistics)
+    point = reader.text("point", "")
+    words = reader.text("words")
+    arguments = reader.table("with")
+    bounds = Bounds(reader.number("at-least"), reader.number("at-most"))
+    hard = reader.flag("hard")
+    choices = _every(reader)
+    checks = []
+    for choice, published in zip(choices, _published(reader, len(choices)), strict=True):
+        here = one_of(reader, "point", choice.pop("point", point), points)
+        chosen = {**arguments, **choice}
+        try:
+            text = words.format(**chosen, point=points[here].words)
+        except (KeyError, IndexError, ValueError) as error:
+            known = ", ".join([*chosen, "point"])
+            raise reader.refused("words", words, f"only {{{known}}} in braces") from error
+        _complete(reader, statistics[statistic], chosen)
+        checks.append(Check(text, statistic, here, chosen, bounds, hard, published))
+    reader.done()
+    return checks
+
+
+def _grid(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]) -> Grid:
+    """A row for each value of the one argument in `rows`, a column for each `column`."""
+    title, rows = reader.text("title"), reader.table("rows")
+    columns = reader.tables("column")
+    if len(rows) != 1 or not all(isinstance(values, list) and values for values in rows.values()):
+        raise reader.refused("rows", rows, "one argument with a list that is not empty")
+    if not columns:
+        raise reader.missing("column", "at least one table [[row.table.column]]")
+    ((argument, values),) = rows.items()
+    cells = []
+    for value in values:
+        own = [one.with_each(argument, [value]) for one in columns]
+        cells.append([check for one in own for check in _expanded(one, points, statistics)])
+    reader.done()
+    names = [points[value].words if argument == "point" else str(value) for value in values]
+    labels = [cell.words for cell in cells[0]]
+    if any([cell.words for cell in line] != labels for line in cells):
+        raise reader.refused("column", argument, f"words without {{{argument}}}")
+    return Grid(title, argument, tuple(names), tuple(labels), tuple(map(tuple, cells)))
 
 
 def _complete(reader: Reader, statistic: Statistic, arguments: Mapping[str, Any]) -> None:
@@ -262,12 +321,17 @@ def _published(reader: Reader, choices: int) -> list[float | None]:
     return [*given]
 
 
-def _quick(top: Reader) -> Quick:
+def _quick(top: Reader, campaigns: Collection[str]) -> Quick:
     found = top.table("quick")
     if not found:
         raise top.missing("quick", "a table with seeds and set")
     reader = Reader(top.file, "quick", found)
-    quick = Quick(reader.text("seeds"), reader.table("set"))
+    some = reader.table("campaigns")
+    for name, value in some.items():
+        one_of(reader, "campaigns", name, campaigns)
+        if not isinstance(value, dict):
+            raise reader.refused(f"campaigns.{name}", value, "a table")
+    quick = Quick(reader.text("seeds"), reader.table("set"), some)
     reader.done()
     return quick
 

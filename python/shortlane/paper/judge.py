@@ -56,6 +56,7 @@ def judge_row(
         [measured(check, inequalities) for check in row.checks],
         calibrated=row.calibrated,
         reports=[measured(report, 1) for report in row.reports],
+        grids=[[[measured(cell, 1) for cell in line] for line in grid.cells] for grid in row.grids],
     )
 
 
@@ -66,7 +67,7 @@ def judge_rows(
     found = []
     for place, row in enumerate(rows):
         found.append(Judged(row, judge_row(row, runs.at, statistics)))
-        runs.keep(check.point for later in rows[place + 1 :] for check in later.checks)
+        runs.keep(check.point for later in rows[place + 1 :] for check in later.measured)
     return found
 
 
@@ -82,10 +83,15 @@ def judge_variants(
     for variant in variants:
         at = partial(runs.at, variant=variant)
         judged = tuple(
-            Judged(row, judge_row(replace(row, reports=()), at, statistics, variant.arguments))
+            Judged(row, judge_row(_judged_part(row), at, statistics, variant.arguments))
             for row in affected(paper, rows, variant)
+            if row.checks
         )
         runs.keep(())
         if judged:
             found.append(Sensitivity(variant, judged))
     return found
+
+
+def _judged_part(row: Row) -> Row:
+    return replace(row, reports=(), grids=())

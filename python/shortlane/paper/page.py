@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shortlane.paper.claims import Paper
+from shortlane.paper.claims import Grid, Paper
 from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
-from shortlane.paper.words import SIGNS, criterion, document, interval, number
+from shortlane.paper.words import SIGNS, cell, criterion, document, interval, number
 
 __all__ = ["Count", "Drawn", "Page", "Scale", "as_document", "markdown", "replace", "write"]
 
@@ -65,7 +65,7 @@ def write(folder: Path, page: Page) -> None:
         _figures(page.figures),
         _findings(page.paper),
         _checks(page.judged),
-        _settings(page.paper, page.scale),
+        _settings(page.paper, page.scale, _has_verdicts(page.judged)),
         _sensitivity(page),
         _how(page.scale),
     ]
@@ -93,9 +93,13 @@ def as_document(page: Page) -> dict[str, object]:
                 "published": one.row.published,
                 "criterion": one.row.criterion,
                 "verdict": str(one.verdict.outcome),
-                "worst": document(one.verdict.worst),
+                "worst": document(one.verdict.worst) if one.verdict.worst else None,
                 "checks": [document(check) for check in one.verdict.checks],
                 "reports": [document(report) for report in one.verdict.reports],
+                "tables": [
+                    _grid_document(grid, cells)
+                    for grid, cells in zip(one.row.grids, one.verdict.grids, strict=True)
+                ],
             }
             for one in page.judged
         ],
@@ -107,7 +111,7 @@ def as_document(page: Page) -> dict[str, object]:
                     {
                         "id": row.row.id,
                         "verdict": str(row.verdict.outcome),
-                        "worst": document(row.verdict.worst),
+                        "worst": document(row.verdict.worst) if row.verdict.worst else None,
                         "checks": [document(check) for check in row.verdict.checks],
                     }
                     for row in one.rows
@@ -116,6 +120,25 @@ def as_document(page: Page) -> dict[str, object]:
             for one in page.sensitivity
         ],
     }
+
+
+def _grid_document(grid: Grid, cells: Sequence[Sequence[Measured]]) -> dict[str, object]:
+    """Without what all cells of a column share, which stands in `columns` once."""
+    columns = [
+        {"what": name, "statistic": one.check.statistic, "unit": one.unit}
+        for name, one in zip(grid.columns, cells[0], strict=True)
+    ]
+    rows = [
+        {
+            grid.head: row,
+            "values": [
+                {"value": one.value, "low": one.low, "high": one.high, "seeds": one.n}
+                for one in line
+            ],
+        }
+        for row, line in zip(grid.rows, cells, strict=True)
+    ]
+    return {"title": grid.title, "columns": columns, "rows": rows}
 
 
 def _head(page: Page) -> str:
@@ -129,16 +152,16 @@ def _head(page: Page) -> str:
             Outcome.INCONCLUSIVE,
         )
     ]
-    lines = [
-        f"# {paper.title}",
-        "",
-        f"{paper.reference}. Simulated again with Shortlane {scale.version}: of {len(judged)} "
-        f"claims {', '.join(counts)}.",
-    ]
+    found = f"Simulated again with Shortlane {scale.version}: of {len(judged)} claims "
+    found += f"{', '.join(counts)}."
+    if not _has_verdicts(judged):
+        found = f"Simulated with Shortlane {scale.version}: {len(judged)} questions, no verdicts."
+    lines = [f"# {paper.title}", "", f"{paper.reference}. {found}"]
     if scale.quick:
+        what = "the verdicts are" if _has_verdicts(judged) else "the values are"
         lines += [
             "",
-            "> **Quick.** Fewer and shorter runs: the verdicts are indicative. Run without "
+            f"> **Quick.** Fewer and shorter runs: {what} indicative. Run without "
             "`--quick` for those that count.",
         ]
     failed = [f"{count.failed} of {name}" for name, count in scale.runs.items() if count.failed]
@@ -154,18 +177,24 @@ def _head(page: Page) -> str:
     return "\n".join(lines)
 
 
+def _has_verdicts(judged: Sequence[Judged]) -> bool:
+    return any(one.verdict.worst is not None for one in judged)
+
+
 def _verdicts(judged: Sequence[Judged]) -> str:
-    rows = [
-        [
-            one.row.id,
-            one.row.claim,
-            f"{one.verdict.worst.check.words}: **{interval(one.verdict.worst)}**",
-            criterion(one.verdict.worst),
-            f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}",
-            _holding(one.verdict),
-        ]
-        for one in judged
-    ]
+    if not _has_verdicts(judged):
+        asked = [[one.row.id, one.row.claim, one.row.setting] for one in judged]
+        return "\n".join(
+            [
+                "## Questions",
+                "",
+                "No paper has published on these, so there is nothing to reproduce: values are "
+                "[reported](#every-value), with 95 % intervals over seeds.",
+                "",
+                *markdown(["row", "question", "setting"], asked),
+            ]
+        )
+    rows = [_verdict_cells(one) for one in judged]
     return "\n".join(
         [
             "## Verdicts",
@@ -180,6 +209,14 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             ),
         ]
     )
+
+
+def _verdict_cells(one: Judged) -> list[str]:
+    worst, outcome = one.verdict.worst, f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}"
+    if worst is None:
+        return [one.row.id, one.row.claim, "", "", outcome, ""]
+    value = f"{worst.check.words}: **{interval(worst)}**"
+    return [one.row.id, one.row.claim, value, criterion(worst), outcome, _holding(one.verdict)]
 
 
 def _holding(verdict: Verdict) -> str:
@@ -202,23 +239,41 @@ def _findings(paper: Paper) -> str:
 
 
 def _checks(judged: Sequence[Judged]) -> str:
-    lines = ["## Every inequality"]
+    lines = ["## Every inequality" if _has_verdicts(judged) else "## Every value"]
     for one in judged:
         row, verdict = one.row, one.verdict
-        lines += [
-            "",
-            f"### {row.id}: {row.claim}",
-            "",
-            f"*{row.setting}.* Published: {row.published}",
-            "",
-            f"Reproduced if: {row.criterion}",
-        ]
+        lines += ["", f"### {row.id}: {row.claim}", "", f"*{row.setting}.*"]
+        if verdict.checks:
+            lines[-1] += f" Published: {row.published}"
+            lines += ["", f"Reproduced if: {row.criterion}"]
         if row.note:
             lines += ["", row.note]
         measured = [(check, criterion(check), str(check.outcome)) for check in verdict.checks]
         measured += [(report, "", "reported") for report in verdict.reports]
-        lines += ["", *_measured(measured)]
+        if measured:
+            lines += ["", *_measured(measured)]
+        for grid, cells in zip(row.grids, verdict.grids, strict=True):
+            lines += ["", *_grid(grid, cells)]
     return "\n".join(lines)
+
+
+def _grid(grid: Grid, cells: Sequence[Sequence[Measured]]) -> list[str]:
+    """With the unit of a column at its head, and the seeds below."""
+    heads = [
+        f"{name} ({one.unit})" if one.unit else name
+        for name, one in zip(grid.columns, cells[0], strict=True)
+    ]
+    most = max(one.n for line in cells for one in line)
+
+    def written(one: Measured) -> str:
+        few = 0 < one.n < most
+        return f"{cell(one)} ({one.n})" if few else cell(one)
+
+    lines = [[row, *map(written, line)] for row, line in zip(grid.rows, cells, strict=True)]
+    some = any(0 < one.n < most for line in cells for one in line)
+    told = "; where only some have a value, how many" if some else ""
+    head = f"**{grid.title}** ({most} seeds{told})"
+    return [head, "", *markdown([grid.head, *heads], lines)]
 
 
 def _measured(found: Sequence[tuple[Measured, str, str]]) -> list[str]:
@@ -236,7 +291,7 @@ def _measured(found: Sequence[tuple[Measured, str, str]]) -> list[str]:
     return markdown(head, rows)
 
 
-def _settings(paper: Paper, scale: Scale) -> str:
+def _settings(paper: Paper, scale: Scale, judged: bool) -> str:
     runs = [[name, str(count.done), str(count.failed)] for name, count in scale.runs.items()]
     return "\n".join(
         [
@@ -244,7 +299,7 @@ def _settings(paper: Paper, scale: Scale) -> str:
             "",
             paper.setting,
             "",
-            "What the paper leaves open, and what is taken:",
+            "What the paper leaves open, and what is taken:" if judged else "What is chosen:",
             "",
             *(f"* {choice}" for choice in paper.choices),
             "",
@@ -271,6 +326,8 @@ def _sensitivity(page: Page) -> str:
         )
         for name, row in by_row.items():
             worst = row.verdict.worst
+            if worst is None:
+                continue
             text = f"{worst.check.words}: {interval(worst)}"
             values.append(
                 [name, one.variant.words, text, criterion(worst), str(row.verdict.outcome)]

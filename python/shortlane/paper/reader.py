@@ -73,6 +73,13 @@ class Reader:
             for place, value in enumerate(values)
         ]
 
+    def with_each(self, name: str, values: list[Any]) -> "Reader":
+        """A copy of a table that has not been read, in which `each.name` is `values`."""
+        each = self._left.get("each", {})
+        if not isinstance(each, dict) or name in each:
+            raise self.refused("each", each, f"a table without {name}")
+        return Reader(self.file, self.place, self._left | {"each": {name: values} | each})
+
     def named_tables(self, key: str) -> dict[str, "Reader"]:
         """A table of tables, empty if it is not there."""
         readers = {}

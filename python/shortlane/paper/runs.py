@@ -124,7 +124,7 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     if quick:
         head["title"] = f"{head.get('title', name)} (quick)"
         head["seeds"] = paper.quick.seeds if head.get("seeds") != "1" else "1"
-        settings |= paper.quick.set
+        settings |= paper.quick.set_of(name)
     return found | {"campaign": head, "set": settings}
 
 
@@ -227,7 +227,7 @@ def _columns_needed(
     for name, tables in drawn.items():
         need(name, tables)
     for row in paper.rows:
-        for check in (*row.checks, *row.reports):
+        for check in row.measured:
             # An argument may be the name of another point.
             for point in (check.point, *check.arguments.values()):
                 if isinstance(point, str) and point in paper.points:

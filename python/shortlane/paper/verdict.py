@@ -34,6 +34,8 @@ class Outcome(StrEnum):
     CALIBRATED = "calibrated"
     INCONCLUSIVE = "inconclusive"
     NOT_REPRODUCED = "not reproduced"
+    #: Of a row without checks.
+    REPORTED = "reported"
 
 
 @dataclass(frozen=True)
@@ -65,24 +67,33 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A row's outcome, the check that decided it, and all of them."""
+    """A row's outcome, the check that decided it (None without checks), and all values."""
 
     outcome: Outcome
-    worst: Measured
+    worst: Measured | None
     checks: tuple[Measured, ...]
     reports: tuple[Measured, ...] = ()
+    #: By grid, row and column.
+    grids: tuple[tuple[tuple[Measured, ...], ...], ...] = ()
 
 
 def judge(
-    checks: Sequence[Measured], *, calibrated: bool = False, reports: Sequence[Measured] = ()
+    checks: Sequence[Measured],
+    *,
+    calibrated: bool = False,
+    reports: Sequence[Measured] = (),
+    grids: Sequence[Sequence[Sequence[Measured]]] = (),
 ) -> Verdict:
     """The verdict on a row by its checks, which is that of the worst of them."""
+    tables = tuple(tuple(map(tuple, grid)) for grid in grids)
+    if not checks:
+        return Verdict(Outcome.REPORTED, None, (), tuple(reports), tables)
     order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
     worst = min(checks, key=lambda one: (order.index(one.outcome), one.margin))
     outcome = worst.outcome
     if calibrated and outcome is Outcome.REPRODUCED:
         outcome = Outcome.CALIBRATED
-    return Verdict(outcome, worst, tuple(checks), tuple(reports))
+    return Verdict(outcome, worst, tuple(checks), tuple(reports), tables)
 
 
 def measure(check: Check, statistic: Statistic, sample: Sample, inequalities: int) -> Measured:

@@ -8,7 +8,7 @@ from shortlane.paper.claims import Bounds, Check
 from shortlane.paper.judge import Judged
 from shortlane.paper.verdict import Measured, Outcome
 
-__all__ = ["SIGNS", "criterion", "document", "interval", "measured", "number", "table"]
+__all__ = ["SIGNS", "cell", "criterion", "document", "interval", "measured", "number", "table"]
 
 #: Widths of the columns on a terminal: 100 together with what stands between them.
 WIDTHS = (6, 30, 33, 24)
@@ -19,6 +19,7 @@ SIGNS = {
     Outcome.CALIBRATED: "≈",
     Outcome.INCONCLUSIVE: "?",
     Outcome.NOT_REPRODUCED: "✗",
+    Outcome.REPORTED: "·",
 }
 
 
@@ -41,6 +42,17 @@ def interval(measured: Measured) -> str:
     if measured.low is not None and measured.high is not None:
         return f"{text} [{number(measured.low)}, {number(measured.high)}]"
     return text if measured.check.hard else f"{text} (too few seeds)"
+
+
+def cell(measured: Measured) -> str:
+    """`0.07 ±0.01`, for tables: the larger half of the interval, without the unit."""
+    if measured.value is None:
+        return "-"
+    text = number(measured.value)
+    if measured.low is None or measured.high is None:
+        return text
+    half = max(measured.high - measured.value, measured.value - measured.low)
+    return f"{text} ±{float(f'{half:.1g}'):g}" if half else text
 
 
 def criterion(measured: Measured) -> str:
@@ -100,12 +112,16 @@ def table(judged: Sequence[Judged]) -> str:
     lines = _cells(["row", "claim", "our worst value [95 % of the row]", "verdict"])
     for one in judged:
         worst = one.verdict.worst
-        value = f"{interval(worst)}; {criterion(worst)}\n({worst.check.words})"
+        value = ""
+        if worst is not None:
+            value = f"{interval(worst)}; {criterion(worst)}\n({worst.check.words})"
         lines += [rule, *_cells([one.row.id, one.row.claim, value, _verdict(one)])]
     return "\n".join(lines)
 
 
 def _verdict(one: Judged) -> str:
+    if one.verdict.worst is None:
+        return f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}"
     fitting = sum(check.outcome is Outcome.REPRODUCED for check in one.verdict.checks)
     of = f"{fitting} of {len(one.verdict.checks)} checks hold"
     return f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}\n{of}"

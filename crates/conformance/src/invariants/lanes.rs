@@ -9,7 +9,7 @@ use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
 const LANES: &[&str] =
-    &["efd", "run2c", "run2c-seq", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "lanes"];
+    &["efd", "run2c", "run2c-seq", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "auto", "lanes"];
 
 pub(super) const ALL: &[Invariant] = &[
     Invariant { of: LANES, given: always, check: || Box::new(each_lane_is_fifo) },
@@ -18,6 +18,7 @@ pub(super) const ALL: &[Invariant] = &[
     Invariant { of: LANES, given: has_drop_tail, check: || Box::new(nobody_is_pushed_out) },
     Invariant { of: LANES, given: keeps_entries, check: || Box::new(long_iff_demoted) },
     Invariant { of: LANES, given: has_threshold, check: within_threshold },
+    Invariant { of: &["auto"], given: always, check: within_range_of_threshold },
     Invariant { of: &["efd"], given: tracks_all, check: entry_iff_queued },
     Invariant { of: &["sb", "sb-ko", "sb-sh", "sift"], given: is_fair, check: lanes_share },
 ];
@@ -31,7 +32,7 @@ fn is_strict(params: &Params) -> bool {
 
 fn has_knockout(params: &Params) -> bool {
     match params.discipline() {
-        "efd" | "sb-ko" => true,
+        "efd" | "sb-ko" | "auto" => true,
         "sb" => false,
         _ => params.word("buffer") == "knockout",
     }
@@ -64,7 +65,9 @@ fn has_threshold(params: &Params) -> bool {
     let counts_all = !params.has("count-sampled") || params.flag("count-sampled");
     let counts_all = counts_all && accounting(params) != Some("retest");
     let never_resets = !params.has("interval") || params.time("interval") == Nanos::MAX;
-    params.has("threshold") && keeps_entries(params) && by_rule && counts_all && never_resets
+    let is_fixed = params.discipline() != "auto";
+    let count_decides = by_rule && counts_all && never_resets && is_fixed;
+    params.has("threshold") && keeps_entries(params) && count_decides
 }
 
 /// Whether the flow table's bound is out of reach.
@@ -205,6 +208,35 @@ fn within_threshold() -> Check {
         let was_long = !created && before.demoted.contains(&arrival.flow);
         let expected = if short && !was_long { Lane::HIGH } else { Lane::LOW };
         hold!(lane == expected, "{lane:?} with {seen} before it, threshold {threshold}");
+        counts.retain(|flow, _| after.entries.contains(flow));
+        Ok(())
+    })
+}
+
+/// Whatever the queue has been, a threshold is within `range` of the one that was given: a flow
+/// becomes long no earlier and no later, counted since it came into the table.
+fn within_range_of_threshold() -> Check {
+    let mut counts: HashMap<FlowId, u64> = HashMap::new();
+    Box::new(move |before, step, after| {
+        let threshold = step.params.amount("threshold");
+        let Some((arrival, lane)) = lane_of_arrival(step) else { return Ok(()) };
+        let (created, removed) = (
+            step.events().any(|event| event == Event::FlowCreated { flow: arrival.flow }),
+            step.events().any(|event| event == Event::FlowRemoved { flow: arrival.flow }),
+        );
+        if created || removed || !before.entries.contains(&arrival.flow) {
+            counts.insert(arrival.flow, 0);
+        }
+        let count = counts.entry(arrival.flow).or_default();
+        *count += cost(threshold, &arrival);
+        let (given, range) = (u128::from(threshold.value()), step.params.number("range"));
+        // A packet that begins within the threshold may be short whole; rounding is down.
+        let most = given * u128::from(range) / 1000 + u128::from(cost(threshold, &arrival));
+        let least = (given * 999 / u128::from(range)).saturating_sub(1);
+        let (seen, is_long) = (u128::from(*count), lane == Lane::LOW);
+        let was_long = !created && before.demoted.contains(&arrival.flow);
+        hold!(is_long || seen <= most, "short after {seen}, at most {most} are");
+        hold!(!is_long || was_long || seen >= least, "long after {seen}, at least {least} are not");
         counts.retain(|flow, _| after.entries.contains(flow));
         Ok(())
     })

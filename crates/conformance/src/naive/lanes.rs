@@ -8,7 +8,7 @@ use super::{Model, cost};
 use crate::run::Step;
 
 /// The packets of both lanes in order of arrival, and who is lost.
-struct Held {
+pub(super) struct Held {
     limit: Amount,
     knockout: bool,
     /// What of the limit the high lane leaves free.
@@ -21,7 +21,7 @@ impl Held {
         Self { limit: params.amount("limit"), knockout, low_part: 0, packets: Vec::new() }
     }
 
-    fn used(&self, which: impl Fn(bool) -> bool) -> u64 {
+    pub(super) fn used(&self, which: impl Fn(bool) -> bool) -> u64 {
         let counted = self.packets.iter().filter(|(_, long)| which(*long));
         counted.map(|(packet, _)| cost(self.limit, packet)).sum()
     }
@@ -183,9 +183,9 @@ impl Model for Efd {
 }
 
 /// Two-class self-clocked fair queueing by the book: every packet is stamped at its arrival.
-struct Shares {
+pub(super) struct Shares {
     /// Of the high lane, in parts per billion.
-    weight: u128,
+    pub(super) weight: u128,
     /// Stamps of queued packets by id, in bytes times parts per billion.
     stamps: HashMap<u64, u128>,
     last_stamp: [u128; 2],
@@ -225,7 +225,7 @@ impl Shares {
     }
 
     /// Under a new weight all stamps are made anew.
-    fn restart(&mut self, weight: u32, held: &Held) {
+    pub(super) fn restart(&mut self, weight: u32, held: &Held) {
         (self.weight, self.now, self.last_stamp) = (u128::from(weight), 0, [0, 0]);
         held.packets.iter().for_each(|(packet, long)| self.stamp(packet, *long));
     }
@@ -304,10 +304,10 @@ impl Known {
 
 /// The model of `sb` and `sb-ko`, with shares by fair queueing, and of `sb-sh`.
 pub struct Sb {
-    held: Held,
-    shares: Shares,
+    pub(super) held: Held,
+    pub(super) shares: Shares,
     known: Known,
-    threshold: Amount,
+    pub(super) threshold: Amount,
     boundary: &'static str,
     /// Whether flows are taken up by chance.
     samples: bool,

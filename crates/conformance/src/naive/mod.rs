@@ -3,6 +3,7 @@
 //! They share no code with the disciplines but the types of the interface, and each keeps its
 //! state in another form than the discipline does, so that one mistake is not made twice.
 
+mod auto;
 mod buffer;
 mod early;
 mod fred;
@@ -23,6 +24,7 @@ use crate::ledger::{Violation, hold};
 use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
+pub use auto::Auto;
 pub use fred::Fred;
 pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
@@ -65,6 +67,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("sb", &["flows", "sharing", "cap-high"]),
     ("sb-ko", &["flows", "sharing", "cap-high"]),
     ("sb-sh", &["flows", "sharing", "cap-high"]),
+    ("auto", &["flows", "sharing", "cap-high"]),
     ("scfq", &[]),
     ("red", &[]),
     ("fred", &["flows"]),
@@ -87,6 +90,7 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "sb" => Some(Box::new(Sb::every_flow(params, false))),
         "sb-ko" => Some(Box::new(Sb::every_flow(params, true))),
         "sb-sh" => Some(Box::new(Sb::sample_and_hold(params))),
+        "auto" => Some(Box::new(Auto::new(params))),
         "scfq" => Some(Box::new(Scfq::new(params))),
         "red" | "rio" | "rio-ps" => Some(Box::new(Red::new(params))),
         "fred" => Some(Box::new(Fred::new(params))),

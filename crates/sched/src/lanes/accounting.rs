@@ -70,6 +70,8 @@ pub struct Rule {
     unit: Amount,
     /// Short iff the count that is looked at is below this.
     bound: u64,
+    /// What the bound is beyond the threshold.
+    one_more: u64,
     /// Whether the arrival itself is in the count that is looked at.
     inclusive: bool,
 }
@@ -79,7 +81,7 @@ impl Rule {
     /// known flow long.
     pub(super) fn from_params(params: &Params) -> Self {
         if !params.has("threshold") {
-            return Self { unit: Amount::Packets(0), bound: 0, inclusive: false };
+            return Self { unit: Amount::Packets(0), bound: 0, one_more: 0, inclusive: false };
         }
         let threshold = params.amount("threshold");
         let (inclusive, one_more) = match params.word("boundary") {
@@ -87,7 +89,14 @@ impl Rule {
             "after" => (true, 1),
             _ => (false, 1),
         };
-        Self { unit: threshold, bound: threshold.value().saturating_add(one_more), inclusive }
+        let rule = Self { unit: threshold, bound: 0, one_more, inclusive };
+        rule.with_threshold(threshold)
+    }
+
+    /// The same rule with another threshold, in the same unit.
+    pub(super) const fn with_threshold(mut self, threshold: Amount) -> Self {
+        self.bound = threshold.value().saturating_add(self.one_more);
+        self
     }
 
     /// The rule of other parameters, if it counts in the same unit.

@@ -13,7 +13,7 @@ use crate::packet::{FlowId, Packet};
 use crate::params::{ParamError, Params};
 use crate::qdisc::{Event, Lane, Sink};
 use crate::table::{Entry, FlowTable};
-use crate::units::Nanos;
+use crate::units::{Amount, Nanos};
 
 use super::accounting::{Accounting, Arrival, Queued, Rule};
 use super::queues::HighMark;
@@ -104,6 +104,11 @@ impl<P: Sampler> Lifetime<P> {
             next_interval: Nanos::ZERO,
             next_upkeep: Nanos::ZERO,
         }
+    }
+
+    /// Takes over another threshold in the same unit. Flows already demoted stay so.
+    pub(super) fn set_threshold(&mut self, threshold: Amount) {
+        self.rule = self.rule.with_threshold(threshold);
     }
 
     /// To be called at every arrival, of whatever flow: does the upkeep when it is time.

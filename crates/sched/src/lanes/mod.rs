@@ -7,6 +7,7 @@
 //! `lanes:accounting=...,service=...,buffer=...` composes any other.
 
 mod accounting;
+mod auto;
 mod buffer;
 mod compose;
 mod efd;
@@ -25,6 +26,7 @@ mod while_queued;
 mod x_protect;
 
 pub use accounting::{Accounting, Arrival, Rule};
+pub use auto::Auto;
 pub use buffer::{Buffer, DropTail, Knockout, Limits, Room};
 pub use compose::Composed;
 pub use efd::Efd;

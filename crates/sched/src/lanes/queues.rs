@@ -42,6 +42,13 @@ impl Queues {
         self.high.backlog() + self.low.backlog()
     }
 
+    /// What a lane holds, in the unit of `limit`.
+    #[inline]
+    #[must_use]
+    pub const fn used(&self, lane: Lane, limit: Amount) -> u64 {
+        self.lane(lane).in_unit_of(limit)
+    }
+
     /// Whether `packet` fits beside what both lanes hold.
     #[inline]
     #[must_use]

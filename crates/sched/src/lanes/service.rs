@@ -172,6 +172,20 @@ impl Weighted {
         u64::from(packet.size.max(1)) * u64::from(weight.ppb())
     }
 
+    /// Takes over another weight: tags of both heads start anew.
+    pub(super) fn set_weight(&mut self, weight: Share, queues: &Queues) {
+        if weight == self.weight {
+            return;
+        }
+        self.weight = weight;
+        self.restart(queues);
+    }
+
+    fn restart(&mut self, queues: &Queues) {
+        self.high_tag = queues.head(Lane::HIGH).map_or(0, |head| self.tag(Lane::HIGH, head));
+        self.low_tag = queues.head(Lane::LOW).map_or(0, |head| self.tag(Lane::LOW, head));
+    }
+
     /// With both lanes backlogged.
     fn fair(&mut self, queues: &Queues) -> Lane {
         if let Some(coin) = &mut self.coin {
@@ -237,7 +251,6 @@ impl Service for Weighted {
     fn change(&mut self, params: &Params, queues: &Queues) {
         self.weight = params.share("weight");
         self.high_cap = params.number("cap-high");
-        self.high_tag = queues.head(Lane::HIGH).map_or(0, |head| self.tag(Lane::HIGH, head));
-        self.low_tag = queues.head(Lane::LOW).map_or(0, |head| self.tag(Lane::LOW, head));
+        self.restart(queues);
     }
 }
