@@ -21,7 +21,16 @@ from shortlane.paper.statistics import (
     transfers,
 )
 
-__all__ = ["PACKET", "STATISTICS", "WARM_UP", "counted", "size"]
+__all__ = [
+    "PACKET",
+    "SMALL",
+    "STATISTICS",
+    "WAITS",
+    "WARM_UP",
+    "counted",
+    "occupancies",
+    "size",
+]
 
 #: By name, for `paper.toml`.
 STATISTICS: dict[str, Statistic] = dict(SHARED)
@@ -190,9 +199,14 @@ def occupancy(tables: Tables, scheduler: str) -> Sample:
     What the lane sent a second, times the mean wait of the flows that were in no other lane: of a
     flow in both, the wait in one is not known.
     """
+    return PerSeed(occupancies(tables, scheduler))
+
+
+def occupancies(tables: Tables, scheduler: str) -> dict[int, float]:
+    """The values of `occupancy` by seed."""
     ends = tables["blocks"].lazy().filter(pl.col("scheduler") == scheduler)
     lasts = by_seed(ends, pl.col("duration_ns").first() - WARM_UP)
-    return PerSeed(combine(lambda waits, time: waits / time, _waiting(tables, scheduler), lasts))
+    return combine(lambda waits, time: waits / time, _waiting(tables, scheduler), lasts)
 
 
 def _waiting(tables: Tables, scheduler: str) -> dict[int, float]:

@@ -8,7 +8,7 @@ import polars as pl
 from shortlane import figures
 from shortlane.figures import data, style
 from shortlane.paper.drawing import Comparison, Plot
-from shortlane.paper.flow_scheduler import PACKET, SMALL, WAITS, counted, occupancy, size
+from shortlane.paper.flow_scheduler import PACKET, SMALL, WAITS, counted, occupancies, size
 from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _occupancy(runs: Runs) -> "Figure":
     found = [
         {"weight": weight, "mean_packets": value}
         for name, weight in WEIGHTS.items()
-        for value in occupancy(tables, name).values.values()
+        for value in occupancies(tables, name).values()
     ]
     means = data.estimates(pl.DataFrame(found), "mean_packets", by=["weight"])
     figure, axes = style.figure_and_axes(None)
