@@ -27,6 +27,8 @@ pub struct Traffic {
     pub start_ns: u64,
     /// Nothing of it starts from then on.
     pub stop_ns: u64,
+    /// DSCP of its packets.
+    pub dscp: u8,
     /// What it is.
     pub kind: Kind,
 }
@@ -233,8 +235,10 @@ impl Reader<'_, '_> {
             return Err(table.wrong("stop", "is not later than start"));
         }
         let kind = self.kind(kind_name, &from, &to)?;
+        // Its range ends at 63.
+        let dscp = table.needed("dscp", table.count("dscp"))? as u8;
         let stop_ns = stop_ns.min(self.context.duration_ns);
-        Ok(Traffic { name, from, to, start_ns, stop_ns, kind })
+        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, kind })
     }
 
     fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {
