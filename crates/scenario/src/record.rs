@@ -296,7 +296,7 @@ impl Recorder for Recording<'_> {
             self.count_drops(report, class);
         }
         // Requests have rows of their own.
-        if !matches!(traffic.kind, Kind::Requests { .. }) {
+        if traffic.rows && !matches!(traffic.kind, Kind::Requests { .. }) {
             self.put(|_| Row::Flow(Box::new(row)));
         }
     }
@@ -314,6 +314,9 @@ impl Recorder for Recording<'_> {
         }
         // The objects of a page have rows of their own.
         let Kind::Requests { flows, .. } = self.scenario.traffic[number].kind else { return };
+        if !self.scenario.traffic[number].rows {
+            return;
+        }
         let name = self.names[number].clone();
         let index = self.index(number, exchange.index * flows + place);
         let flow = exchange.label.map(|label| label.to_string().into());

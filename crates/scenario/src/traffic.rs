@@ -29,6 +29,8 @@ pub struct Traffic {
     pub stop_ns: u64,
     /// DSCP of its packets.
     pub dscp: u8,
+    /// Whether its flows have rows.
+    pub rows: bool,
     /// What it is.
     pub kind: Kind,
 }
@@ -238,7 +240,8 @@ impl Reader<'_, '_> {
         // Its range ends at 63.
         let dscp = table.needed("dscp", table.count("dscp"))? as u8;
         let stop_ns = stop_ns.min(self.context.duration_ns);
-        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, kind })
+        let rows = table.needed("rows", table.flag("rows"))?;
+        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, rows, kind })
     }
 
     fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {

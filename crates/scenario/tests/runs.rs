@@ -400,6 +400,22 @@ fn open_loop_flows_may_come_from_a_list() {
     assert_eq!(found, expected);
 }
 
+#[test]
+fn traffic_may_go_without_rows_and_still_counts() {
+    let both = |rows| {
+        let one = |name, more| {
+            format!("[[traffic]]\nname = \"{name}\"\nkind = \"transfers\"\nload = 0.2\n{more}\n")
+        };
+        let scenario = dumbbell("\"fifo\"", &(one("seen", "") + &one("unseen", rows)));
+        let (rows, _) = run(&scenario);
+        let named = |name| rows.flows.iter().filter(|f| f.traffic.as_deref() == Some(name)).count();
+        (named("seen"), named("unseen"), rows.blocks[0].transfers, rows.links[0].clone())
+    };
+    let (all, without) = (both(""), both("rows = false"));
+    assert!(all.1 > 0 && without.1 == 0);
+    assert_eq!((all.0, all.2, &all.3), (without.0, without.2, &without.3));
+}
+
 /// Each with its first and last scheduler for two seconds: something gets through each.
 #[test]
 fn every_ready_scenario_runs() {

@@ -26,6 +26,13 @@ const COMMON: &[KeyDef] = &[
         "DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an \
          `edge` replaces it.",
     ),
+    key(
+        "rows",
+        Takes::Flag,
+        "true",
+        "Whether its flows have rows in table `flows`: of many small ones that nobody looks at, rows \
+         are most of the results.",
+    ),
 ];
 
 const STOP: &[KeyDef] = &[optional(
