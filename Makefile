@@ -25,6 +25,10 @@ VM_TEST = $(VM_RUN) --program $(TARGET)/debug/kernel-guest --program $(TARGET)/d
 KERNEL_ENGINE = $(if $(shell scripts/setup.sh has-bpf && echo yes),--features kernel)
 KERNEL_CRATES := --package shortlane --package shortlane-engine --package shortlane-kernel-guest
 KERNEL_FEATURES := --features shortlane/kernel,shortlane-engine/kernel,shortlane-kernel-guest/kernel
+# Options for `make papers` and `make papers-quick`, such as PAPERS="--jobs 1 --rows A-F2,B-T1b".
+PAPERS ?=
+# Rows of `make papers-quick` that `make test-all` runs: those of few runs, from every paper.
+PAPERS_PART := A-F6
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
@@ -87,6 +91,12 @@ python: ## Compile the Python package's extension, into python/shortlane; then P
 	$(CARGO) build --locked --package shortlane-python
 	install -m 755 $(TARGET)/debug/lib_native.so python/shortlane/_native.abi3.so
 
+.PHONY: python-release
+python-release:
+	@scripts/setup.sh python
+	$(CARGO) build --locked --release --package shortlane-python
+	install -m 755 $(TARGET)/release/lib_native.so python/shortlane/_native.abi3.so
+
 .PHONY: wheel
 wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
 	@scripts/setup.sh python
@@ -94,12 +104,24 @@ wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/w
 	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants ## `make test` and what takes longer: licences, fuzzing, mutants
+test-all: test lint fuzz mutants papers-part ## `make test` and what takes longer: licences, fuzzing, mutants
 
 .PHONY: mutants
 mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
 	@scripts/setup.sh
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
+
+.PHONY: papers
+papers: python-release ## Every paper at full length, overnight on two cores; resumes: papers-results (PAPERS="...")
+	PYTHONPATH=python python3 -m shortlane paper --all --out papers-results $(PAPERS)
+
+.PHONY: papers-quick
+papers-quick: python-release ## Every paper, scaled down: an indication in minutes: papers-quick (PAPERS="...")
+	PYTHONPATH=python python3 -m shortlane paper --all --quick --out papers-quick $(PAPERS)
+
+.PHONY: papers-part
+papers-part: python-release
+	PYTHONPATH=python python3 -m shortlane paper --all --quick --rows $(PAPERS_PART) --out target/papers-part
 
 .PHONY: validate-theory
 validate-theory: ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes

@@ -43,6 +43,14 @@ def test_each_combination_of_values_is_a_check_of_its_own(folder):
     ]
 
 
+def test_published_numbers_belong_to_combinations_in_their_order(folder):
+    file = folder / "paper.toml"
+    least, most = "at-least = 0.35", "at-most = 0.70"
+    rewrite(file, f"{least}\n{most}", f"{least}\n{most}\npublished = [0.5, 0.4]")
+    tables = next(row for row in load(folder, STATISTICS).rows if row.id == "A-F2")
+    assert [check.published for check in tables.checks] == [0.5, 0.4, None, None]
+
+
 def test_bounds_read_as_a_criterion_does():
     assert str(Bounds(at_least=5)) == ">= 5"
     assert str(Bounds(at_most=0.6)) == "<= 0.6"
@@ -62,6 +70,13 @@ def test_bounds_read_as_a_criterion_does():
         ("sizes = [500, 1000]", "size = [500, 1000]", "'size'; it takes arguments of fragments-r"),
         ('scheduler = "efd", sizes', "sizes", "check[0].with.scheduler is missing; it takes an"),
         ('point = "tcp8"', 'point = "tcp9"', "check[0].point = 'tcp9'; it takes progress, tcp15"),
+        ("at-most = 2.0", 'at-most = 2.0\npublished = "2"', "published = '2'; it takes a number"),
+        (
+            "at-most = 2.0",
+            "at-most = 2.0\npublished = [2, true]",
+            "it takes a number, or a list",
+        ),
+        ("at-most = 2.0", "at-most = 2.0\npublished = [2, 3]", "a number for each of 1 combinatio"),
         ("calibrated = true", "calibrated = 1", "row[1].calibrated = 1; it takes true or false"),
         ("table, {scheduler}", "table, {who}", "it takes only {scheduler, to, point} in braces"),
         ('point = ["tcp8", "tcp15"]', "point = []", "each.point = []; it takes a list that is not"),

@@ -108,6 +108,8 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     ("arguments", "said"),
     [
         (["fed"], "there is no paper 'fed'; there are: efd"),
+        (["--all", "--rows", "A-C9"], "--rows 'A-C9' is not accepted; it takes A-F1b, A-F2"),
+        (["--all", "--judge", "--out", "/dev"], "--judge: there are no runs yet; it takes an"),
         (["efd", "--rows", "A-C9"], "--rows 'A-C9' is not accepted; it takes A-F1b, A-F2"),
         (["efd", "--out", "/dev/null/there"], "/dev/null/there: Not a directory; --out takes"),
     ],
@@ -127,12 +129,76 @@ def test_malformed_claims_are_bad_input(paper, tmp_path):
     assert refused.stderr.startswith(f"shortlane: {paper / 'paper.toml'}: ")
 
 
-def test_a_key_that_no_scenario_has_is_bad_input(paper, tmp_path):
-    file = paper / "cbr.toml"
-    file.write_text(file.read_text().replace("traffic.1.packet", "traffic.1.pocket"))
+def rewrite(old, new):
+    """What changes a file so; nothing else would be tested if it did not."""
+
+    def change(file):
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def own_scenario(content):
+    """What gives a campaign a scenario file beside it."""
+
+    def change(file):
+        rewrite('"efd-paper-cbr"', '"own.toml"')(file)
+        (file.parent / "own.toml").write_text(content)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "said"),
+    [
+        ("paper.toml", lambda file: file.unlink(), "{file}: cannot be read: No such file"),
+        ("paper.toml", rewrite("[[row]]", "[[row"), "{file}: is not TOML: Expected"),
+        ("cbr.toml", lambda file: file.unlink(), "points.voice4.campaign = 'cbr'; it takes the"),
+        ("cbr.toml", rewrite("[campaign]", "[campaign"), "{file}: is not TOML: Expected"),
+        ("cbr.toml", rewrite("seeds =", "sedes ="), "{file}: campaign: [campaign] has no key 'se"),
+        ("cbr.toml", rewrite("efd-paper-cbr", "efd-pap"), "{file}: campaign: campaign.scenario ="),
+        ("cbr.toml", rewrite("c.1.packet", "c.1.pocket"), "{file}: in its scenario, traffic[1] h"),
+        ("cbr.toml", rewrite('"4mbit"', '"5mbit"'), "{file}: there are no runs of a point at {{"),
+        ("cbr.toml", own_scenario("[scenario"), "own.toml: Expected ']'"),
+        ("cbr.toml", own_scenario("[scenario]\n"), "{file}: in its scenario, the scenario needs"),
+        ("sensitivity.toml", rewrite("[[variant]]", "[[var"), "{file}: is not TOML: Expected"),
+        ("findings.md", lambda file: file.write_bytes(b"\xff"), "{file}: is not UTF-8: "),
+    ],
+)
+def test_a_missing_or_malformed_file_is_bad_input_before_anything_runs(
+    paper, tmp_path, file, change, said
+):
+    change(paper / file)
     refused = shortlane(paper, "--quick", "--rows", "A-C3", "--out", tmp_path / "out")
-    assert refused.returncode != 0
-    assert "pocket" in refused.stderr
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("shortlane: ")
+    assert said.format(file=paper / file) in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_papers_have_folders_of_their_own_and_one_page(tmp_path):
+    out = tmp_path / "out"
+    arguments = ("--all", "--quick", "--rows", "A-F6", "--out", out)
+    ended = shortlane(*arguments)
+    assert ended.returncode == 0, ended.stderr
+    assert "paper 1 of 1: EFD: An efficient low-overhead scheduler" in ended.stderr
+    assert "A-F6" in ended.stdout
+    index = (out / "README.md").read_text()
+    assert "Of 1 claims in 1 papers: " in index
+    assert "> **Quick**" in index
+    assert (out / "efd" / "README.md").is_file()
+
+    done = results(out / "efd")
+    (out / "README.md").unlink()
+    judged = shortlane(*arguments, "--judge", "--json")
+    assert judged.returncode == 0, judged.stderr
+    assert results(out / "efd") == done
+    assert (out / "README.md").read_text() == index
+    [found] = json.loads(judged.stdout)["papers"]
+    assert found == json.loads((out / "efd" / "verdicts.json").read_text())
 
 
 def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shortlane.paper.reader import Reader, one_of, read
+from shortlane.paper.reader import Reader, one_of, read, read_text
 from shortlane.paper.statistics import Statistic
 
 __all__ = ["Bounds", "Check", "Paper", "Point", "Quick", "Row", "Variant", "load"]
@@ -32,7 +32,8 @@ class Bounds:
 class Check:
     """One inequality of a row: a statistic of the runs at a point, and its bounds.
 
-    `hard`: it must hold in every single run, so that it has no interval.
+    `hard`: it must hold in every single run, so that it has no interval. `published` is the paper's
+    own value, where it gives one.
     """
 
     words: str
@@ -41,6 +42,7 @@ class Check:
     arguments: Mapping[str, Any]
     bounds: Bounds
     hard: bool = False
+    published: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Paper:
     variants: tuple[Variant, ...]
     variant_seeds: str
     quick: Quick
+    #: What was found out, kept by hand: Markdown for the page.
+    findings: str = ""
 
     def campaign_file(self, name: str) -> Path:
         """Where the campaign of that name is."""
@@ -130,7 +134,7 @@ class Paper:
 
 
 def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
-    """The paper in `folder`: `paper.toml`, and `sensitivity.toml` if it is there.
+    """The paper in `folder`: `paper.toml`; `sensitivity.toml` and `findings.md` if they are there.
 
     Args:
         folder: one of `papers/`.
@@ -164,6 +168,7 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         variants=variants,
         variant_seeds=seeds,
         quick=_quick(top),
+        findings=_findings(folder),
     )
     top.done()
     return paper
@@ -212,7 +217,8 @@ def _checks(
         arguments = reader.table("with")
         bounds = Bounds(reader.number("at-least"), reader.number("at-most"))
         hard = reader.flag("hard")
-        for choice in _every(reader):
+        choices = _every(reader)
+        for choice, published in zip(choices, _published(reader, len(choices)), strict=True):
             here = one_of(reader, "point", choice.pop("point", point), points)
             chosen = {**arguments, **choice}
             try:
@@ -221,7 +227,7 @@ def _checks(
                 known = ", ".join([*chosen, "point"])
                 raise reader.refused("words", words, f"only {{{known}}} in braces") from error
             _complete(reader, statistics[statistic], chosen)
-            checks.append(Check(text, statistic, here, chosen, bounds, hard))
+            checks.append(Check(text, statistic, here, chosen, bounds, hard, published))
         reader.done()
     return tuple(checks)
 
@@ -246,6 +252,16 @@ def _every(reader: Reader) -> list[dict[str, Any]]:
     return [dict(zip(each, values, strict=True)) for values in itertools.product(*each.values())]
 
 
+def _published(reader: Reader, choices: int) -> list[float | None]:
+    """The paper's value for each combination of `each`: a list, or a number if there is but one."""
+    given = reader.numbers("published")
+    if not given:
+        return [None] * choices
+    if len(given) != choices:
+        raise reader.refused("published", given, f"a number for each of {choices} combinations")
+    return [*given]
+
+
 def _quick(top: Reader) -> Quick:
     found = top.table("quick")
     if not found:
@@ -254,6 +270,11 @@ def _quick(top: Reader) -> Quick:
     quick = Quick(reader.text("seeds"), reader.table("set"))
     reader.done()
     return quick
+
+
+def _findings(folder: Path) -> str:
+    file = folder / "findings.md"
+    return read_text(file).strip() if file.exists() else ""
 
 
 def _variants(

@@ -11,13 +11,13 @@ __all__ = ["folder", "names"]
 def folder(name: str) -> Path:
     """The folder of paper `name`: its claims, its campaigns, the findings.
 
-    A path of a folder with a `paper.toml` is that folder.
+    A path of a folder is that folder; whether it has a `paper.toml` is for its reader to say.
 
     Raises:
         InputError: there is no such paper; names those that there are.
 
     """
-    if ("/" in name or name.startswith(".")) and (Path(name) / "paper.toml").is_file():
+    if ("/" in name or name.startswith(".")) and Path(name).is_dir():
         return Path(name).resolve()
     for papers in places():
         if (papers / name / "paper.toml").is_file():

@@ -1,6 +1,6 @@
 """A paper's figures: which there are, and how they come onto the page."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,14 +9,15 @@ import matplotlib as mpl
 
 from shortlane.errors import ShortlaneError
 from shortlane.figures import style
-from shortlane.paper.claims import Row
+from shortlane.paper.judge import Judged
 from shortlane.paper.page import Drawn
+from shortlane.paper.published import compare
 from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "draw_all"]
+__all__ = ["Comparison", "Plot", "draw_all"]
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,25 @@ class Plot:
     draw: Callable[[Runs], "Figure"]
 
 
-def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: Path) -> list[Drawn]:
+@dataclass(frozen=True)
+class Comparison:
+    """Our values next to the paper's, of all checks and reports of these rows that have one."""
+
+    id: str
+    title: str
+    caption: str
+    rows: tuple[str, ...]
+
+
+def draw_all(
+    plots: Sequence[Plot | Comparison], runs: Runs, judged: Sequence[Judged], folder: Path
+) -> list[Drawn]:
     """Draws the figures that these rows are about, as SVG for the page and as PNG beside it.
 
     One that lacks its runs has the reason in its place.
     """
     looks: Any = style.RC
-    wanted = {row.figure for row in rows}
+    wanted = {one.row.figure for one in judged}
     drawn = []
     for plot in plots:
         if plot.id not in wanted:
@@ -43,7 +56,7 @@ def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: P
         title = f"Figure {plot.id}: {plot.title}"
         try:
             with mpl.rc_context(looks):
-                figure = plot.draw(runs)
+                figure = _figure(plot, runs, judged)
         except ShortlaneError as error:
             drawn.append(Drawn(title, None, f"Not drawn: {error}."))
             continue
@@ -52,3 +65,10 @@ def draw_all(plots: Sequence[Plot], runs: Runs, rows: Collection[Row], folder: P
         style.save(figure, (folder / file).with_suffix(".png"), dpi=150)
         drawn.append(Drawn(title, file, plot.caption))
     return drawn
+
+
+def _figure(plot: Plot | Comparison, runs: Runs, judged: Sequence[Judged]) -> "Figure":
+    if isinstance(plot, Plot):
+        return plot.draw(runs)
+    verdicts = [one.verdict for one in judged if one.row.id in plot.rows]
+    return compare([one for verdict in verdicts for one in (*verdict.checks, *verdict.reports)])

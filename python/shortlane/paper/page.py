@@ -9,9 +9,9 @@ from pathlib import Path
 from shortlane.paper.claims import Paper
 from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
-from shortlane.paper.words import SIGNS, criterion, document, interval
+from shortlane.paper.words import SIGNS, criterion, document, interval, number
 
-__all__ = ["Count", "Drawn", "Page", "Scale", "as_document", "write"]
+__all__ = ["Count", "Drawn", "Page", "Scale", "as_document", "markdown", "replace", "write"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Scale:
 def write(folder: Path, page: Page) -> None:
     """Writes `verdicts.json` and `README.md` into `folder`, each whole or not at all."""
     found = json.dumps(as_document(page), indent=1, ensure_ascii=False)
-    _replace(folder / "verdicts.json", f"{found}\n")
+    replace(folder / "verdicts.json", f"{found}\n")
     parts = [
         _head(page),
         _verdicts(page.judged),
@@ -69,7 +69,7 @@ def write(folder: Path, page: Page) -> None:
         _sensitivity(page),
         _how(page.scale),
     ]
-    _replace(folder / "README.md", "\n\n".join(part for part in parts if part) + "\n")
+    replace(folder / "README.md", "\n\n".join(part for part in parts if part) + "\n")
 
 
 def as_document(page: Page) -> dict[str, object]:
@@ -78,6 +78,7 @@ def as_document(page: Page) -> dict[str, object]:
     return {
         "paper": paper.id,
         "title": paper.title,
+        "reference": paper.reference,
         "quick": scale.quick,
         "version": scale.version,
         "command": scale.command,
@@ -174,7 +175,7 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             "(95 %, Bonferroni), over seeds, from ratios or values of the same arrivals under "
             "every scheduler. *Calibrated*: a choice of ours was derived from the claim.",
             "",
-            *_markdown(
+            *markdown(
                 ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"], rows
             ),
         ]
@@ -197,11 +198,7 @@ def _figures(figures: Sequence[Drawn]) -> str:
 
 
 def _findings(paper: Paper) -> str:
-    """What was found out, kept by hand."""
-    file = paper.folder / "findings.md"
-    if not file.is_file():
-        return ""
-    return f"## Findings\n\n{file.read_text(encoding='utf-8').strip()}"
+    return f"## Findings\n\n{paper.findings}" if paper.findings else ""
 
 
 def _checks(judged: Sequence[Judged]) -> str:
@@ -218,15 +215,25 @@ def _checks(judged: Sequence[Judged]) -> str:
         ]
         if row.note:
             lines += ["", row.note]
-        measured = [_measured(check, str(check.outcome)) for check in verdict.checks]
-        measured += [_measured(report, "reported") for report in verdict.reports]
-        lines += ["", *_markdown(["what", "ours", "needed", "seeds", ""], measured)]
+        measured = [(check, criterion(check), str(check.outcome)) for check in verdict.checks]
+        measured += [(report, "", "reported") for report in verdict.reports]
+        lines += ["", *_measured(measured)]
     return "\n".join(lines)
 
 
-def _measured(one: Measured, outcome: str) -> list[str]:
-    needed = "" if outcome == "reported" else criterion(one)
-    return [one.check.words, interval(one), needed, str(one.n), outcome]
+def _measured(found: Sequence[tuple[Measured, str, str]]) -> list[str]:
+    """Ours with what was needed and came out, beside the paper's own where there are such."""
+    head = ["what", "ours", "needed", "seeds", ""]
+    rows = [
+        [one.check.words, interval(one), needed, str(one.n), outcome]
+        for one, needed, outcome in found
+    ]
+    published = [one.check.published for one, _, _ in found]
+    if any(value is not None for value in published):
+        head.insert(1, "published")
+        for row, value in zip(rows, published, strict=True):
+            row.insert(1, "" if value is None else number(value))
+    return markdown(head, rows)
 
 
 def _settings(paper: Paper, scale: Scale) -> str:
@@ -241,7 +248,7 @@ def _settings(paper: Paper, scale: Scale) -> str:
             "",
             *(f"* {choice}" for choice in paper.choices),
             "",
-            *_markdown(["campaign", "runs", "failed"], runs),
+            *markdown(["campaign", "runs", "failed"], runs),
         ]
     )
 
@@ -280,11 +287,11 @@ def _sensitivity(page: Page) -> str:
             f"Seeds {page.paper.variant_seeds}. {legend}, with the number of checks that hold; "
             "empty: not concerned.",
             "",
-            *_markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
+            *markdown(["variant", *shown], [[row[place] for place in keep] for row in signs]),
             "",
             "<details><summary>The values</summary>",
             "",
-            *_markdown(["row", "variant", "ours, the worst", "needed", "verdict"], values),
+            *markdown(["row", "variant", "ours, the worst", "needed", "verdict"], values),
             "",
             "</details>",
         ]
@@ -309,12 +316,14 @@ def _how(scale: Scale) -> str:
     )
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines]
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)

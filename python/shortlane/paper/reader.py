@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from shortlane.errors import InputError
 
-__all__ = ["Reader", "one_of", "read"]
+__all__ = ["Reader", "one_of", "read", "read_text"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,17 @@ class Reader:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.refused(key, value, "a number")
         return float(value)
+
+    def numbers(self, key: str) -> list[float]:
+        """A list of numbers, or a number by itself; empty if it is not there."""
+        if not isinstance(self._left.get(key), list):
+            one = self.number(key)
+            return [] if one is None else [one]
+        values = self._value(key, list, "a list of numbers", [])
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise self.refused(key, values, "a number, or a list of numbers")
+        return [float(value) for value in values]
 
     def table(self, key: str) -> dict[str, Any]:
         """A table, empty if it is not there."""
@@ -109,11 +120,24 @@ def read(file: Path) -> Reader:
 
     """
     try:
-        return Reader(file, "", tomllib.loads(file.read_text(encoding="utf-8")))
+        return Reader(file, "", tomllib.loads(read_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: is not TOML: {error}") from error
+
+
+def read_text(file: Path) -> str:
+    """The whole of a text file.
+
+    Raises:
+        InputError: it is not there, cannot be read, or is no text.
+
+    """
+    try:
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{file}: is not TOML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8: {error}") from error
 
 
 def one_of(reader: Reader, key: str, value: str, known: Iterable[str]) -> str:

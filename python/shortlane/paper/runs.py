@@ -1,5 +1,6 @@
 """The runs behind a paper's rows: its campaigns, run where results are missing, read by columns."""
 
+import contextlib
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from shortlane import campaign
-from shortlane.errors import InputError
-from shortlane.paper.claims import Paper, Row, Variant
+from shortlane import campaign, simulate
+from shortlane.errors import InputError, RunError, ScenarioError
+from shortlane.paper.claims import Paper, Point, Row, Variant
+from shortlane.paper.reader import read_text
 from shortlane.paper.statistics import Statistic, Tables
 
 __all__ = ["Job", "Runs", "affected", "jobs"]
@@ -25,8 +27,47 @@ class Job:
 
     name: str
     folder: str
+    #: The file that the definition is made from.
+    file: Path
     definition: Mapping[str, Any]
     variant: str = ""
+
+    def campaign(self) -> campaign.Campaign:
+        """What runs it.
+
+        Raises:
+            InputError: it asks for something that there is not; names the file.
+
+        """
+        try:
+            return campaign.Campaign.load(self.definition)
+        except InputError as error:
+            raise InputError(f"{self.file}: {error}") from error
+
+    def check(self, points: Iterable[Point]) -> None:
+        """Refuses what would fail or be found missing only after the runs.
+
+        Args:
+            points: those of the paper that are at this campaign.
+
+        Raises:
+            InputError: its scenario is not accepted, or there are no runs at one of the points.
+
+        """
+        found = self.campaign().points()
+        for point in points:
+            at = point.at
+            if not any(at.items() <= one.params.items() for one in found):
+                raise InputError(f"{self.file}: there are no runs of a point at {dict(at)}")
+        scenario = tomllib.loads(found[0].scenario) | {"schedulers": {"run": ["fifo"]}}
+        # With this bound a run ends with its first packets.
+        scenario["scenario"]["bound"] = 1
+        try:
+            with contextlib.suppress(RunError):
+                simulate(scenario, seeds=1, jobs=1, tables=["blocks"])
+        except ScenarioError as error:
+            said = str(error).removeprefix("<dict>: ")
+            raise InputError(f"{self.file}: in its scenario, {said}") from error
 
 
 def jobs(
@@ -37,11 +78,15 @@ def jobs(
     figures = {row.figure for row in rows}
     drawn = {one.campaign for one in paper.points.values() if figures.intersection(one.figures)}
     chosen = [name for name in paper.campaigns if name in needed | drawn]
-    base = [Job(name, name, _definition(paper, name, quick)) for name in chosen]
+    base = [
+        Job(name, name, paper.campaign_file(name), _definition(paper, name, quick))
+        for name in chosen
+    ]
     return base + [
         Job(
             f"{name}, {variant.words}",
             _variant_folder(name, variant),
+            paper.campaign_file(name),
             _changed(_definition(paper, name, quick), variant, paper.variant_seeds),
             variant.id,
         )
@@ -66,12 +111,12 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     """The campaign's file as a table, with the scale of `--quick`."""
     file = paper.campaign_file(name)
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(read_text(file))
         head = dict(found["campaign"])
         beside = file.parent / head["scenario"]
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{file}: {error}") from error
-    except (KeyError, TypeError) as error:
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: is not TOML: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file}: campaign.scenario is missing; it takes a scenario") from error
     if beside.is_file():
         head["scenario"] = str(beside.absolute())
