@@ -94,10 +94,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class Quick:
-    """How `--quick` scales: seeds, and keys of the scenario."""
+    """How `--quick` scales: seeds, and keys of the scenario, of all campaigns or of some."""
 
     seeds: str
     set: Mapping[str, Any]
+    campaigns: Mapping[str, Mapping[str, Any]]
+
+    def set_of(self, campaign: str) -> dict[str, Any]:
+        """The keys that it changes of one campaign."""
+        return {**self.set, **self.campaigns.get(campaign, {})}
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         rows=rows,
         variants=variants,
         variant_seeds=seeds,
-        quick=_quick(top),
+        quick=_quick(top, campaigns),
         findings=_findings(folder),
     )
     top.done()
@@ -262,12 +267,17 @@ def _published(reader: Reader, choices: int) -> list[float | None]:
     return [*given]
 
 
-def _quick(top: Reader) -> Quick:
+def _quick(top: Reader, campaigns: Collection[str]) -> Quick:
     found = top.table("quick")
     if not found:
         raise top.missing("quick", "a table with seeds and set")
     reader = Reader(top.file, "quick", found)
-    quick = Quick(reader.text("seeds"), reader.table("set"))
+    some = reader.table("campaigns")
+    for name, value in some.items():
+        one_of(reader, "campaigns", name, campaigns)
+        if not isinstance(value, dict):
+            raise reader.refused(f"campaigns.{name}", value, "a table")
+    quick = Quick(reader.text("seeds"), reader.table("set"), some)
     reader.done()
     return quick
 

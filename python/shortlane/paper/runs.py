@@ -124,7 +124,7 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     if quick:
         head["title"] = f"{head.get('title', name)} (quick)"
         head["seeds"] = paper.quick.seeds if head.get("seeds") != "1" else "1"
-        settings |= paper.quick.set
+        settings |= paper.quick.set_of(name)
     return found | {"campaign": head, "set": settings}
 
 
