@@ -392,9 +392,14 @@ fn open_loop_flows_may_come_from_a_list() {
                 run = [\"fifo\"]\n[topology]\nkind = \"free\"\nlinks = [{ a = \"a\", b = \"b\", \
                 rate = \"1mbit\", scheduler = \"tested\" }]\n[[traffic]]\nfrom = \"a\"\nto = \"b\"\n\
                 kind = \"open-loop\"\npacket = \"125b\"\nlist = \"two.csv\"\n";
-    let read = Scenario::parse(text, "t.toml", Some(&directory), &Overrides::default());
+    let read = |text: &str, from| Scenario::parse(text, "t.toml", from, &Overrides::default());
+    let found = read(text, Some(directory.as_path()));
+    let absolute = text.replace("two.csv", &directory.join("two.csv").display().to_string());
+    assert!(read(&absolute, None).is_ok());
+    let nowhere = read(text, None).unwrap_err().to_string();
+    assert!(nowhere.contains("absolute path"), "{nowhere}");
     std::fs::remove_dir_all(&directory).unwrap();
-    let (rows, _) = run(&read.unwrap());
+    let (rows, _) = run(&found.unwrap());
     let found: Vec<_> = rows.flows.iter().map(|flow| (flow.start_ns, flow.completion_ns)).collect();
     let expected = [(500_000_000, Some(10_000_000)), (1_250_000_000, Some(20_000_000))];
     assert_eq!(found, expected);

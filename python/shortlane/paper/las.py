@@ -245,12 +245,21 @@ def throughput_ratio(
 
 
 @statistic(
-    STATISTICS, "throughput", scale="plain", unit="kbit/s", flows=["traffic", "received_bytes"]
+    STATISTICS,
+    "throughput",
+    scale="plain",
+    unit="kbit/s",
+    flows=["traffic", "received_bytes", "start_ns"],
+    blocks=["duration_ns"],
 )
-def throughput(tables: Tables, scheduler: str, of: str, seconds: float) -> Sample:
-    """What a connection receives, by the so many seconds that it lasts."""
-    amounts = _sum(tables, scheduler, [of], "received_bytes")
-    return PerSeed(combine(lambda amount: amount * 8e-3 / seconds, amounts))
+def throughput(tables: Tables, scheduler: str, of: str) -> Sample:
+    """What a connection receives, from its start to the end of the run."""
+    ends, flows = (
+        tables[name].lazy().filter(pl.col("scheduler") == scheduler) for name in ("blocks", "flows")
+    )
+    own = flows.filter(pl.col("traffic") == of).join(ends, on="seed")
+    lasts = (pl.col("duration_ns") - pl.col("start_ns")).sum()
+    return PerSeed(by_seed(own, pl.col("received_bytes").sum() * 8e6 / lasts))
 
 
 #: What is known of a connection's losses over time.

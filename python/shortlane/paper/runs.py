@@ -87,7 +87,7 @@ def jobs(
             f"{name}, {variant.words}",
             _variant_folder(name, variant),
             paper.campaign_file(name),
-            _changed(_definition(paper, name, quick), variant, paper.variant_seeds),
+            _changed(paper, _definition(paper, name, quick), variant),
             variant.id,
         )
         for variant in variants
@@ -128,9 +128,11 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     return found | {"campaign": head, "set": settings}
 
 
-def _changed(definition: dict[str, Any], variant: Variant, seeds: str) -> dict[str, Any]:
-    head = dict(definition["campaign"]) | {"seeds": seeds}
+def _changed(paper: Paper, definition: dict[str, Any], variant: Variant) -> dict[str, Any]:
+    head = dict(definition["campaign"]) | {"seeds": paper.variant_seeds}
     head["title"] = f"{head['title']}: {variant.words}"
+    if variant.scenario:
+        head["scenario"] = str((paper.folder / variant.scenario).absolute())
     changed = definition | {
         "campaign": head,
         "set": definition["set"] | dict(variant.set),
