@@ -133,7 +133,16 @@ class Paper:
 
     def campaigns_of(self, row: Row) -> set[str]:
         """The campaigns that a row is judged by."""
-        return {self.points[check.point].campaign for check in (*row.checks, *row.reports)}
+        return {
+            self.points[point].campaign
+            for check in (*row.checks, *row.reports)
+            for point in self.points_of(check)
+        }
+
+    def points_of(self, check: Check) -> list[str]:
+        """The points that a check reads: its own, and those that are named as arguments."""
+        named = [check.point, *check.arguments.values()]
+        return [one for one in named if isinstance(one, str) and one in self.points]
 
     def specification(self, label: str) -> str:
         """The scheduler that a label stands for, as runs name it."""

@@ -64,7 +64,7 @@ def _bursts(runs: Runs) -> "Figure":
             )
     for axes, name in zip(grid, ("first", "second"), strict=True):
         axes.set_ylim(bottom=0)
-        axes.set_ylabel(f"packets of the {name} burst")
+        axes.set_ylabel(f"packets, {name} burst")
     grid[-1].set_xlabel("time since the burst began (ms)")
     _legend(grid[0], "PBS in packets")
     return figure
@@ -113,14 +113,14 @@ def _groups(runs: Runs) -> "Figure":
     figure, axes = style.figure_and_axes(None)
     names = [f"group{number}" for number in range(1, len(LENGTHS) + 1)]
     found = group_ratios(runs.at("groups"), fsc(4, 6000), "pfq", names)
-    for length, ratios in zip(LENGTHS, found, strict=True):
-        mean = stats.mean([math.log(one) for one in ratios.values()])
-        if mean is None:
-            continue
-        look = style.LOOKS["fsc"].line
-        axes.plot([length], [math.exp(mean.value)], **look)
-        if mean.low is not None and mean.high is not None:
-            axes.vlines([length], math.exp(mean.low), math.exp(mean.high), colors=look["color"])
+    means = [stats.mean([math.log(ratio) for ratio in one.values()]) for one in found]
+    look = style.LOOKS["fsc"]
+    y = [math.exp(mean.value) if mean else math.nan for mean in means]
+    axes.plot(LENGTHS, y, **look.line)
+    for length, mean in zip(LENGTHS, means, strict=True):
+        if mean and mean.low is not None and mean.high is not None:
+            low, high = math.exp(mean.low), math.exp(mean.high)
+            axes.vlines(length, low, high, colors=look.color, linewidth=0.8)
     axes.axhline(1, color="#999999", linewidth=0.7)
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)

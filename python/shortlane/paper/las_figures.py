@@ -247,8 +247,9 @@ FIGURES = (
         "t1",
         "table 1, lost packets",
         "Packets lost in the run of figures 5 and 6, ours with 95 % intervals over seeds, next to "
-        "the paper's; and the ratios of LAS to FIFO, with what counts as reproduced.",
+        "the paper's.",
         ("D-T1",),
+        unit="packets",
     ),
     Plot("7", "access at 10 Mbit/s", f"As figure 6. {LINES}", _both("access10")),
     Plot("8a", "buffers of 30 packets", f"As figure 6, LAS. {LINES}", _both("buffer30", ("las",))),

@@ -230,8 +230,6 @@ def _columns_needed(
         need(name, tables)
     for row in paper.rows:
         for check in (*row.checks, *row.reports):
-            # An argument may be the name of another point.
-            for point in (check.point, *check.arguments.values()):
-                if isinstance(point, str) and point in paper.points:
-                    need(paper.points[point].campaign, statistics[check.statistic].tables)
+            for point in paper.points_of(check):
+                need(paper.points[point].campaign, statistics[check.statistic].tables)
     return {key: sorted(columns - set(IDENTITY)) for key, columns in needed.items()}
