@@ -103,6 +103,14 @@ class Cbr(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -296,6 +304,14 @@ class OnOff(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -342,6 +358,14 @@ class OpenLoop(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -372,6 +396,10 @@ class OpenLoop(Section):
     of the mean: seeds differ less where tails are heavy. `false`: every flow draws for
     itself. Takes true or false. Default: true.
     """
+    list: str | os.PathLike[str] | None = None
+    """A CSV file with columns `start_s,size_bytes` instead; then neither volume nor sizes. Takes
+    the path of a file, from the directory of the scenario. Default: arrivals are drawn.
+    """
     packet: str | None = None
     """Size of a full packet; the last one of a flow carries the rest. Takes "28b" to "65535b",
     also in kb and mb. Default: 1500b.
@@ -396,6 +424,10 @@ class Record(Section):
     `transfers` and `periodic` that start after the warm-up and in the first three quarters of
     a run, of equal ones the earliest. They are the same under every scheduler. Takes a whole
     number, 0 to 1000. Default: 0.
+    """
+    progress_every: str | None = None
+    """Of these arrivals only the first has a row in each so much of time; 0s: all have. Takes
+    "0s" to "2592000s". Default: 0s.
     """
 
 
@@ -558,6 +590,14 @@ class Periodic(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -601,6 +641,14 @@ class Persistent(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     flows: int | None = None
     """How many; the ends are taken in turn. Takes a whole number, 1 to 1000000. Default: 1.
     """
@@ -635,6 +683,14 @@ class Requests(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -679,6 +735,14 @@ class Trace(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -712,6 +776,14 @@ class Transfers(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.
@@ -775,6 +847,14 @@ class Web(Section):
     """
     start: str | None = None
     """When it starts. Takes "0s" to "2592000s". Default: 0s."""
+    dscp: int | None = None
+    """DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an
+    `edge` replaces it. Takes a whole number, 0 to 63. Default: 0.
+    """
+    rows: bool | None = None
+    """Whether its flows have rows in table `flows`: of many small ones that nobody looks at,
+    rows are most of the results. Takes true or false. Default: true.
+    """
     stop: str | None = None
     """Nothing of it starts from then on; later than `start`. Takes "1us" to "2592000s". Default:
     the end of the run.

@@ -269,7 +269,7 @@ table! {
 
 table! {
     /// One row per arrival of new bytes in order at the receiver of a transfer that was chosen for
-    /// it: its `flows` row has kind `transfer` and the same `block` and `index`.
+    /// it, or per so much time (`[record] progress-every`): its `flows` row has kind `transfer` and the same `block` and `index`.
     "progress" Advance {
         /// The name of the traffic that it belongs to, as in table `flows`.
         traffic: Option<Text> [""],
@@ -279,6 +279,10 @@ table! {
         t_ns: u64 ["ns"],
         /// Application bytes received in order by then, these among them.
         received_bytes: u64 ["bytes"],
+        /// Its packets that had arrived at the bottleneck by then, in the direction of its data.
+        packets: Option<u64> ["packets"],
+        /// Its packets that the bottleneck had dropped by then.
+        dropped_packets: Option<u64> ["packets"],
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Recording<'a> {
     /// Drops of transfers, by direction, lane, reason and class.
     drops: BTreeMap<DropKey, (u64, u64)>,
     names: Vec<Text>,
+    /// From when on a transfer has its next row of table `progress`, by traffic and index.
+    advance_due: BTreeMap<(usize, u64), u64>,
     /// The arrival of the first packet, from which the times of packet events count.
     first_arrival: Option<Nanos>,
     pub(crate) transfers: u64,
@@ -69,6 +71,7 @@ impl<'a> Recording<'a> {
             tally: Tally { traffic, ..Tally::default() },
             drops: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
+            advance_due: BTreeMap::new(),
             first_arrival: None,
             transfers: 0,
             completed: 0,
@@ -294,7 +297,7 @@ impl Recorder for Recording<'_> {
             self.count_drops(report, class);
         }
         // Requests have rows of their own.
-        if !matches!(traffic.kind, Kind::Requests { .. }) {
+        if traffic.rows && !matches!(traffic.kind, Kind::Requests { .. }) {
             self.put(|_| Row::Flow(Box::new(row)));
         }
     }
@@ -312,6 +315,9 @@ impl Recorder for Recording<'_> {
         }
         // The objects of a page have rows of their own.
         let Kind::Requests { flows, .. } = self.scenario.traffic[number].kind else { return };
+        if !self.scenario.traffic[number].rows {
+            return;
+        }
         let name = self.names[number].clone();
         let index = self.index(number, exchange.index * flows + place);
         let flow = exchange.label.map(|label| label.to_string().into());
@@ -360,9 +366,26 @@ impl Recorder for Recording<'_> {
     fn advance(&mut self, advance: &sim::Advance) {
         let number = self.purposes[advance.source.index()].traffic;
         let index = self.index(number, advance.index);
+        let (t_ns, every_ns) = (advance.at.0, self.scenario.record.progress_every_ns);
+        let due = self.advance_due.entry((number, index)).or_default();
+        if t_ns < *due {
+            return;
+        }
+        *due = t_ns.checked_div(every_ns).map_or(0, |passed| (passed + 1) * every_ns);
         let traffic = Some(self.names[number].clone());
-        let (t_ns, received_bytes) = (advance.at.0, advance.received);
-        self.put(|key| Row::Advance(Advance { key, traffic, index, t_ns, received_bytes }));
+        let sim::Advance { received: received_bytes, packets, dropped, .. } = *advance;
+        let (packets, dropped_packets) = (Some(packets), Some(dropped));
+        self.put(|key| {
+            Row::Advance(Advance {
+                key,
+                traffic,
+                index,
+                t_ns,
+                received_bytes,
+                packets,
+                dropped_packets,
+            })
+        });
     }
 
     fn sample(&mut self, sample: &sim::Sample) {

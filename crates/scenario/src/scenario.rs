@@ -49,6 +49,8 @@ pub struct Record {
     pub probes: bool,
     /// How many transfers have a row for every new byte that arrives.
     pub progress: usize,
+    /// Least time between two of these rows of a transfer, from one multiple of it to the next.
+    pub progress_every_ns: u64,
 }
 
 /// What the command line sets instead of the file.
@@ -184,5 +186,6 @@ fn record(root: &Table<'_>) -> Result<Record, ScenarioError> {
         samples_ns: table.needed("samples", table.time("samples"))?,
         probes: table.needed("probes", table.flag("probes"))?,
         progress: table.needed("progress", table.count("progress"))? as usize,
+        progress_every_ns: table.needed("progress-every", table.time("progress-every"))?,
     })
 }

@@ -45,6 +45,9 @@ pub(crate) fn add(
         for (place, source) in (0..).zip(sources(traffic, tcp, &Ends::new(traffic, nodes), seed)) {
             let id = simulation.add_source(source);
             purposes.push(Purpose { traffic: number, place });
+            if traffic.dscp > 0 {
+                simulation.mark(id, traffic.dscp);
+            }
             // Transfers of one traffic have one source.
             let of_traffic = watched.range((number, 0)..=(number, u64::MAX));
             of_traffic.for_each(|(_, index)| simulation.watch(id, *index));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tcp::Config as Tcp;
 use workload::{
@@ -27,6 +27,10 @@ pub struct Traffic {
     pub start_ns: u64,
     /// Nothing of it starts from then on.
     pub stop_ns: u64,
+    /// DSCP of its packets.
+    pub dscp: u8,
+    /// Whether its flows have rows.
+    pub rows: bool,
     /// What it is.
     pub kind: Kind,
 }
@@ -233,8 +237,11 @@ impl Reader<'_, '_> {
             return Err(table.wrong("stop", "is not later than start"));
         }
         let kind = self.kind(kind_name, &from, &to)?;
+        // Its range ends at 63.
+        let dscp = table.needed("dscp", table.count("dscp"))? as u8;
         let stop_ns = stop_ns.min(self.context.duration_ns);
-        Ok(Traffic { name, from, to, start_ns, stop_ns, kind })
+        let rows = table.needed("rows", table.flag("rows"))?;
+        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, rows, kind })
     }
 
     fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {
@@ -422,10 +429,14 @@ impl Reader<'_, '_> {
     fn list<T>(&self, from_csv: fn(File, &str) -> Result<T, CsvError>) -> Result<T, ScenarioError> {
         let table = self.table;
         let name = table.text("list")?.ok_or_else(|| table.missing("list"))?;
-        let Some(directory) = self.context.directory else {
-            return Err(table.wrong("list", "needs a scenario that is a file, to start from"));
+        let path = match self.context.directory {
+            Some(directory) => directory.join(&name),
+            None if Path::new(&name).is_absolute() => PathBuf::from(&name),
+            None => {
+                let what = "needs an absolute path, or a scenario that is a file, to start from";
+                return Err(table.wrong("list", what));
+            }
         };
-        let path = directory.join(&name);
         let file = File::open(&path)
             .map_err(|error| table.wrong("list", &format!("cannot be read: {error}")))?;
         from_csv(file, &path.display().to_string())

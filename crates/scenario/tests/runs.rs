@@ -261,6 +261,27 @@ fn progress_is_that_of_the_largest_transfers_under_every_scheduler() {
         .collect();
     assert_eq!(of_both.len(), 4);
     assert_eq!(of_both.iter().filter(|traffic| **traffic == "periodic").count(), 2);
+    for flow in &rows.flows {
+        let of_it = |row: &&Advance| row.key == flow.key && row.index == flow.index;
+        let Some(last) = rows.advances.iter().rfind(of_it) else { continue };
+        assert!(last.packets <= flow.packets, "{last:?}");
+        assert!(last.packets.unwrap() * 1460 >= last.received_bytes, "{last:?}");
+        assert!(last.dropped_packets <= flow.dropped_packets, "{last:?}");
+    }
+    assert!(rows.advances.iter().any(|row| row.dropped_packets > Some(0)));
+    // One row a second at most, the first of each.
+    let thinned = more.replace("progress = 4", "progress = 4\nprogress-every = \"1s\"");
+    let (thin, _) = run(&dumbbell("\"fifo\", \"las\"", &thinned));
+    for index in &watched[0] {
+        let of = |rows: &[Advance]| -> Vec<u64> {
+            let own = rows.iter().filter(|row| row.key.block == 0 && row.index == *index);
+            own.map(|row| row.t_ns).collect()
+        };
+        let mut expected = of(&rows.advances);
+        expected.dedup_by_key(|ns| *ns / 1_000_000_000);
+        assert!(expected.len() > 5);
+        assert_eq!(of(&thin.advances), expected);
+    }
     // Nobody has asked for it: none.
     let (rows, _) = run(&dumbbell("\"fifo\"", OVERLOAD));
     assert!(rows.advances.is_empty() && rows.flows.iter().any(|flow| flow.stall_max_ns > Some(0)));
@@ -328,6 +349,76 @@ fn samples_and_links_tell_the_flow_table() {
         let beyond = link.flow_entries_beyond_backlog.unwrap();
         assert_eq!(beyond == 0, &*link.key.scheduler == "efd", "{beyond}");
     }
+}
+
+/// The bytes that each traffic got across a link of 1 Mbit/s which it shares with others.
+fn shares(scheduler: &str, traffic: &str) -> Vec<u64> {
+    let scenario = parse(&format!(
+        "[scenario]\ntitle = \"t\"\nduration = \"100s\"\nseeds = 1\n[schedulers]\n\
+         run = [\"{scheduler}\"]\n[topology]\nkind = \"dumbbell\"\n\
+         access = {{ rate = \"10mbit\" }}\nbottleneck = {{ rate = \"1mbit\" }}\n{traffic}"
+    ));
+    let (rows, _) = run(&scenario);
+    let of = |name: &str| {
+        let flows = rows.flows.iter().filter(|flow| flow.traffic.as_deref() == Some(name));
+        flows.map(|flow| flow.received_bytes).sum()
+    };
+    scenario.traffic.iter().map(|traffic| of(&traffic.name)).collect()
+}
+
+#[test]
+fn traffic_has_the_dscp_that_it_is_given() {
+    for kind in ["kind = \"cbr\"\nrate = \"1mbit\"", "kind = \"persistent\""] {
+        let two = format!(
+            "[[traffic]]\nname = \"ef\"\ndscp = 46\n{kind}\n[[traffic]]\nname = \"other\"\n{kind}\n"
+        );
+        let ratio = |scheduler| match shares(scheduler, &two)[..] {
+            [ef, other] => ef as f64 / other as f64,
+            _ => panic!("two kinds of traffic"),
+        };
+        let found = [ratio("wfq:weights=1+3@ef"), ratio("wfq:weights=1+3@af41"), ratio("wfq")];
+        // What TCP has queued is not always enough for its share.
+        assert!((1.8..=3.1).contains(&found[0]), "{kind}: {found:?}");
+        assert!(found[1..].iter().all(|ratio| (ratio - 1.0).abs() < 0.05), "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn open_loop_flows_may_come_from_a_list() {
+    let directory = std::env::temp_dir().join(format!("shortlane-list-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("two.csv"), "start_s,size_bytes\n0.5,1250\n1.25,2500\n").unwrap();
+    let text = "[scenario]\ntitle = \"t\"\nduration = \"9s\"\nseeds = 1\n[schedulers]\n\
+                run = [\"fifo\"]\n[topology]\nkind = \"free\"\nlinks = [{ a = \"a\", b = \"b\", \
+                rate = \"1mbit\", scheduler = \"tested\" }]\n[[traffic]]\nfrom = \"a\"\nto = \"b\"\n\
+                kind = \"open-loop\"\npacket = \"125b\"\nlist = \"two.csv\"\n";
+    let read = |text: &str, from| Scenario::parse(text, "t.toml", from, &Overrides::default());
+    let found = read(text, Some(directory.as_path()));
+    let absolute = text.replace("two.csv", &directory.join("two.csv").display().to_string());
+    assert!(read(&absolute, None).is_ok());
+    let nowhere = read(text, None).unwrap_err().to_string();
+    assert!(nowhere.contains("absolute path"), "{nowhere}");
+    std::fs::remove_dir_all(&directory).unwrap();
+    let (rows, _) = run(&found.unwrap());
+    let found: Vec<_> = rows.flows.iter().map(|flow| (flow.start_ns, flow.completion_ns)).collect();
+    let expected = [(500_000_000, Some(10_000_000)), (1_250_000_000, Some(20_000_000))];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn traffic_may_go_without_rows_and_still_counts() {
+    let both = |rows| {
+        let one = |name, more| {
+            format!("[[traffic]]\nname = \"{name}\"\nkind = \"transfers\"\nload = 0.2\n{more}\n")
+        };
+        let scenario = dumbbell("\"fifo\"", &(one("seen", "") + &one("unseen", rows)));
+        let (rows, _) = run(&scenario);
+        let named = |name| rows.flows.iter().filter(|f| f.traffic.as_deref() == Some(name)).count();
+        (named("seen"), named("unseen"), rows.blocks[0].transfers, rows.links[0].clone())
+    };
+    let (all, without) = (both(""), both("rows = false"));
+    assert!(all.1 > 0 && without.1 == 0);
+    assert_eq!((all.0, all.2, &all.3), (without.0, without.2, &without.3));
 }
 
 /// Each with its first and last scheduler for two seconds: something gets through each.

@@ -142,6 +142,8 @@ pub(crate) struct Flow {
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
     pub(crate) completed: Option<Nanos>,
+    /// DSCP of the packets of both ends.
+    pub(crate) dscp: u8,
     /// The ways of the packets sent by the client, and by the server.
     pub(crate) ways: [Way; 2],
     pub(crate) kind: Kind,

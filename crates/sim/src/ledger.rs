@@ -89,6 +89,14 @@ pub struct FlowAccount {
     pub sojourn_sum_ns: u64,
 }
 
+impl FlowAccount {
+    /// Packets dropped, wherever and why.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped.iter().flatten().map(|packets| u64::from(*packets)).sum()
+    }
+}
+
 /// Accounts of a port's traffic, and the sink its discipline reports to.
 pub struct Ledger {
     now: Nanos,

@@ -216,4 +216,28 @@ mod tests {
         assert_eq!(port.flow(FlowName { slot: 1, generation: 0 }).sojourn_sum_ns, 1_000_000);
         assert_eq!(port.ledger().backlog().mean(Nanos(2_000_010)), 1_000_000.0 / 2_000_010.0);
     }
+
+    /// Who is sent second: flow 0 with 1000 and 500 bytes at once, or flow 1 with 1000 bytes that
+    /// arrive when 900 have been sent.
+    fn second(spec: &str) -> u64 {
+        let of_flow = |slot, bytes| {
+            Packet::new(NAMES.id(FlowName { slot, generation: 0 }), bytes).with_id(u64::from(slot))
+        };
+        let mut port = port(spec);
+        port.arrive(of_flow(0, 1000), 0, Nanos::ZERO);
+        port.arrive(of_flow(0, 500), 0, Nanos::ZERO);
+        assert!(port.serve(Nanos::ZERO).is_some());
+        port.arrive(of_flow(1, 1000), 0, Nanos(900_000));
+        port.serve(Nanos(1_000_000)).map(|sent| sent.packet.id).expect("the link is free")
+    }
+
+    /// By finish, that is 1500 against 900 + 1000; without a rate, against 0 + 1000.
+    #[test]
+    fn a_discipline_that_reckons_with_the_links_rate_is_given_it() {
+        for spec in ["wfq", "wf2q+"] {
+            assert_eq!(second(spec), 0, "{spec}");
+            assert_eq!(second(&format!("{spec}:rate=8mbit")), 0, "{spec}");
+            assert_eq!(second(&format!("{spec}:rate=inf")), 1, "{spec}");
+        }
+    }
 }

@@ -32,6 +32,10 @@ pub struct Advance {
     pub at: Nanos,
     /// What it has received since the connection stood.
     pub received: u64,
+    /// Packets of this direction that had arrived at a port on the way: the most of any.
+    pub packets: u64,
+    /// Those that all ports had dropped.
+    pub dropped: u64,
 }
 
 /// What a user waits for, if it is not one whole flow.

@@ -107,6 +107,12 @@ impl Simulation {
         self.world.watched.insert((source, index));
     }
 
+    /// Gives all packets of a source's flows this DSCP, of which 6 bits count: those of both
+    /// directions. Without, they have 0.
+    pub fn mark(&mut self, source: SourceId, dscp: u8) {
+        self.world.marks.insert(source, dscp & 63);
+    }
+
     /// Looks at all ports this often.
     pub fn sample_every(&mut self, every: Nanos) {
         self.sample_every = (every > Nanos::ZERO).then_some(every);

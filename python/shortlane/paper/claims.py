@@ -99,7 +99,8 @@ class Point:
 class Variant:
     """The same campaigns with something changed that the paper leaves open.
 
-    `set` changes keys of the scenario; `schedulers` runs a scheduler with other parameters in the
+    `scenario` is another file in the place of the campaigns' own; `set` changes keys of the
+    scenario; `schedulers` runs a scheduler with other parameters in the
     place of one of the paper's names, whose other runs are kept; `arguments` are those of checks
     that go with it.
     """
@@ -107,6 +108,7 @@ class Variant:
     id: str
     words: str
     campaigns: tuple[str, ...]
+    scenario: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
     schedulers: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -152,7 +154,14 @@ class Paper:
 
     def campaigns_of(self, row: Row) -> set[str]:
         """The campaigns that a row is judged by."""
-        return {self.points[check.point].campaign for check in row.measured}
+        return {
+            self.points[point].campaign for check in row.measured for point in self.points_of(check)
+        }
+
+    def points_of(self, check: Check) -> list[str]:
+        """The points that a check reads: its own, and those that are named as arguments."""
+        named = [check.point, *check.arguments.values()]
+        return [one for one in named if isinstance(one, str) and one in self.points]
 
     def specification(self, label: str) -> str:
         """The scheduler that a label stands for, as runs name it."""
@@ -356,6 +365,7 @@ def _variants(
             id=reader.text("id"),
             words=reader.text("words"),
             campaigns=tuple(reader.texts("campaigns")),
+            scenario=reader.text("scenario", ""),
             set=reader.table("set"),
             schedulers=_texts(reader, "schedulers"),
             arguments=reader.table("arguments"),
@@ -367,8 +377,11 @@ def _variants(
             one_of(reader, "rows", name, rows)
         if not variant.campaigns:
             raise reader.missing("campaigns", "a list of campaigns that it changes")
-        if not variant.set and not variant.schedulers:
-            raise reader.missing("set", "what it changes: a table 'set' or 'schedulers'")
+        if not variant.set and not variant.schedulers and not variant.scenario:
+            accepted = "what it changes: a table 'set' or 'schedulers', or a 'scenario'"
+            raise reader.missing("set", accepted)
+        if variant.scenario and not (folder / variant.scenario).is_file():
+            raise reader.refused("scenario", variant.scenario, f"the name of a file in {folder}")
         reader.done()
         variants.append(variant)
     top.done()

@@ -87,7 +87,7 @@ def jobs(
             f"{name}, {variant.words}",
             _variant_folder(name, variant),
             paper.campaign_file(name),
-            _changed(_definition(paper, name, quick), variant, paper.variant_seeds),
+            _changed(paper, _definition(paper, name, quick), variant),
             variant.id,
         )
         for variant in variants
@@ -128,9 +128,11 @@ def _definition(paper: Paper, name: str, quick: bool) -> dict[str, Any]:
     return found | {"campaign": head, "set": settings}
 
 
-def _changed(definition: dict[str, Any], variant: Variant, seeds: str) -> dict[str, Any]:
-    head = dict(definition["campaign"]) | {"seeds": seeds}
+def _changed(paper: Paper, definition: dict[str, Any], variant: Variant) -> dict[str, Any]:
+    head = dict(definition["campaign"]) | {"seeds": paper.variant_seeds}
     head["title"] = f"{head['title']}: {variant.words}"
+    if variant.scenario:
+        head["scenario"] = str((paper.folder / variant.scenario).absolute())
     changed = definition | {
         "campaign": head,
         "set": definition["set"] | dict(variant.set),
@@ -228,8 +230,6 @@ def _columns_needed(
         need(name, tables)
     for row in paper.rows:
         for check in row.measured:
-            # An argument may be the name of another point.
-            for point in (check.point, *check.arguments.values()):
-                if isinstance(point, str) and point in paper.points:
-                    need(paper.points[point].campaign, statistics[check.statistic].tables)
+            for point in paper.points_of(check):
+                need(paper.points[point].campaign, statistics[check.statistic].tables)
     return {key: sorted(columns - set(IDENTITY)) for key, columns in needed.items()}

@@ -133,7 +133,7 @@ def by_seed(frame: pl.LazyFrame, value: pl.Expr) -> dict[int, float]:
     }
 
 
-def combine(function: Callable[..., float | None], *parts: Mapping[int, float]) -> dict[int, float]:
+def combine(function: Callable[..., float | None], *parts: Mapping[int, Any]) -> dict[int, float]:
     """The function of the values of each seed that all parts have; None leaves a seed out."""
     seeds = sorted(set(parts[0]).intersection(*parts[1:]))
     found = {seed: function(*(part[seed] for part in parts)) for seed in seeds}

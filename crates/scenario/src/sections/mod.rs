@@ -140,6 +140,12 @@ pub(crate) static RECORD: Section = Section {
              `transfers` and `periodic` that start after the warm-up and in the first three quarters \
              of a run, of equal ones the earliest. They are the same under every scheduler.",
         ),
+        key(
+            "progress-every",
+            Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false },
+            "0s",
+            "Of these arrivals only the first has a row in each so much of time; 0s: all have.",
+        ),
     ]],
 };
 

@@ -19,6 +19,20 @@ const COMMON: &[KeyDef] = &[
     optional("from", Takes::Places, "`left` of a dumbbell", "Where its data come from."),
     optional("to", Takes::Places, "`right` of a dumbbell", "Where its data go."),
     key("start", ANY_TIME, "0s", "When it starts."),
+    key(
+        "dscp",
+        Takes::Count { min: 0, max: 63 },
+        "0",
+        "DSCP of its packets, of acknowledgments too, for schedulers with weights or classes; an \
+         `edge` replaces it.",
+    ),
+    key(
+        "rows",
+        Takes::Flag,
+        "true",
+        "Whether its flows have rows in table `flows`: of many small ones that nobody looks at, rows \
+         are most of the results.",
+    ),
 ];
 
 const STOP: &[KeyDef] = &[optional(
@@ -77,6 +91,13 @@ const STRATIFIED: &[KeyDef] = &[key(
      mean: seeds differ less where tails are heavy. `false`: every flow draws for itself.",
 )];
 
+const LIST: &[KeyDef] = &[optional(
+    "list",
+    Takes::File,
+    "arrivals are drawn",
+    "A CSV file with columns `start_s,size_bytes` instead; then neither volume nor sizes.",
+)];
+
 const STREAM: &[KeyDef] = &[
     key(
         "flows",
@@ -100,12 +121,7 @@ pub(crate) static TRANSFERS: Section = Section {
         VOLUME,
         SIZES,
         STRATIFIED,
-        &[optional(
-            "list",
-            Takes::File,
-            "arrivals are drawn",
-            "A CSV file with columns `start_s,size_bytes` instead; then neither volume nor sizes.",
-        )],
+        LIST,
         WITH_TCP,
     ],
 };
@@ -258,6 +274,7 @@ pub(crate) static OPEN_LOOP: Section = Section {
         VOLUME,
         SIZES,
         STRATIFIED,
+        LIST,
         &[key(
             "packet",
             PACKET,

@@ -72,9 +72,10 @@ impl World {
             let Some(segment) = tcp.ends[end].poll_transmit(config, now) else { break };
             let header_bytes = config.header_bytes;
             let flow = &self.flows[slot as usize];
-            let hop = flow.ways[end].0;
+            let (hop, dscp) = (flow.ways[end].0, flow.dscp);
             let packet =
                 self.transits.add_segment(&segment, header_bytes, flow.name(slot), end, hop);
+            self.transits.get_mut(packet).dscp = dscp;
             self.forward(packet);
         }
         let Some((tcp, _)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
@@ -100,18 +101,35 @@ impl World {
         }
     }
 
+    /// An end received new bytes. If they are data, a recorder that watches is told, and what has
+    /// become of the packets until now.
+    #[inline]
+    fn advance(&mut self, slot: u32, end: usize) {
+        let Kind::Tcp(tcp) = &mut self.flows[slot as usize].kind else { return };
+        let sender = tcp.data_sender();
+        if end == sender {
+            return;
+        }
+        tcp.advance(self.now);
+        if !tcp.watched {
+            return;
+        }
+        let (at, received) = (self.now, tcp.ends[end].received());
+        let (mut packets, mut dropped) = (0, 0);
+        for (_, account) in self.ports(slot, sender) {
+            packets = packets.max(u64::from(account.arrived_packets));
+            dropped += account.dropped_packets();
+        }
+        let Flow { source, index, .. } = self.flows[slot as usize];
+        let advance = Advance { source, index, at, received, packets, dropped };
+        self.notices.push(Notice::Advance(advance));
+    }
+
     /// An end received new bytes: the server may have to answer, or the exchange may be over.
     fn progress(&mut self, slot: u32, end: usize) {
+        self.advance(slot, end);
         let flow = &mut self.flows[slot as usize];
         let Kind::Tcp(tcp) = &mut flow.kind else { return };
-        if end != tcp.data_sender() {
-            tcp.advance(self.now);
-            if tcp.watched {
-                let (source, index, received) = (flow.source, flow.index, tcp.ends[end].received());
-                let at = self.now;
-                self.notices.push(Notice::Advance(Advance { source, index, at, received }));
-            }
-        }
         if !tcp.busy || tcp.ends[SERVER].received() < tcp.request_goal {
             return;
         }

@@ -9,7 +9,8 @@ use crate::flow::{
     CLIENT, Connection, Datagrams, Flow, FlowLabel, FlowReport, Kind, SERVER, SourceId, Tcp, Way,
 };
 use crate::flow_names::FlowName;
-use crate::network::{NetworkError, NodeId};
+use crate::ledger::FlowAccount;
+use crate::network::{LinkId, NetworkError, NodeId};
 use crate::transit::Transit;
 
 impl World {
@@ -98,6 +99,7 @@ impl World {
         }
         let mut transit = Transit::datagram(name, bytes.max(1), seq, self.now.0);
         transit.hop = flow.ways[CLIENT].0;
+        transit.dscp = flow.dscp;
         let packet = self.transits.add(transit);
         self.forward(packet);
     }
@@ -124,6 +126,7 @@ impl World {
         let serial = self.serial;
         self.serial += 1;
         let started = self.now;
+        let dscp = self.marks.get(&source).copied().unwrap_or(0);
         let flow = |generation| Flow {
             generation,
             source,
@@ -133,6 +136,7 @@ impl World {
             client,
             server,
             completed: None,
+            dscp,
             ways: [there, back],
             kind,
         };
@@ -212,13 +216,20 @@ impl World {
                 report.completed = closed.filter(|_| stream.lost == 0);
             }
         }
+        report.ports = self.ports(slot, sender).collect();
+        report
+    }
+
+    /// What happened to the packets of one end at the ports on their way.
+    pub(super) fn ports(
+        &self,
+        slot: u32,
+        sender: usize,
+    ) -> impl Iterator<Item = (LinkId, FlowAccount)> + '_ {
+        let flow = &self.flows[slot as usize];
         let name = queue_name(slot, sender, flow.name(slot));
         let way = &self.hops[flow.ways[sender].0 as usize..];
-        for id in way.iter().take_while(|link| **link != END) {
-            if let Some(port) = self.links[id.index()].port() {
-                report.ports.push((*id, port.flow(name)));
-            }
-        }
-        report
+        let ports = way.iter().take_while(|link| **link != END);
+        ports.filter_map(move |id| Some((*id, self.links[id.index()].port()?.flow(name))))
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct World {
     pub(crate) notices: Vec<Notice>,
     /// Connections to come whose progress is told, by source and its own name for them.
     pub(crate) watched: HashSet<(SourceId, u64)>,
+    /// DSCP of the packets of a source's flows, unless it is 0.
+    pub(crate) marks: HashMap<SourceId, u8>,
     /// Packets that reached the end of a link.
     pub(crate) packet_hops: u64,
 }
@@ -90,6 +92,7 @@ impl World {
             tcps: Vec::new(),
             notices: Vec::new(),
             watched: HashSet::new(),
+            marks: HashMap::new(),
             packet_hops: 0,
         }
     }
