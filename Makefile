@@ -28,7 +28,7 @@ KERNEL_FEATURES := --features shortlane/kernel,shortlane-engine/kernel,shortlane
 # Options for `make papers` and `make papers-quick`, such as PAPERS="--jobs 1 --rows A-F2,B-T1b".
 PAPERS ?=
 # Rows of `make papers-quick` that `make test-all` runs: those of few runs, from every paper.
-PAPERS_PART := A-F6
+PAPERS_PART := A-F6,E-T1a
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core

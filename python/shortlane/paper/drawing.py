@@ -32,12 +32,16 @@ class Plot:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our values next to the paper's, of all checks and reports of these rows that have one."""
+    """Our values next to the paper's, of all checks and reports of these rows that have one.
+
+    `unit`: only those in this unit, such as `x` for ratios.
+    """
 
     id: str
     title: str
     caption: str
     rows: tuple[str, ...]
+    unit: str | None = None
 
 
 def draw_all(
@@ -71,4 +75,5 @@ def _figure(plot: Plot | Comparison, runs: Runs, judged: Sequence[Judged]) -> "F
     if isinstance(plot, Plot):
         return plot.draw(runs)
     verdicts = [one.verdict for one in judged if one.row.id in plot.rows]
-    return compare([one for verdict in verdicts for one in (*verdict.checks, *verdict.reports)])
+    every = [one for verdict in verdicts for one in (*verdict.checks, *verdict.reports)]
+    return compare([one for one in every if plot.unit in (None, one.unit)])
