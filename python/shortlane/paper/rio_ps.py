@@ -104,6 +104,23 @@ def _received(tables: Tables, traffic: Sequence[str], scheduler: str) -> dict[in
     return by_seed(chosen, pl.col("received_bytes").sum() / PAYLOAD)
 
 
+@statistic(
+    STATISTICS,
+    "round-goodput",
+    scale="ratio",
+    unit="packets",
+    flows=["traffic", "received_bytes", "completion_ns"],
+)
+def round_goodput(tables: Tables, traffic: str, scheduler: str, seconds: float) -> Sample:
+    """What a traffic's complete transfers received within so many seconds of their start.
+
+    In packets; a transfer's come evenly over its time.
+    """
+    mine = _of(tables["flows"], scheduler).filter(pl.col("traffic") == traffic)
+    part = (seconds * 1e9 / pl.col("completion_ns")).clip(upper_bound=1)
+    return PerSeed(by_seed(mine, (pl.col("received_bytes") * part).sum() / PAYLOAD))
+
+
 #: What the part of a link is told by.
 SHARE: dict[str, Any] = {
     "flows": ["traffic", "received_bytes"],
