@@ -155,7 +155,7 @@ def _relative(point: str, schedulers: Sequence[str]) -> Callable[[Runs], "Figure
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("size of an object (packets)")
         axes.set_ylabel("mean response, to drop-tail's")
-        axes.legend()
+        axes.legend(loc="upper left")
         return figure
 
     return draw
@@ -231,7 +231,7 @@ FIGURES = (
         "6a",
         "response time of web objects, first timeout of 3 s",
         "Mean response time by size over drop-tail's, geometric mean over seeds with twice its "
-        "standard error; four bins a decade. Only large objects are few.",
+        "standard error; four bins a decade. Large objects are few.",
         _relative("web3", ALL),
     ),
     Plot(
