@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Carries out the command; raises `RunError` if any run has failed."""
     if arguments.index is not None:
-        print(index.write(arguments.index, index.read(arguments.index)))
+        print(index.write(arguments.index))
     elif arguments.all:
         _run_all(arguments)
     else:
@@ -92,7 +92,7 @@ def _run_all(arguments: argparse.Namespace) -> None:
         title = rerun.paper.title
         print(f"paper {place + 1} of {len(reruns)}: {title}", file=sys.stderr, flush=True)
         told[rerun.out] = _carried_out(rerun, arguments)
-        index.write(out, index.read(out))
+        index.write(out)
         if not arguments.json:
             print(f"{title}\n\n{words.table(told[rerun.out].judged)}\n", flush=True)
     if arguments.json:

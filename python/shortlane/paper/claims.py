@@ -138,7 +138,9 @@ class Paper:
     reference: str
     setting: str
     choices: tuple[str, ...]
-    schedulers: Mapping[str, str]
+    #: What runs name a scheduler that the paper has a name for; where its parameters go with the
+    #: campaign, all these names.
+    schedulers: Mapping[str, tuple[str, ...]]
     campaigns: tuple[str, ...]
     points: Mapping[str, Point]
     rows: tuple[Row, ...]
@@ -163,9 +165,9 @@ class Paper:
         named = [check.point, *check.arguments.values()]
         return [one for one in named if isinstance(one, str) and one in self.points]
 
-    def specification(self, label: str) -> str:
-        """The scheduler that a label stands for, as runs name it."""
-        return self.schedulers.get(label, label)
+    def labels(self) -> dict[str, str]:
+        """The paper's names of schedulers, by what runs name them."""
+        return {spec: label for label, specs in self.schedulers.items() for spec in specs}
 
 
 def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
@@ -196,7 +198,7 @@ def load(folder: Path, statistics: Mapping[str, Statistic]) -> Paper:
         reference=top.text("reference"),
         setting=top.text("setting").strip(),
         choices=tuple(top.texts("choices")),
-        schedulers=_texts(top, "schedulers"),
+        schedulers=_schedulers(top),
         campaigns=campaigns,
         points=points,
         rows=rows,
@@ -386,6 +388,16 @@ def _variants(
         variants.append(variant)
     top.done()
     return tuple(variants), seeds
+
+
+def _schedulers(top: Reader) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for label, specs in top.table("schedulers").items():
+        listed = specs if isinstance(specs, list) else [specs]
+        if not listed or not all(isinstance(spec, str) for spec in listed):
+            raise top.refused(f"schedulers.{label}", specs, "a scheduler, or a list of schedulers")
+        found[label] = tuple(listed)
+    return found
 
 
 def _texts(reader: Reader, key: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from shortlane.paper.reader import read_text
 from shortlane.paper.verdict import Outcome
 from shortlane.paper.words import SIGNS, criterion, interval, measured
 
-__all__ = ["read", "text", "write"]
+__all__ = ["read", "text", "without", "write"]
 
 #: Outcomes in the order of the totals.
 OUTCOMES = (
@@ -23,11 +23,17 @@ OUTCOMES = (
 )
 
 
-def write(folder: Path, documents: Sequence[Mapping[str, Any]]) -> Path:
-    """Writes the index of these papers into their folder; gives the page."""
+def write(folder: Path) -> Path:
+    """Writes the index of the papers in folders of `folder` into it; gives the page."""
     file = folder / "README.md"
-    page.replace(file, text(documents))
+    page.replace(file, text(read(folder), without(folder)))
     return file
+
+
+def without(folder: Path) -> list[str]:
+    """Folders of papers whose verdicts are not there."""
+    papers = (claims.parent for claims in folder.glob("*/paper.toml"))
+    return sorted(one.name for one in papers if not (one / "verdicts.json").is_file())
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -57,8 +63,8 @@ def _read(file: Path) -> dict[str, Any]:
     return dict(found) | {"paper": file.parent.name}
 
 
-def text(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The page: totals, then a table for each paper."""
+def text(documents: Sequence[Mapping[str, Any]], missing: Sequence[str] = ()) -> str:
+    """The page: totals, then a table for each paper. `missing` are papers to name without one."""
     every = [row for found in documents for row in found["rows"]]
     parts = [
         "# The papers run again",
@@ -66,6 +72,7 @@ def text(documents: Sequence[Mapping[str, Any]]) -> str:
         "[How verdicts are made](../docs/papers.md). A row of several inequalities is judged by "
         "the worst of them, which is shown with its interval; the page of the paper has all.",
         "\n".join(_totals(documents)),
+        *(f"> Not among these: [{name}]({name}/README.md)." for name in missing),
         *map(_section, documents),
     ]
     return "\n\n".join(parts) + "\n"

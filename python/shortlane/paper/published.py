@@ -51,7 +51,7 @@ def compare(found: Sequence[Measured]) -> "Figure":
     if min(*ours, *published) > 0:
         axes.set_xscale("log")
         _plain(axes)
-    units = {one.unit for one in shown}
+    units = {"ratio" if one.unit == "x" else one.unit for one in shown}
     axes.set_xlabel(units.pop() if len(units) == 1 else "")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
     return figure

@@ -139,6 +139,9 @@ def _changed(paper: Paper, definition: dict[str, Any], variant: Variant) -> dict
     }
     if variant.schedulers:
         changed["schedulers"] = {"run": list(variant.schedulers.values())}
+        # What a rule leaves out of the paper's schedulers is not said of others.
+        rules = definition.get("exclude", [])
+        changed["exclude"] = [rule for rule in rules if "scheduler" not in rule]
     return changed
 
 
@@ -193,7 +196,7 @@ class Runs:
 
     def _parts(self, point: str, variant: Variant | None, table: str) -> Iterator[pl.DataFrame]:
         name = self._paper.points[point].campaign
-        labels = {self._paper.specification(label): label for label in self._paper.schedulers}
+        labels = self._paper.labels()
         if variant is None or name not in variant.campaigns:
             yield self._read(name, point, table, labels)
             return
