@@ -191,6 +191,6 @@ def test_a_row_from_runs_to_page(tmp_path):
     assert ended.returncode == 0, ended.stderr
     found = json.loads((out / "verdicts.json").read_text())
     assert [row["id"] for row in found["rows"]] == ["D-F2a"]
-    assert found["rows"][0]["worst"]["seeds"] == 10
+    assert found["rows"][0]["worst"]["seeds"] == 6
     assert 0.5 < found["rows"][0]["worst"]["value"] <= 1
     assert (out / "figure-2.svg").exists()
