@@ -77,13 +77,12 @@ GRID = {
 
 def grid():
     rows = [(fsc(bpr, pbs), seed, "a", time) for (bpr, pbs, seed), time in GRID.items()]
-    return flows(*rows, ("fsc:bpr=1", 1, "a", 4), ("fsc:bpr=1", 2, "a", 4))
+    return flows(*rows, ("pfq", 1, "a", 4), ("pfq", 2, "a", 4))
 
 
-def test_the_best_burst_is_that_of_all_seeds_together():
-    sample = STATISTICS["best-pbs"](grid(), of="a", bpr=4, grid=[1000, 2000, 4000], length=2000)
-    assert sample.value(sample.parts) == 2
-    assert sample.value([1]) == 1
+def test_the_best_burst_is_that_of_a_seed_and_gains_are_at_that_of_all():
+    of = {"of": "a", "bpr": 4, "grid": [1000, 2000, 4000], "length": 2000}
+    assert values("best-pbs", grid(), **of) == {1: 1, 2: 2}
     # T(4) is 2 and 1 at that burst, T(16) 1 and 1, T(1) 4.
     of = {"of": "a", "at": 4, "grid": [1000, 2000, 4000]}
     assert values("gain", grid(), ratios=[4, 16], **of) == {1: 0.25, 2: 0}

@@ -10,7 +10,6 @@ import polars as pl
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,
-    Pooled,
     Sample,
     Statistic,
     Tables,
@@ -27,6 +26,10 @@ STATISTICS: dict[str, Statistic] = dict(SHARED)
 
 #: What transfer times are computed from.
 TIMES = ("traffic", "completion_ns")
+
+
+#: What the paper's files call the scheduler with BPR 1.
+PFQ = "pfq"
 
 
 def fsc(bpr: float, pbs: int) -> str:
@@ -93,19 +96,11 @@ def departures_differ(tables: Tables, scheduler: str, other: str) -> Sample:
     return PerSeed(by_seed(both, differ.sum()))
 
 
-@statistic(STATISTICS, "best-pbs", scale="plain", unit="x", flows=TIMES)
+@statistic(STATISTICS, "best-pbs", scale="ratio", unit="x", flows=TIMES)
 def best_pbs(tables: Tables, of: str, bpr: float, grid: Sequence[int], length: float) -> Sample:
-    """The preferred burst with the least mean transfer time, over the length of the flows.
-
-    Of all seeds together: one of the grid.
-    """
+    """The preferred burst of the grid with the least mean transfer time, over the flows' length."""
     means = [times(tables, fsc(bpr, pbs), of) for pbs in grid]
-    seeds = sorted(set(means[0]).intersection(*means[1:]))
-
-    def best(parts: Sequence[int]) -> float:
-        return _best(means, grid, parts) / length
-
-    return Pooled(seeds, best)
+    return PerSeed(combine(lambda *each: grid[each.index(min(each))] / length, *means))
 
 
 def _best(means: Sequence[Mapping[int, float]], grid: Sequence[int], seeds: Sequence[int]) -> int:
@@ -124,7 +119,7 @@ def gain(
     means = [times(tables, fsc(at, pbs), of) for pbs in grid]
     seeds = sorted(set(means[0]).intersection(*means[1:]))
     pbs = _best(means, grid, seeds) if seeds else grid[0]
-    plain = times(tables, "fsc:bpr=1", of)
+    plain = times(tables, PFQ, of)
     from_to = [plain if bpr == 1 else times(tables, fsc(bpr, pbs), of) for bpr in ratios]
     return PerSeed(combine(lambda before, after, one: (before - after) / one, *from_to, plain))
 
