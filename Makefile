@@ -104,7 +104,12 @@ wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/w
 	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants papers-part ## `make test` and what takes longer: licences, fuzzing, mutants
+test-all: test lint fuzz mutants papers-part kernel-test ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+
+.PHONY: test-ci
+test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, the proof in two kernels
+	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
+		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
 
 .PHONY: mutants
 mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
