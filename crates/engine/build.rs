@@ -1,4 +1,4 @@
-//! Compiles the in-kernel qdisc, where the feature `kernel` asks for it.
+//! Compiles what runs inside the kernel, where the feature `kernel` asks for it.
 
 fn main() {
     #[cfg(feature = "kernel")]
@@ -20,18 +20,21 @@ mod kernel {
     pub(crate) fn compile() {
         // Another directory is for the kernel bench, which plants bugs in a copy.
         let directory = env::var_os("SHORTLANE_BPF_SOURCE").map_or("bpf".into(), PathBuf::from);
-        let source = directory.join("shortlane.bpf.c");
         println!("cargo::rerun-if-changed={}", directory.display());
         println!("cargo::rerun-if-env-changed=SHORTLANE_BPF_SOURCE");
         println!("cargo::rerun-if-env-changed=CLANG");
         let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-        let result = SkeletonBuilder::new()
-            .source(&source)
-            .clang(clang())
-            .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
-            .build_and_generate(into.join("shortlane.skel.rs"));
-        if let Err(error) = result {
-            panic!("cannot compile {}: {error:#}", source.display());
+        let clang = clang();
+        for object in ["shortlane", "hook"] {
+            let source = directory.join(object).with_extension("bpf.c");
+            let result = SkeletonBuilder::new()
+                .source(&source)
+                .clang(&clang)
+                .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
+                .build_and_generate(into.join(object).with_extension("skel.rs"));
+            if let Err(error) = result {
+                panic!("cannot compile {}: {error:#}", source.display());
+            }
         }
     }
 

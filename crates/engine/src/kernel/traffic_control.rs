@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use crate::netlink::{Connection, Refusal, attributes};
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
+pub(crate) const RTM_NEWQDISC: u16 = 36;
+pub(crate) const RTM_DELQDISC: u16 = 37;
+pub(crate) const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
-const RTM_GETTFILTER: u16 = 46;
+pub(crate) const RTM_GETTFILTER: u16 = 46;
 
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
+pub(crate) const TCA_KIND: u16 = 1;
+pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_STATS_BASIC: u16 = 1;
@@ -30,12 +30,14 @@ const HEADER: usize = 20;
 
 /// A message about a qdisc, a class or a filter: `struct tcmsg`, and attributes as they came.
 #[derive(Clone, Debug, Default)]
-struct Message {
-    kind: u16,
-    ifindex: u32,
-    handle: u32,
-    parent: u32,
-    attributes: Vec<(u16, Vec<u8>)>,
+pub(crate) struct Message {
+    pub(crate) kind: u16,
+    pub(crate) ifindex: u32,
+    pub(crate) handle: u32,
+    pub(crate) parent: u32,
+    /// Of a filter: its priority and protocol.
+    pub(crate) info: u32,
+    pub(crate) attributes: Vec<(u16, Vec<u8>)>,
 }
 
 impl Message {
@@ -44,11 +46,11 @@ impl Message {
         self.attributes.iter().map(nla).collect()
     }
 
-    fn attribute(&self, kind: u16) -> Option<&[u8]> {
+    pub(crate) fn attribute(&self, kind: u16) -> Option<&[u8]> {
         self.attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| &value[..])
     }
 
-    fn text(&self, kind: u16) -> String {
+    pub(crate) fn text(&self, kind: u16) -> String {
         let bytes = self.attribute(kind).unwrap_or_default();
         String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
     }
@@ -65,7 +67,7 @@ impl NetlinkSerializable for Message {
 
     fn serialize(&self, buffer: &mut [u8]) {
         buffer[..4].fill(0);
-        let words = [self.ifindex, self.handle, self.parent, 0];
+        let words = [self.ifindex, self.handle, self.parent, self.info];
         for (into, word) in buffer[4..HEADER].chunks_exact_mut(4).zip(words) {
             into.copy_from_slice(&word.to_ne_bytes());
         }
@@ -84,6 +86,7 @@ impl NetlinkDeserializable for Message {
             ifindex: word(payload, 4),
             handle: word(payload, 8),
             parent: word(payload, 12),
+            info: word(payload, 16),
             attributes: attributes(rest).map_err(|error| error.to_string())?,
         })
     }
