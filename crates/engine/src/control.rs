@@ -22,4 +22,4 @@ pub use protocol::Changes;
 pub(crate) use command::{Command, Snapshot};
 pub(crate) use lock::Lock;
 pub(crate) use merge::{SpecChangeError, merged};
-pub(crate) use server::{Port, Server, Way};
+pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -34,7 +34,7 @@ pub(crate) struct Port {
 }
 
 /// One direction of an engine, from the control thread's side.
-pub(crate) struct Way {
+pub(crate) struct Handle {
     /// What runs; only the control thread changes it.
     pub(crate) config: LinkConfig,
     /// To the direction's thread.
@@ -52,7 +52,7 @@ pub(crate) type Adjust = Box<dyn FnMut(&LinkConfig) -> io::Result<()> + Send>;
 /// Answers on the control sockets of an engine.
 pub(crate) struct Server {
     pub(crate) ports: Vec<Port>,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) ways: Vec<Handle>,
     /// `CLOCK_MONOTONIC` time at which the engine started.
     pub(crate) began: Nanos,
     /// Clients that wait for the end.
@@ -70,7 +70,7 @@ fn usage(text: impl ToString) -> Refusal {
 }
 
 impl Server {
-    pub(crate) fn new(ports: Vec<Port>, ways: Vec<Way>) -> Self {
+    pub(crate) fn new(ports: Vec<Port>, ways: Vec<Handle>) -> Self {
         Self { ports, ways, began: clock::now(), waiting: Vec::new() }
     }
 
@@ -142,9 +142,9 @@ impl Server {
         Some(found)
     }
 
-    fn describe(&self, way: &Way, port: usize, heading: Heading, snapshot: Snapshot) -> Status {
+    fn describe(&self, way: &Handle, port: usize, heading: Heading, snapshot: Snapshot) -> Status {
         let Snapshot { report, seen, flows, paced } = snapshot;
-        let Way { config, known_as, .. } = way;
+        let Handle { config, known_as, .. } = way;
         let params = config.spec.params();
         let peer = known_as.iter().find(|(other, _)| *other != port);
         let counters = seen.counters;
@@ -200,7 +200,7 @@ impl Server {
 
     /// Changes the directions of a port: all of it, or nothing.
     fn change(&mut self, port: usize, changes: &Changes) -> Result<(), Refusal> {
-        let headings = |way: &Way| -> Vec<Heading> {
+        let headings = |way: &Handle| -> Vec<Heading> {
             let here = way.known_as.iter().filter(|(at, _)| *at == port);
             here.map(|(_, heading)| *heading).collect()
         };
@@ -226,7 +226,7 @@ impl Server {
     }
 }
 
-impl Way {
+impl Handle {
     fn change(&mut self, config: LinkConfig) -> Result<(), Refusal> {
         if let Some(adjust) = &mut self.adjust {
             adjust(&config).map_err(|error| Refusal {
