@@ -24,26 +24,29 @@ pub(crate) fn fits(bytes: u64, rate: Rate) -> bool {
 
 /// What a frame is on the link: some segments of one size, and a last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segments {
-    /// At least 1.
-    pub(crate) count: u16,
+pub struct Segments {
+    /// How many; at least 1.
+    pub count: u16,
     /// Bytes of each but the last one.
-    pub(crate) each: u32,
-    pub(crate) last: u32,
+    pub each: u32,
+    /// Bytes of the last one.
+    pub last: u32,
+}
+
+impl From<u32> for Segments {
+    /// A frame that is sent as it is.
+    fn from(size: u32) -> Self {
+        Self { count: 1, each: size, last: size }
+    }
 }
 
 impl Segments {
-    /// A frame that is sent as it is.
-    pub(crate) fn one(size: u32) -> Self {
-        Self { count: 1, each: size, last: size }
-    }
-
     /// What becomes of the frame in a buffer.
     pub(crate) fn of(buffers: &Buffers, id: u32) -> Self {
-        let size = buffers.frame_len(id);
+        let size = buffers.len(id);
         let offload = buffers.offload(id);
         if !offload.is_super_packet() {
-            return Self::one(size);
+            return size.into();
         }
         Self::split(size, offload.segment(), headers(buffers.frame(id), &offload))
     }
@@ -53,7 +56,7 @@ impl Segments {
     fn split(size: u32, payload: u32, headers: u32) -> Self {
         let all = size.saturating_sub(headers);
         if payload == 0 || all <= payload {
-            return Self::one(size);
+            return size.into();
         }
         let count = u16::try_from(all.div_ceil(payload)).unwrap_or(u16::MAX);
         let last = all - (u32::from(count) - 1) * payload;
@@ -70,12 +73,13 @@ impl Segments {
 /// frame is in one piece, so they are read.
 fn headers(frame: &[u8], offload: &Offload) -> u32 {
     const TCP_OFFSET: usize = 12;
-    let transport = offload.checksum_start().unwrap_or_else(|| offload.header_length());
-    if !offload.is_tcp() {
-        return transport as u32 + 8;
-    }
-    let words = frame.get(transport + TCP_OFFSET).map_or(5, |byte| byte >> 4);
-    transport as u32 + u32::from(words) * 4
+    // Only receive coalescing by hardware leaves no checksum to complete: then as IPv4 has it.
+    let transport = offload.transport().unwrap_or(34);
+    let length = match frame.get(transport + TCP_OFFSET) {
+        Some(byte) if offload.is_tcp() => usize::from(byte >> 4) * 4,
+        _ => 8,
+    };
+    (transport + length) as u32
 }
 
 #[cfg(test)]
@@ -90,13 +94,13 @@ mod tests {
         assert_eq!(segments.bytes(), 3 * 1514 + 166);
         let exactly = Segments::split(66 + 2 * 1448, 1448, 66);
         assert_eq!(exactly, Segments { count: 2, each: 1514, last: 1514 });
-        assert_eq!(Segments::split(1514, 1448, 66), Segments::one(1514));
+        assert_eq!(Segments::split(1514, 1448, 66), 1514.into());
     }
 
     #[test]
     fn what_the_kernel_would_never_say_is_one_packet() {
-        assert_eq!(Segments::split(1000, 0, 66), Segments::one(1000));
-        assert_eq!(Segments::split(60, 10, 66), Segments::one(60));
+        assert_eq!(Segments::split(1000, 0, 66), 1000.into());
+        assert_eq!(Segments::split(60, 10, 66), 60.into());
         assert_eq!(Segments::split(u32::MAX, 1, 0).count, u16::MAX);
     }
 

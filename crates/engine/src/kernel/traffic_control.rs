@@ -238,7 +238,9 @@ impl TrafficControl {
     ) -> Result<(), Refusal> {
         let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
         attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
-        let message = Message { kind: RTM_NEWQDISC, ifindex, handle, parent: ROOT, attributes };
+        let kind = RTM_NEWQDISC;
+        let message =
+            Message { kind, ifindex, handle, parent: ROOT, attributes, ..Message::default() };
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
         self.connection.request(message, flags).map(|_| ())
     }

@@ -161,7 +161,8 @@ fn filters(connection: &mut Connection, device: u32, at: Point) -> Result<Vec<Me
 fn is_ours(filter: &Message) -> bool {
     let options = attributes(filter.attribute(TCA_OPTIONS).unwrap_or_default()).unwrap_or_default();
     let name = options.iter().find(|(kind, _)| *kind == TCA_BPF_NAME);
-    filter.text(TCA_KIND) == "bpf" && name.is_some_and(|(_, name)| name.starts_with(NAME.as_bytes()))
+    filter.text(TCA_KIND) == "bpf"
+        && name.is_some_and(|(_, name)| name.starts_with(NAME.as_bytes()))
 }
 
 fn delete(connection: &mut Connection, filter: &Message) -> Result<(), Refusal> {

@@ -144,7 +144,8 @@ impl Placer {
                 Ok(link) => return Ok(Attached::Link(link)),
                 // A kernel that knows no TCX links.
                 Err(error)
-                    if self.kind == HookKind::Auto && error.raw_os_error() == Some(libc::EINVAL) => {}
+                    if self.kind == HookKind::Auto
+                        && error.raw_os_error() == Some(libc::EINVAL) => {}
                 Err(error) => return Err(error),
             }
         }

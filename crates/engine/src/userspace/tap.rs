@@ -15,7 +15,7 @@ use netlink_packet_route::link::{
 };
 
 use super::hook::{Attached, Pulse};
-use crate::buffers::{Buffers, Offload};
+use crate::buffers::{Buffers, Offload, TAIL};
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::netlink::Connection;
@@ -112,6 +112,19 @@ impl Tap {
         }
     }
 
+    /// Has the kernel split super-packets if one of 64 KB would take too long at this rate.
+    pub(super) fn suit(&self, rate: Rate) -> io::Result<()> {
+        use offload::{CHECKSUM, TCP, UDP};
+        // SAFETY: the argument is a plain number.
+        let set = |flags| unsafe { ioctl::set_offload(self.file.as_raw_fd(), flags) };
+        if fits(TAIL as u64, rate) {
+            set(CHECKSUM | TCP | UDP).or_else(|_| set(CHECKSUM | TCP))?;
+        } else {
+            set(CHECKSUM)?;
+        }
+        Ok(())
+    }
+
     /// Lets through to the engine only what this program says.
     pub(super) fn filter(&self, program: &OwnedFd) -> io::Result<()> {
         let mut program = program.as_raw_fd();
@@ -203,8 +216,7 @@ impl FrameIo for TapReader {
             let Some(slot) = self.slot.take().or_else(|| buffers.take()) else { break };
             let mut offload = Offload::default();
             let [head, tail] = buffers.spaces(slot);
-            let mut pieces =
-                [&mut offload.0[..], head, tail].map(|piece| IoSliceMut::new(piece));
+            let mut pieces = [&mut offload.0[..], head, tail].map(|piece| IoSliceMut::new(piece));
             match (&self.file).read_vectored(&mut pieces) {
                 Ok(length) => {
                     let length = length.saturating_sub(Offload::LEN) as u32;
@@ -225,21 +237,6 @@ impl FrameIo for TapReader {
 
     fn send(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn limit(&mut self, rate: Rate) -> io::Result<bool> {
-        use offload::{CHECKSUM, TCP, UDP};
-        let whole = fits(crate::buffers::TAIL as u64, rate);
-        let wanted = if whole { &[CHECKSUM | TCP | UDP, CHECKSUM | TCP][..] } else { &[CHECKSUM] };
-        let mut result = Ok(());
-        for flags in wanted {
-            // SAFETY: the argument is a plain number.
-            result = unsafe { ioctl::set_offload(self.file.as_raw_fd(), *flags) }.map(|_| ());
-            if result.is_ok() {
-                break;
-            }
-        }
-        result.map(|()| true).map_err(io::Error::from)
     }
 
     fn let_pass(&mut self) -> bool {
