@@ -141,6 +141,17 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
+    /// Somebody has filters at the ingress of the device.
+    #[error(
+        "{device} has a filter for what it receives already, {found}: \
+         `tc filter show dev {device} ingress` shows it; without it, --ingress works"
+    )]
+    Filtered {
+        /// The device.
+        device: String,
+        /// The kind of filter, or the name of its program.
+        found: String,
+    },
     /// The device has no qdisc of ours.
     #[error("{device} is not attached: its root qdisc is {found}")]
     NotAttached {

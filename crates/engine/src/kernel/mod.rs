@@ -10,12 +10,14 @@
 //! interface or its namespace) removes everything. [`Instance`] finds a qdisc at work again.
 //!
 //! [`attach`], [`change`], [`detach`] and [`show`] are the commands: they do this to a device, and
-//! with it switch and restore what else has to change for short queues.
+//! with it switch and restore what else has to change for short queues. [`attach_ingress`] does it
+//! to what a device receives, on another device which that is sent through.
 
 mod attach;
 mod compose;
 mod device;
 mod error;
+mod ingress;
 mod instance;
 mod journal;
 mod load;
@@ -31,6 +33,7 @@ mod traffic_control;
 pub use attach::{Changes, Order, attach, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
+pub use ingress::{attach_ingress, ingress_device};
 pub use instance::{Instance, Status};
 pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
