@@ -1,9 +1,8 @@
 //! A bridge between two interfaces, with a queue and a link in each direction.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use frame::Fingerprinter;
@@ -11,14 +10,17 @@ use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
 use crate::buffers::Buffers;
+use crate::control::{self, Adjust, Command, Handle, Lock, Server};
 use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
 use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::link::{Link, Links};
+use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::packet_socket::PacketSocket;
 use crate::report::{DirectionReport, Report};
-use crate::shaper::{Pacing, Rate};
+use crate::shaper::Rate;
+use crate::status::Heading;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -63,8 +65,8 @@ impl LinkConfig {
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
     ways: Vec<Way>,
-    /// Their names keep other engines away, and vanish with the process.
-    _locks: Vec<UnixDatagram>,
+    /// The interfaces, which no other engine can hold meanwhile.
+    ports: Vec<control::Port>,
 }
 
 /// From an input through a queue and a link to an output.
@@ -76,6 +78,10 @@ struct Way {
     config: LinkConfig,
     /// Largest frame that the output takes.
     largest_frame: u32,
+    /// As which direction of which of the engine's ports it is known.
+    known_as: Vec<(usize, Heading)>,
+    /// Makes what surrounds it ready for a change.
+    adjust: Option<Adjust>,
 }
 
 /// An interface, held.
@@ -84,7 +90,7 @@ struct Port {
     link: Link,
     input: PacketSocket,
     output: PacketSocket,
-    lock: UnixDatagram,
+    lock: Lock,
 }
 
 /// Room for the Ethernet header and two VLAN tags beside the MTU.
@@ -103,6 +109,8 @@ impl Engine {
         left_to_right: LinkConfig,
         right_to_left: LinkConfig,
     ) -> Result<Self, EngineError> {
+        const LEFT: usize = 0;
+        const RIGHT: usize = 1;
         for (config, to) in [(&left_to_right, right), (&right_to_left, left)] {
             check_config(config, to)?;
         }
@@ -117,16 +125,23 @@ impl Engine {
             output: Box::new(right.output),
             config: left_to_right,
             largest_frame: right.link.mtu + HEADER,
+            known_as: vec![(RIGHT, Heading::Egress), (LEFT, Heading::Ingress)],
+            adjust: None,
         };
         let back = Way {
-            from: right.name,
-            to: left.name,
+            from: right.name.clone(),
+            to: left.name.clone(),
             input: Box::new(right.input),
             output: Box::new(left.output),
             config: right_to_left,
             largest_frame: left.link.mtu + HEADER,
+            known_as: vec![(LEFT, Heading::Egress), (RIGHT, Heading::Ingress)],
+            adjust: None,
         };
-        Ok(Self { ways: vec![forth, back], _locks: vec![left.lock, right.lock] })
+        let held = |name, link: Link, lock| control::Port { name, ifindex: link.index, lock };
+        let left = held(left.name, left.link, left.lock);
+        let right = held(right.name, right.link, right.lock);
+        Ok(Self { ways: vec![forth, back], ports: vec![left, right] })
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
@@ -145,38 +160,100 @@ impl Engine {
         self.run_with(stop, || Ledger::new(observe))
     }
 
+    /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which
+    /// it can be [stopped](control::stop) as well. `ready` is called when it does.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
+        let Self { mut ways, ports } = self;
+        let mut handles = Vec::new();
+        let mut prepared = Vec::new();
+        for mut way in ways.drain(..) {
+            let (sender, commands) = channel();
+            handles.push(Handle {
+                config: way.config.clone(),
+                commands: sender,
+                known_as: way.known_as.clone(),
+                adjust: way.adjust.take(),
+            });
+            let names = way.names();
+            prepared.push((way.prepare(Live::default(), Some(commands))?, names));
+        }
+        let mut server = Server::new(ports, handles);
+        let report = run(prepared, stop, |halt| {
+            ready();
+            server.serve(stop, halt);
+        });
+        Ok(report)
+    }
+
     fn run_with<O: Observer>(
         self,
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, _locks } = self;
-        let names: Vec<_> = ways.iter().map(Way::names).collect();
-        let directions: Vec<_> =
-            ways.into_iter().map(|way| way.prepare(observer())).collect::<Result<_, _>>()?;
-        let halt = AtomicBool::new(false);
-        let ended: Vec<_> = thread::scope(|scope| {
-            let run = |direction: Direction<O>| scope.spawn(|| direction.run(stop, &halt));
-            let threads: Vec<_> = directions.into_iter().map(run).collect();
-            threads.into_iter().map(join).collect()
-        });
-        let mut report = Report { directions: Vec::new(), fault: None };
-        for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
-            let fault = fault.map(|fault| describe(&fault, &from, &to));
-            report.fault = report.fault.or(fault);
-            report.directions.push(DirectionReport { from, to, scheduler, ..direction });
-        }
-        Ok(report)
+        let Self { ways, ports: _ports } = self;
+        let prepare = |way: Way| {
+            let names = way.names();
+            Ok((way.prepare(observer(), None)?, names))
+        };
+        let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
+        Ok(run(prepared, stop, |_| {}))
+    }
+}
+
+/// From, to, and the discipline.
+type Names = (String, String, String);
+
+/// Runs directions, a thread each, and `meanwhile` on the calling one.
+fn run<O: Observer>(
+    prepared: Vec<(Direction<O>, Names)>,
+    stop: &AtomicBool,
+    meanwhile: impl FnOnce(&AtomicBool),
+) -> Report {
+    let halt = AtomicBool::new(false);
+    let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    let ended: Vec<_> = thread::scope(|scope| {
+        let run = |direction: Direction<O>| {
+            scope.spawn(|| {
+                let _halt = Halt(&halt);
+                direction.run(stop, &halt)
+            })
+        };
+        let threads: Vec<_> = directions.into_iter().map(run).collect();
+        meanwhile(&halt);
+        threads.into_iter().map(join).collect()
+    });
+    let mut report = Report { directions: Vec::new(), fault: None };
+    for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
+        let fault = fault.map(|fault| describe(&fault, &from, &to));
+        report.fault = report.fault.or(fault);
+        report.directions.push(DirectionReport { from, to, scheduler, ..direction });
+    }
+    report
+}
+
+/// Ends all directions when one of them ends, even if by a panic.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Way {
     /// Where it comes from, where it goes, and its discipline, for reports.
-    fn names(&self) -> (String, String, String) {
+    fn names(&self) -> Names {
         (self.from.clone(), self.to.clone(), self.config.spec.to_string())
     }
 
-    fn prepare<O: Observer>(self, observer: O) -> Result<Direction<O>, EngineError> {
+    fn prepare<O: Observer>(
+        self,
+        observer: O,
+        commands: Option<Receiver<Command>>,
+    ) -> Result<Direction<O>, EngineError> {
         let Self { to, input, output, config, largest_frame, .. } = self;
         let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
         let fingerprinter = Fingerprinter::random().map_err(|error| {
@@ -192,13 +269,9 @@ impl Way {
             observer,
             fingerprinter,
             needs: config.spec.info().needs,
-            pacing: Pacing {
-                rate: config.rate,
-                overhead: config.overhead,
-                least_size: config.least_size,
-                burst_time: config.burst_time,
-            },
+            pacing: config.pacing(),
             delay: config.delay,
+            commands,
             largest_frame,
         };
         Ok(Direction::new(parts, buffers))
@@ -224,7 +297,7 @@ impl Port {
         if !link.up {
             return Err(EngineError::Down { interface: interface() });
         }
-        let lock = lock(link.index).map_err(|error| match error.kind() {
+        let lock = Lock::take(link.index).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
             _ => system("taking hold of it")(error),
         })?;
@@ -240,13 +313,6 @@ impl Port {
         let output = socket(PacketSocket::sender(link.index))?;
         Ok(Self { name: interface(), link, input, output, lock })
     }
-}
-
-/// Names in the abstract space of Unix sockets belong to one network namespace, as interface
-/// indices do, and to the process that bound them.
-fn lock(ifindex: u32) -> io::Result<UnixDatagram> {
-    let name = format!("shortlane/interface/{ifindex}");
-    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {

@@ -13,12 +13,14 @@
 mod bridge;
 pub mod buffers;
 pub mod clock;
+pub mod control;
 mod direction;
 mod error;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod link;
+pub mod live;
 mod netlink;
 pub mod netns;
 pub mod observe;
@@ -27,6 +29,7 @@ pub mod packet_socket;
 mod punctual;
 pub mod report;
 pub mod shaper;
+pub mod status;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;

@@ -15,6 +15,7 @@ use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
 use super::root_qdisc::Former;
 use super::traffic_control::{Qdisc, TrafficControl, handle_text};
+use crate::control::merged;
 use crate::netlink::Refusal;
 
 /// What is to be attached.
@@ -312,18 +313,8 @@ fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), Kern
     let (running, shaping) = instance.running()?;
     let spec = match &changes.spec {
         None => running,
-        Some(spec) if spec.info().name == running.info().name => {
-            let mut merged = running.clone();
-            for (def, value) in
-                spec.params().iter().filter(|(def, _)| spec.params().is_given(def.name))
-            {
-                merged = merged.with(def.name, &value).map_err(|error| KernelError::System {
-                    doing: "reading the qdisc's parameters",
-                    source: io::Error::other(error.to_string()),
-                })?;
-            }
-            merged.params().check_live(running.params()).map_err(KernelError::NotLive)?;
-            merged
+        Some(spec) if spec.info() == running.info() => {
+            merged(&running, spec).map_err(KernelError::Merge)?
         }
         Some(spec) => spec.clone(),
     };

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::control::SpecChangeError;
+
 /// Why the kernel engine cannot do something: what was found, and what to do.
 #[derive(Debug, Error)]
 pub enum KernelError {
@@ -158,9 +160,9 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
-    /// A parameter cannot change while packets are queued.
-    #[error("{0}; attach it anew, with --replace")]
-    NotLive(sched::params::ParamError),
+    /// A parameter cannot change while packets are queued, or not to that value.
+    #[error("{0}")]
+    Merge(SpecChangeError),
     /// An offload of a device could not be switched.
     #[error(
         "{device}: cannot switch offloads, and packets of 64 KB would take longer than a \
@@ -244,7 +246,7 @@ impl KernelError {
                 | Self::OtherParts { .. }
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }
-                | Self::NotLive(_)
+                | Self::Merge(_)
         )
     }
 

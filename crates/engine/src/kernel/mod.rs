@@ -34,13 +34,12 @@ pub use attach::{Changes, Order, attach, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};
-pub use instance::{Histogram, Instance, LaneCounters, Status};
+pub use instance::{Instance, Status};
 pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
 pub use offloads::LONGEST;
 pub use register::{Kind, kind_name, register, registered, unregister};
-pub use show::{Shown, show};
-pub use traffic_control::TcStats;
+pub use show::show;
 
 /// The kind of qdisc that [`attach`] makes, as `tc` shows it.
 pub const KIND: &str = "shortlane";

@@ -7,9 +7,9 @@ use netlink_packet_core::{
     DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE,
     NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
 };
-use serde::Serialize;
 
 use crate::netlink::{Connection, Refusal, attributes};
+use crate::status::TcStats;
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
@@ -115,25 +115,6 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 
 fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
-}
-
-/// What `tc -s` shows of a qdisc, by its names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TcStats {
-    /// Bytes that were sent.
-    pub bytes: u64,
-    /// Packets that were sent; each segment of a super-packet is one.
-    pub packets: u64,
-    /// Packets that were dropped; a super-packet is one.
-    pub drops: u32,
-    /// Times that the rate made a packet wait.
-    pub overlimits: u32,
-    /// Packets that the device did not take at first.
-    pub requeues: u32,
-    /// Bytes that are queued.
-    pub backlog: u32,
-    /// Packets that are queued.
-    pub qlen: u32,
 }
 
 impl TcStats {
