@@ -13,6 +13,7 @@ mod kernel {
 
     use libbpf_cargo::SkeletonBuilder;
 
+    const OBJECTS: [&str; 3] = ["shortlane", "ingress", "hook"];
     /// Older ones lose the tag of a pointer that a map owns, and the kernel refuses the object.
     const OLDEST_CLANG: u32 = 16;
     const NEWEST_CLANG: u32 = 24;
@@ -25,13 +26,13 @@ mod kernel {
         println!("cargo::rerun-if-env-changed=CLANG");
         let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
         let clang = clang();
-        for object in ["shortlane", "hook"] {
-            let source = directory.join(object).with_extension("bpf.c");
+        for object in OBJECTS {
+            let source = directory.join(format!("{object}.bpf.c"));
             let result = SkeletonBuilder::new()
                 .source(&source)
                 .clang(&clang)
                 .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
-                .build_and_generate(into.join(object).with_extension("skel.rs"));
+                .build_and_generate(into.join(format!("{object}.skel.rs")));
             if let Err(error) = result {
                 panic!("cannot compile {}: {error:#}", source.display());
             }
