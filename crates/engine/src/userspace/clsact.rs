@@ -18,8 +18,8 @@ use crate::kernel::traffic_control::{
 };
 use crate::netlink::{Connection, Refusal, attributes};
 
-/// What our filters' names begin with, as the programs' do.
-const NAME: &str = "shortlane_";
+/// What our filters' names begin with; that of the kernel engine is another one.
+const NAME: &str = "shortlane-user-";
 /// Of a filter of ours; one more if the clsact was made for it.
 const FILTER: u32 = 0x534c_0000;
 
@@ -105,8 +105,8 @@ impl Filter {
         let is_free = |priority: &u32| there.iter().all(|filter| filter.info >> 16 != *priority);
         let priority = (1..=0xffff).find(is_free).unwrap_or(1);
         let name = match at {
-            Point::Ingress => "shortlane_in\0",
-            Point::Egress => "shortlane_out\0",
+            Point::Ingress => "shortlane-user-in\0",
+            Point::Egress => "shortlane-user-out\0",
         };
         let options = [
             DefaultNla::new(TCA_BPF_FD, program.as_raw_fd().to_ne_bytes().to_vec()),
