@@ -74,3 +74,18 @@ pub enum EngineError {
         source: io::Error,
     },
 }
+
+impl EngineError {
+    /// Whether what was asked for is at fault, rather than what was found.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchInterface { .. }
+                | Self::NotEthernet { .. }
+                | Self::SameInterface { .. }
+                | Self::RateZero { .. }
+                | Self::Unsuitable { .. }
+        )
+    }
+}
