@@ -3,6 +3,7 @@
 pub(crate) mod daemon;
 #[cfg(feature = "kernel")]
 mod in_kernel;
+#[cfg(feature = "kernel")]
 mod in_userspace;
 mod text;
 
@@ -13,8 +14,7 @@ use sched::{Nanos, Spec};
 use serde_json::json;
 
 #[cfg(feature = "kernel")]
-use self::in_kernel as kernel_side;
-pub(crate) use self::in_userspace::serve as serve_engine;
+use self::{in_kernel as kernel_side, in_userspace as userspace_side};
 use crate::{Call, Failure, config, print, quantity, say};
 
 /// Puts a discipline on a device.
@@ -182,16 +182,21 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         foreground: options.foreground,
     };
     match engine {
-        Engine::Userspace => in_userspace::attach(&order, call),
+        Engine::Userspace => userspace_side::attach(&order, call),
         Engine::Kernel => kernel_side::attach(&order),
         Engine::Auto => match kernel_side::obstacle(&order)? {
             None => kernel_side::attach(&order),
             Some(obstacle) => {
                 say(&format!("{}: the userspace engine, since {obstacle}", order.device));
-                in_userspace::attach(&order, call)
+                userspace_side::attach(&order, call)
             }
         },
     }
+}
+
+/// The userspace engine in the background, which [`attach`] has started.
+pub(crate) fn serve_engine() -> Result<(), Failure> {
+    userspace_side::serve()
 }
 
 pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
@@ -221,7 +226,11 @@ pub(crate) fn detach(options: &DetachOptions) -> Result<(), Failure> {
     // One that is gone may have left something to be put back.
     let Ok(ifindex) = link::index_of(device) else { return kernel_side::detach(device) };
     match control::stop(ifindex) {
-        Err(ControlError::Nobody) => kernel_side::detach(device),
+        Err(ControlError::Nobody) => match userspace_side::tidy_up(device)? {
+            // Somebody else's qdisc may be there.
+            true => Ok(()),
+            false => kernel_side::detach(device),
+        },
         Ok(false) => Ok(()),
         Ok(true) => {
             say(&format!("{device}: the engine did not answer and was killed"));
@@ -298,7 +307,23 @@ pub(crate) fn missing() -> Failure {
     )
 }
 
-/// Of such a program.
+#[cfg(not(feature = "kernel"))]
+mod userspace_side {
+    use super::{Call, Failure, Order, missing};
+
+    pub(super) fn attach(_: &Order, _: &Call) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn serve() -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn tidy_up(_: &str) -> Result<bool, Failure> {
+        Ok(false)
+    }
+}
+
 #[cfg(not(feature = "kernel"))]
 mod kernel_side {
     use engine::control::Changes;
@@ -320,10 +345,6 @@ mod kernel_side {
     }
 
     pub(super) fn detach(_: &str) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn make_way(_: &Order) -> Result<(), Failure> {
         Err(missing())
     }
 

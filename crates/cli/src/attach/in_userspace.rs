@@ -3,6 +3,7 @@
 use std::io;
 
 use engine::control::{self, ControlError};
+use engine::userspace::HookKind;
 use engine::{Engine, EngineError, LinkConfig, Rate};
 use sched::params::text;
 use sched::{Nanos, Spec};
@@ -75,11 +76,20 @@ fn said(order: &Order) {
 }
 
 /// The process in the background: its task is on standard input.
-pub(crate) fn serve() -> Result<(), Failure> {
+pub(super) fn serve() -> Result<(), Failure> {
     let task: Task = serde_json::from_reader(io::stdin().lock()).map_err(|error| {
         Failure::Usage(format!("this is for `shortlane attach` alone: {error}"))
     })?;
     daemon::background(open(&task)?, &task.device)
+}
+
+/// Removes what an engine that was killed has left, where the kernel does not do so itself.
+pub(super) fn tidy_up(device: &str) -> Result<bool, Failure> {
+    let found = engine::userspace::tidy_up(device)?;
+    if found {
+        say(&format!("{device}: removed what an engine that was killed had left"));
+    }
+    Ok(found)
 }
 
 fn open(task: &Task) -> Result<Engine, Failure> {
@@ -89,6 +99,6 @@ fn open(task: &Task) -> Result<Engine, Failure> {
         burst_time: Nanos(task.burst_ns),
         ..LinkConfig::new(spec.clone(), rate)
     };
-    let _ = (task.rate.map(link), task.ingress.map(link));
-    Err(Failure::Failed("Engine::attach is on branch tap".into()))
+    let (egress, ingress) = (task.rate.map(link), task.ingress.map(link));
+    Ok(Engine::attach(&task.device, egress, ingress, HookKind::Auto)?)
 }
