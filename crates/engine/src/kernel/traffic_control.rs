@@ -13,7 +13,7 @@ use crate::status::TcStats;
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
-pub(crate) const RTM_GETQDISC: u16 = 38;
+const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 pub(crate) const RTM_NEWTFILTER: u16 = 44;
 pub(crate) const RTM_DELTFILTER: u16 = 45;
@@ -27,21 +27,21 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 
-const TCA_BPF_FD: u16 = 6;
-const TCA_BPF_NAME: u16 = 7;
-const TCA_BPF_FLAGS: u16 = 8;
+pub(crate) const TCA_BPF_FD: u16 = 6;
+pub(crate) const TCA_BPF_NAME: u16 = 7;
+pub(crate) const TCA_BPF_FLAGS: u16 = 8;
 /// The program's answer says what becomes of the packet.
-const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+pub(crate) const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 
 /// The parent of a root qdisc (`TC_H_ROOT`).
 const ROOT: u32 = u32::MAX;
 /// The parent of `clsact` and of `ingress` (`TC_H_CLSACT`).
-const CLSACT: u32 = 0xffff_fff1;
+pub(crate) const CLSACT: u32 = 0xffff_fff1;
 /// The handle of either.
-const CLSACT_HANDLE: u32 = 0xffff_0000;
+pub(crate) const CLSACT_HANDLE: u32 = 0xffff_0000;
 /// Where filters of what is received, and of what is sent, are (`TC_H_MIN_INGRESS`, `_EGRESS`).
-const INGRESS: u32 = 0xffff_fff2;
-const EGRESS: u32 = 0xffff_fff3;
+pub(crate) const INGRESS: u32 = 0xffff_fff2;
+pub(crate) const EGRESS: u32 = 0xffff_fff3;
 const HEADER: usize = 20;
 
 /// A message about a qdisc, a class or a filter: `struct tcmsg`, and attributes as they came.
@@ -51,7 +51,7 @@ pub(crate) struct Message {
     pub(crate) ifindex: u32,
     pub(crate) handle: u32,
     pub(crate) parent: u32,
-    /// Of a filter: its priority and protocol.
+    /// Of a filter: its priority, and the protocol that it is for.
     pub(crate) info: u32,
     pub(crate) attributes: Vec<(u16, Vec<u8>)>,
 }

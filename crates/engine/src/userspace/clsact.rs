@@ -12,22 +12,14 @@ use netlink_packet_core::{DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_E
 
 use super::hook::Point;
 use crate::kernel::traffic_control::{
-    Message, RTM_DELQDISC, RTM_GETTFILTER, RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS,
+    CLSACT, CLSACT_HANDLE, EGRESS, INGRESS, Message, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
+    RTM_NEWQDISC, RTM_NEWTFILTER, TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_NAME,
+    TCA_KIND, TCA_OPTIONS,
 };
 use crate::netlink::{Connection, Refusal, attributes};
 
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_DELTFILTER: u16 = 45;
-const TCA_BPF_FD: u16 = 6;
-const TCA_BPF_NAME: u16 = 7;
-const TCA_BPF_FLAGS: u16 = 8;
-/// The program's answer is what becomes of the packet.
-const DIRECT_ACTION: u32 = 1;
-const HANDLE: u32 = 0xffff_0000;
-const PARENT: u32 = 0xffff_fff1;
-
-/// What our filters' names begin with, as the programs' do.
-const NAME: &str = "shortlane_";
+/// What our filters' names begin with; that of the kernel engine is another one.
+const NAME: &str = "shortlane-user-";
 /// Of a filter of ours; one more if the clsact was made for it.
 const FILTER: u32 = 0x534c_0000;
 
@@ -36,8 +28,8 @@ impl Point {
 
     fn parent(self) -> u32 {
         match self {
-            Self::Ingress => 0xffff_fff2,
-            Self::Egress => 0xffff_fff3,
+            Self::Ingress => INGRESS,
+            Self::Egress => EGRESS,
         }
     }
 }
@@ -72,7 +64,7 @@ impl Clsact {
         let mut connection = Connection::open()?;
         let attributes = vec![(TCA_KIND, b"clsact\0".to_vec())];
         let kind = RTM_NEWQDISC;
-        let (handle, parent) = (HANDLE, PARENT);
+        let (handle, parent) = (CLSACT_HANDLE, CLSACT);
         let message =
             Message { kind, ifindex: device, handle, parent, attributes, ..Message::default() };
         let made = match connection.request(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
@@ -88,7 +80,7 @@ impl Clsact {
         let connection = &mut *self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unused = |at| filters(connection, self.device, at).is_ok_and(|all| all.is_empty());
         if self.made && Point::BOTH.into_iter().all(&mut unused) {
-            let (handle, parent) = (HANDLE, PARENT);
+            let (handle, parent) = (CLSACT_HANDLE, CLSACT);
             let kind = RTM_DELQDISC;
             let message =
                 Message { kind, ifindex: self.device, handle, parent, ..Message::default() };
@@ -113,13 +105,13 @@ impl Filter {
         let is_free = |priority: &u32| there.iter().all(|filter| filter.info >> 16 != *priority);
         let priority = (1..=0xffff).find(is_free).unwrap_or(1);
         let name = match at {
-            Point::Ingress => "shortlane_in\0",
-            Point::Egress => "shortlane_out\0",
+            Point::Ingress => "shortlane-user-in\0",
+            Point::Egress => "shortlane-user-out\0",
         };
         let options = [
             DefaultNla::new(TCA_BPF_FD, program.as_raw_fd().to_ne_bytes().to_vec()),
             DefaultNla::new(TCA_BPF_NAME, name.into()),
-            DefaultNla::new(TCA_BPF_FLAGS, DIRECT_ACTION.to_ne_bytes().to_vec()),
+            DefaultNla::new(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes().to_vec()),
         ];
         let mut bytes = vec![0; options.as_slice().buffer_len()];
         options.as_slice().emit(&mut bytes);
