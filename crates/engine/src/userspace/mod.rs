@@ -22,6 +22,8 @@ mod clsact;
 mod hook;
 mod skeleton;
 mod tap;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 

@@ -36,13 +36,15 @@ fn super_packets_pass_whole_where_the_rate_allows_and_count_as_on_the_wire() {
         let after = received(&hosts.b);
         let sent = report.directions[0].sent;
         adds_up(&report.directions[0]);
-        // What the engine counts is what the far end has received, headers of segments and all.
-        assert_eq!(sent.bytes, after.1 - before.1);
-        let segments = after.0 - before.0;
+        // What the engine counts is what the far end has received, headers of segments and all,
+        // but for a packet or two that the hosts have exchanged before or after.
+        let (segments, bytes) = (after.0 - before.0, after.1 - before.1);
+        assert!(sent.bytes <= bytes && bytes < sent.bytes + 1000, "{} of {bytes}", sent.bytes);
         if whole {
             assert!(sent.packets < segments / 2, "{} for {segments}", sent.packets);
         } else {
-            assert_eq!(sent.packets, segments);
+            let few = segments - sent.packets;
+            assert!(few < 10, "{} of {segments}", sent.packets);
         }
         assert_eq!(report.directions[0].dropped().packets, 0);
     }

@@ -70,6 +70,8 @@ impl Hosts {
             let running = scope.spawn(|| engine.run(&stop));
             // Even if the job panics, so that the test ends.
             let stopping = Stop(&stop);
+            // A heartbeat of every direction is at most 10 ms away.
+            thread::sleep(Duration::from_millis(100));
             let done = job();
             drop(stopping);
             (done, running.join().unwrap().unwrap())
