@@ -10,8 +10,10 @@ use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
-use crate::direction::{Direction, Fault, Parts, Side};
+use crate::buffers::Buffers;
+use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
 use crate::error::EngineError;
+use crate::io::FrameIo;
 use crate::link::{Link, Links};
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::packet_socket::PacketSocket;
@@ -58,12 +60,22 @@ impl LinkConfig {
     }
 }
 
-/// Two interfaces, joined as by a bridge whose ports are slow links.
+/// What takes frames from one place to another through slow links.
 pub struct Engine {
-    left: Port,
-    right: Port,
-    left_to_right: LinkConfig,
-    right_to_left: LinkConfig,
+    ways: Vec<Way>,
+    /// Their names keep other engines away, and vanish with the process.
+    _locks: Vec<UnixDatagram>,
+}
+
+/// From an input through a queue and a link to an output.
+struct Way {
+    from: String,
+    to: String,
+    input: Box<dyn FrameIo>,
+    output: Box<dyn FrameIo>,
+    config: LinkConfig,
+    /// Largest frame that the output takes.
+    largest_frame: u32,
 }
 
 /// An interface, held.
@@ -72,7 +84,6 @@ struct Port {
     link: Link,
     input: PacketSocket,
     output: PacketSocket,
-    /// Its name keeps other engines away, and vanishes with the process.
     lock: UnixDatagram,
 }
 
@@ -80,8 +91,9 @@ struct Port {
 const HEADER: u32 = 14 + 2 * 4;
 
 impl Engine {
-    /// Takes hold of two interfaces of the calling thread's network namespace. Frames are
-    /// received from now on, and passed on when the engine [runs](Self::run).
+    /// Takes hold of two interfaces of the calling thread's network namespace, to join them as by
+    /// a bridge. Frames are received from now on, and passed on when the engine
+    /// [runs](Self::run). The first direction is from left to right.
     ///
     /// # Errors
     /// If an interface cannot be used, or a link cannot be made as configured.
@@ -98,13 +110,29 @@ impl Engine {
             return Err(EngineError::SameInterface { interface: left.to_owned() });
         }
         let (left, right) = (Port::open(left)?, Port::open(right)?);
-        Ok(Self { left, right, left_to_right, right_to_left })
+        let forth = Way {
+            from: left.name.clone(),
+            to: right.name.clone(),
+            input: Box::new(left.input),
+            output: Box::new(right.output),
+            config: left_to_right,
+            largest_frame: right.link.mtu + HEADER,
+        };
+        let back = Way {
+            from: right.name,
+            to: left.name,
+            input: Box::new(right.input),
+            output: Box::new(left.output),
+            config: right_to_left,
+            largest_frame: left.link.mtu + HEADER,
+        };
+        Ok(Self { ways: vec![forth, back], _locks: vec![left.lock, right.lock] })
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
     ///
     /// # Errors
-    /// If the system has no randomness to key the flow fingerprints with.
+    /// If the system has no randomness to key the flow fingerprints with, or no memory.
     pub fn run(self, stop: &AtomicBool) -> Result<Report, EngineError> {
         self.run_with(stop, Counters::default)
     }
@@ -122,35 +150,59 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { left, right, left_to_right, right_to_left } = self;
-        let (left_input, left_output, left) = left.split();
-        let (right_input, right_output, right) = right.split();
-        let forth = (left_input, right_output);
-        let back = (right_input, left_output);
-        let forth = direction(&left_to_right, forth, right.link.mtu, observer(), &right.name)?;
-        let back = direction(&right_to_left, back, left.link.mtu, observer(), &left.name)?;
-
+        let Self { ways, _locks } = self;
+        let names: Vec<_> = ways.iter().map(Way::names).collect();
+        let directions: Vec<_> =
+            ways.into_iter().map(|way| way.prepare(observer())).collect::<Result<_, _>>()?;
         let halt = AtomicBool::new(false);
-        let (forth, back) = thread::scope(|scope| {
-            let forth = scope.spawn(|| forth.run(stop, &halt));
-            let back = scope.spawn(|| back.run(stop, &halt));
-            (join(forth), join(back))
+        let ended: Vec<_> = thread::scope(|scope| {
+            let run = |direction: Direction<O>| scope.spawn(|| direction.run(stop, &halt));
+            let threads: Vec<_> = directions.into_iter().map(run).collect();
+            threads.into_iter().map(join).collect()
         });
-        let fault = forth.1.as_ref().map(|fault| describe(fault, &left.name, &right.name));
-        let fault = fault.or_else(|| back.1.as_ref().map(|f| describe(f, &right.name, &left.name)));
-        Ok(Report {
-            left_to_right: label(forth.0, &left.name, &right.name, &left_to_right.spec),
-            right_to_left: label(back.0, &right.name, &left.name, &right_to_left.spec),
-            fault,
-        })
+        let mut report = Report { directions: Vec::new(), fault: None };
+        for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
+            let fault = fault.map(|fault| describe(&fault, &from, &to));
+            report.fault = report.fault.or(fault);
+            report.directions.push(DirectionReport { from, to, scheduler, ..direction });
+        }
+        Ok(report)
     }
 }
 
-/// What remains of a port whose sockets have gone to the two directions.
-struct Held {
-    name: String,
-    link: Link,
-    _lock: UnixDatagram,
+impl Way {
+    /// Where it comes from, where it goes, and its discipline, for reports.
+    fn names(&self) -> (String, String, String) {
+        (self.from.clone(), self.to.clone(), self.config.spec.to_string())
+    }
+
+    fn prepare<O: Observer>(self, observer: O) -> Result<Direction<O>, EngineError> {
+        let Self { to, input, output, config, largest_frame, .. } = self;
+        let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
+        let fingerprinter = Fingerprinter::random().map_err(|error| {
+            system("drawing a key for flow fingerprints", io::Error::other(error))
+        })?;
+        let buffers = Buffers::new(largest_frame as usize, MOST_FRAMES)
+            .map_err(|error| system("reserving memory for frames", error))?;
+        let parts = Parts {
+            input,
+            output,
+            qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
+            tagger: config.edge.as_ref().map(EdgeSpec::build),
+            observer,
+            fingerprinter,
+            needs: config.spec.info().needs,
+            pacing: Pacing {
+                rate: config.rate,
+                overhead: config.overhead,
+                least_size: config.least_size,
+                burst_time: config.burst_time,
+            },
+            delay: config.delay,
+            largest_frame,
+        };
+        Ok(Direction::new(parts, buffers))
+    }
 }
 
 impl Port {
@@ -188,11 +240,6 @@ impl Port {
         let output = socket(PacketSocket::sender(link.index))?;
         Ok(Self { name: interface(), link, input, output, lock })
     }
-
-    fn split(self) -> (PacketSocket, PacketSocket, Held) {
-        let held = Held { name: self.name, link: self.link, _lock: self.lock };
-        (self.input, self.output, held)
-    }
 }
 
 /// Names in the abstract space of Unix sockets belong to one network namespace, as interface
@@ -215,37 +262,6 @@ fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
     Err(EngineError::Unsuitable { discipline, needed })
 }
 
-fn direction<O: Observer>(
-    config: &LinkConfig,
-    (input, output): (PacketSocket, PacketSocket),
-    mtu: u32,
-    observer: O,
-    to: &str,
-) -> Result<Direction<O>, EngineError> {
-    let fingerprinter = Fingerprinter::random().map_err(|error| EngineError::System {
-        interface: to.to_owned(),
-        doing: "drawing a key for flow fingerprints",
-        source: io::Error::other(error),
-    })?;
-    Ok(Direction::new(Parts {
-        input: Box::new(input),
-        output: Box::new(output),
-        qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
-        tagger: config.edge.as_ref().map(EdgeSpec::build),
-        observer,
-        fingerprinter,
-        needs: config.spec.info().needs,
-        pacing: Pacing {
-            rate: config.rate,
-            overhead: config.overhead,
-            least_size: config.least_size,
-            burst_time: config.burst_time,
-        },
-        delay: config.delay,
-        largest_frame: mtu + HEADER,
-    }))
-}
-
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -261,9 +277,4 @@ fn describe(fault: &Fault, from: &str, to: &str) -> String {
         _ => return format!("{interface}: {}", fault.error),
     };
     format!("{interface}: {what}")
-}
-
-fn label(report: DirectionReport, from: &str, to: &str, spec: &Spec) -> DirectionReport {
-    let (from, to) = (from.to_owned(), to.to_owned());
-    DirectionReport { from, to, scheduler: spec.to_string(), ..report }
 }
