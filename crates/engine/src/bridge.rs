@@ -1,5 +1,6 @@
 //! A bridge between two interfaces, with a queue and a link in each direction.
 
+use std::fmt;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -8,17 +9,18 @@ use std::thread;
 
 use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
-use sched::{Info, Nanos, Spec};
+use sched::{Amount, Info, Nanos, Spec};
 
 use crate::buffers::Buffers;
 use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
 use crate::error::EngineError;
-use crate::io::FrameIo;
+use crate::io::{FrameIo, Half};
 use crate::link::{Link, Links};
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::packet_socket::PacketSocket;
 use crate::report::{DirectionReport, Report};
 use crate::shaper::{Pacing, Rate};
+use crate::xdp;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -60,9 +62,34 @@ impl LinkConfig {
     }
 }
 
+/// How a bridge takes frames from its interfaces and gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// `AF_XDP` where it can be had and loses nothing, else `AF_PACKET`.
+    #[default]
+    Auto,
+    /// `AF_XDP`, which is faster.
+    Xdp,
+    /// `AF_PACKET`, which any interface and driver can do, without privileges on the machine, and
+    /// with super-packets and checksums left to do.
+    Packet,
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Xdp => "xdp",
+            Self::Packet => "packet",
+        })
+    }
+}
+
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
     ways: Vec<Way>,
+    /// How frames come and go, and why so.
+    io: String,
     /// Their names keep other engines away, and vanish with the process.
     _locks: Vec<UnixDatagram>,
 }
@@ -73,6 +100,8 @@ struct Way {
     to: String,
     input: Box<dyn FrameIo>,
     output: Box<dyn FrameIo>,
+    /// Memory for frames that the input and output share with the kernel, if they do.
+    buffers: Option<Buffers>,
     config: LinkConfig,
     /// Largest frame that the output takes.
     largest_frame: u32,
@@ -82,8 +111,6 @@ struct Way {
 struct Port {
     name: String,
     link: Link,
-    input: PacketSocket,
-    output: PacketSocket,
     lock: UnixDatagram,
 }
 
@@ -102,6 +129,7 @@ impl Engine {
         right: &str,
         left_to_right: LinkConfig,
         right_to_left: LinkConfig,
+        io: Io,
     ) -> Result<Self, EngineError> {
         for (config, to) in [(&left_to_right, right), (&right_to_left, left)] {
             check_config(config, to)?;
@@ -109,24 +137,28 @@ impl Engine {
         if left == right {
             return Err(EngineError::SameInterface { interface: left.to_owned() });
         }
-        let (left, right) = (Port::open(left)?, Port::open(right)?);
-        let forth = Way {
-            from: left.name.clone(),
-            to: right.name.clone(),
-            input: Box::new(left.input),
-            output: Box::new(right.output),
-            config: left_to_right,
-            largest_frame: right.link.mtu + HEADER,
-        };
-        let back = Way {
-            from: right.name,
-            to: left.name,
-            input: Box::new(right.input),
-            output: Box::new(left.output),
-            config: right_to_left,
-            largest_frame: left.link.mtu + HEADER,
-        };
-        Ok(Self { ways: vec![forth, back], _locks: vec![left.lock, right.lock] })
+        let ports = [Port::open(left)?, Port::open(right)?];
+        let configs = [left_to_right, right_to_left];
+        let (halves, io) = take_io(&ports, &configs, io)?;
+        let [left, right] = &ports;
+        let ends = [(left, right), (right, left)];
+        let ways = halves.into_iter().zip(configs).zip(ends).map(|((half, config), (from, to))| Way {
+            from: from.name.clone(),
+            to: to.name.clone(),
+            input: half.input,
+            output: half.output,
+            buffers: half.buffers,
+            config,
+            largest_frame: to.largest_frame(),
+        });
+        let ways = ways.collect();
+        Ok(Self { ways, io, _locks: ports.map(|port| port.lock).into() })
+    }
+
+    /// How frames come and go, and why so, in words.
+    #[must_use]
+    pub fn io(&self) -> &str {
+        &self.io
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
@@ -150,7 +182,7 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, _locks } = self;
+        let Self { ways, _locks, .. } = self;
         let names: Vec<_> = ways.iter().map(Way::names).collect();
         let directions: Vec<_> =
             ways.into_iter().map(|way| way.prepare(observer())).collect::<Result<_, _>>()?;
@@ -177,12 +209,14 @@ impl Way {
     }
 
     fn prepare<O: Observer>(self, observer: O) -> Result<Direction<O>, EngineError> {
-        let Self { to, input, output, config, largest_frame, .. } = self;
+        let Self { to, input, output, buffers, config, largest_frame, .. } = self;
         let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
         let fingerprinter = Fingerprinter::random().map_err(|error| {
             system("drawing a key for flow fingerprints", io::Error::other(error))
         })?;
-        let buffers = Buffers::new(largest_frame as usize, MOST_FRAMES)
+        let own = || Buffers::new(largest_frame as usize, MOST_FRAMES);
+        let buffers = buffers
+            .map_or_else(own, Ok)
             .map_err(|error| system("reserving memory for frames", error))?;
         let parts = Parts {
             input,
@@ -228,18 +262,73 @@ impl Port {
             io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
             _ => system("taking hold of it")(error),
         })?;
-        let socket = |result: io::Result<_>| {
-            result.map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    EngineError::NoPermission { interface: interface() }
-                }
-                _ => system("opening a packet socket")(error),
-            })
-        };
-        let input = socket(PacketSocket::receiver(link.index))?;
-        let output = socket(PacketSocket::sender(link.index))?;
-        Ok(Self { name: interface(), link, input, output, lock })
+        Ok(Self { name: interface(), link, lock })
     }
+
+    fn for_xdp(&self) -> xdp::Port<'_> {
+        xdp::Port { name: &self.name, link: &self.link, largest_frame: self.largest_frame() }
+    }
+
+    /// Most bytes of a frame, so that it fits through the interface.
+    fn largest_frame(&self) -> u32 {
+        self.link.mtu + HEADER
+    }
+
+    /// `AF_PACKET` sockets to receive and to send.
+    fn packet_sockets(&self) -> Result<(PacketSocket, PacketSocket), EngineError> {
+        let open = || {
+            let index = self.link.index;
+            Ok((PacketSocket::receiver(index)?, PacketSocket::sender(index)?))
+        };
+        open().map_err(|source: io::Error| {
+            let interface = self.name.clone();
+            match source.kind() {
+                io::ErrorKind::PermissionDenied => EngineError::NoPermission { interface },
+                _ => EngineError::System { interface, doing: "opening a packet socket", source },
+            }
+        })
+    }
+}
+
+/// What both directions take frames from and give them to, and how that was chosen.
+fn take_io(
+    ports: &[Port; 2],
+    configs: &[LinkConfig; 2],
+    io: Io,
+) -> Result<([Half; 2], String), EngineError> {
+    let reason = match io {
+        Io::Packet => None,
+        Io::Xdp => {
+            let bridge = xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs))?;
+            return Ok((bridge.halves, bridge.how));
+        }
+        Io::Auto => match xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs)) {
+            Ok(bridge) => return Ok((bridge.halves, bridge.how)),
+            Err(reason) => Some(reason),
+        },
+    };
+    let [left, right] = ports;
+    let ((from_left, to_left), (from_right, to_right)) =
+        (left.packet_sockets()?, right.packet_sockets()?);
+    let half = |input, output| Half { input: Box::new(input), output: Box::new(output), buffers: None };
+    let halves = [half(from_left, to_right), half(from_right, to_left)];
+    let how = reason.map_or_else(
+        || "AF_PACKET".to_owned(),
+        |reason| format!("AF_PACKET, since AF_XDP cannot be had: {reason}"),
+    );
+    Ok((halves, how))
+}
+
+/// Most packets that a queue is to hold, as far as it counts packets.
+fn most_packets(configs: &[LinkConfig; 2]) -> usize {
+    let limit = |config: &LinkConfig| {
+        let params = config.spec.params();
+        match params.has("limit").then(|| params.amount("limit")) {
+            Some(Amount::Packets(packets)) => packets as usize,
+            _ => 0,
+        }
+    };
+    configs.iter().map(limit).max().unwrap_or(0).min(MOST_FRAMES)
 }
 
 /// Names in the abstract space of Unix sockets belong to one network namespace, as interface

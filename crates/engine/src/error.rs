@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::xdp::Unavailable;
+
 /// Why an engine cannot start: which interface, what is wrong with it, and the remedy.
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -63,6 +65,9 @@ pub enum EngineError {
         /// What it needs.
         needed: &'static str,
     },
+    /// `AF_XDP` was asked for and cannot be had.
+    #[error("{0}; without `--io xdp` packet sockets serve")]
+    Xdp(#[from] Unavailable),
     /// The system has refused something else.
     #[error("{interface}: {doing}: {source}")]
     System {

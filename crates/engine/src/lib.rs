@@ -27,9 +27,11 @@ pub mod packet_socket;
 mod punctual;
 pub mod report;
 pub mod shaper;
+mod xdp;
 
-pub use bridge::{Engine, LinkConfig};
+pub use bridge::{Engine, Io, LinkConfig};
 pub use error::EngineError;
 pub use observe::Observe;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;
+pub use xdp::Unavailable;

@@ -7,7 +7,7 @@ use std::thread;
 
 use engine::link::{Home, Links};
 use engine::netns::{Namespace, NetnsError, set_parameter};
-use engine::{Engine, FrameIoKind, LinkConfig, Rate, Report};
+use engine::{Engine, Io, LinkConfig, Rate, Report};
 
 pub(crate) const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
@@ -22,7 +22,7 @@ pub(crate) enum Middle {
     /// The kernel's bridge, and `tbf` of this rate at both ports.
     KernelTbf(u64),
     /// The engine with this I/O and discipline, and links of this rate.
-    Engine(FrameIoKind, &'static str, u64),
+    Engine(Io, &'static str, u64),
 }
 
 impl Middle {

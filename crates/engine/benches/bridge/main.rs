@@ -1,24 +1,28 @@
 //! The engine beside the kernel's own bridge and `tbf`, between two namespaces, interleaved.
 //!
-//! `cargo bench -p shortlane-engine` prints, for 1500-byte packets on this machine: TCP goodput
-//! through 1 Gbit/s, idle round-trip times, and how exactly rates are held. Needs root and
-//! iproute2. Absolute figures of a shared machine drift: read the ratios.
+//! `cargo bench -p shortlane-engine --bench bridge` prints, for this machine: packets of 64 bytes
+//! per second, TCP goodput of packets of 1500 bytes and of super-packets, idle round trips, how
+//! exactly rates are held, and the processor time all of it takes. Needs root and iproute2.
+//! Absolute figures of a shared machine drift: read the ratios. `ROUNDS` says how often everything
+//! is measured, `PARTS` which parts (`packets,tcp,offloads,gigabit,trips,rates`).
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+mod hosts;
+mod loads;
 
-use engine::link::{Home, Links};
-use engine::netns::{Namespace, NetnsError, set_parameter};
-use engine::{Engine, LinkConfig, Rate, Report};
+use std::time::Duration;
 
-const GIGABIT: u64 = 1_000_000_000;
-/// Bytes that a UDP packet of 1500 bytes carries, and bytes of its frame.
-const PAYLOAD: usize = 1472;
-const FRAME: u64 = 1514;
+use engine::Io::{Packet, Xdp};
+
+use self::hosts::{Hosts, Middle, Offloads, mbit};
+use self::loads::Outcome;
+
+const MEGABIT: u64 = 1_000_000;
+const GIGABIT: u64 = 1_000 * MEGABIT;
+/// As fast as `tbf` is asked to be where it shall not be what limits.
+const TEN: u64 = 10 * GIGABIT;
+const RUN: Duration = Duration::from_millis(1500);
+/// Segments in a super-packet of 64 KB.
+const SEGMENTS: usize = 44;
 
 fn main() {
     // `cargo test --benches` runs this as well; it has nothing to test.
@@ -26,89 +30,115 @@ fn main() {
         return;
     }
     let rounds = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(7);
-    if let Err(error) = Hosts::new() {
+    if let Err(error) = Hosts::new(Offloads::Off) {
         eprintln!("nothing was measured: {error}");
         std::process::exit(1);
     }
-    goodput(rounds);
-    round_trips(rounds);
-    rates();
+    let parts = std::env::var("PARTS").unwrap_or_default();
+    let wanted = |part: &str| parts.is_empty() || parts.split(',').any(|wanted| wanted == part);
+    let all: [(&str, fn(usize)); 6] = [
+        ("packets", packets),
+        ("tcp", tcp),
+        ("offloads", offloads),
+        ("gigabit", gigabit),
+        ("trips", round_trips),
+        ("rates", |_| rates()),
+    ];
+    all.into_iter().filter(|(part, _)| wanted(part)).for_each(|(_, run)| run(rounds));
 }
 
-/// What lies between the two hosts.
-#[derive(Clone, Copy, Debug)]
-enum Middle {
-    /// The kernel's bridge, at whatever speed.
-    KernelBridge,
-    /// The kernel's bridge, and `tbf` of this rate at both ports.
-    KernelTbf(u64),
-    /// The engine, with links of this rate.
-    Engine(&'static str, u64),
+fn packets(rounds: usize) {
+    println!("Packets of 64 bytes, thousands a second, {rounds} interleaved rounds:");
+    let middles = [
+        Middle::KernelTbf(TEN),
+        Middle::KernelBridge,
+        Middle::Engine(Xdp, "efd", TEN),
+        Middle::Engine(Xdp, "efd", u64::MAX),
+        Middle::Engine(Packet, "efd", TEN),
+    ];
+    compare(rounds, Offloads::Off, &middles, "Mpacket", 1e3, |hosts| {
+        loads::small_packets(hosts, RUN)
+    });
 }
 
-impl Middle {
-    fn name(self) -> String {
-        match self {
-            Self::KernelBridge => "kernel bridge".to_owned(),
-            Self::KernelTbf(rate) => format!("kernel bridge + tbf {}", mbit(rate)),
-            Self::Engine(spec, u64::MAX) => format!("engine {spec}, unlimited"),
-            Self::Engine(spec, rate) => format!("engine {spec} {}", mbit(rate)),
-        }
-    }
+fn tcp(rounds: usize) {
+    println!("TCP goodput, packets of 1500 bytes, Mbit/s, {rounds} interleaved rounds:");
+    let middles = [
+        Middle::KernelTbf(TEN),
+        Middle::KernelBridge,
+        Middle::Engine(Xdp, "efd", TEN),
+        Middle::Engine(Xdp, "fifo:limit=1000packets", u64::MAX),
+        Middle::Engine(Packet, "efd", TEN),
+    ];
+    compare(rounds, Offloads::Off, &middles, "Gbit", 1e3, |hosts| loads::tcp(hosts, RUN));
 }
 
-fn mbit(rate: u64) -> String {
-    format!("{} Mbit/s", rate as f64 / 1e6)
+fn offloads(rounds: usize) {
+    println!("TCP goodput, super-packets of 64 KB, Mbit/s, {rounds} interleaved rounds:");
+    let middles = [
+        Middle::KernelTbf(TEN),
+        Middle::KernelTbf(5 * GIGABIT),
+        Middle::Engine(Packet, "efd", TEN),
+        Middle::Engine(Packet, "efd", 5 * GIGABIT),
+    ];
+    compare(rounds, Offloads::On, &middles, "Gbit", 1e3, |hosts| loads::tcp(hosts, RUN));
 }
 
-fn goodput(rounds: usize) {
-    println!("TCP goodput in Mbit/s, one connection, 2 s a run, {rounds} interleaved rounds:");
-    compare(
-        rounds,
-        &[
-            Middle::KernelTbf(GIGABIT),
-            Middle::Engine("fifo", GIGABIT),
-            Middle::Engine("efd", GIGABIT),
-            Middle::KernelBridge,
-            Middle::Engine("fifo:limit=1000packets", u64::MAX),
-        ],
-        |hosts| tcp_goodput(hosts, Duration::from_secs(2)),
-    );
+fn gigabit(rounds: usize) {
+    println!("TCP goodput at 1 Gbit/s, Mbit/s, {rounds} interleaved rounds:");
+    let middles = [
+        Middle::KernelTbf(GIGABIT),
+        Middle::Engine(Xdp, "efd", GIGABIT),
+        Middle::Engine(Packet, "efd", GIGABIT),
+    ];
+    compare(rounds, Offloads::Off, &middles, "Gbit", 1e3, |hosts| loads::tcp(hosts, RUN));
 }
 
 fn round_trips(rounds: usize) {
-    println!("Idle UDP round trip in us, median of 5000 a run, {rounds} interleaved rounds:");
-    compare(
-        rounds,
-        &[
-            Middle::KernelBridge,
-            Middle::KernelTbf(GIGABIT),
-            Middle::Engine("efd", GIGABIT),
-            Middle::Engine("efd", u64::MAX),
-        ],
-        |hosts| round_trip(hosts, 5000),
-    );
+    println!("Idle UDP round trip, us, median of 5000 a run, {rounds} interleaved rounds:");
+    let middles = [
+        Middle::KernelBridge,
+        Middle::KernelTbf(GIGABIT),
+        Middle::Engine(Xdp, "efd", GIGABIT),
+        Middle::Engine(Packet, "efd", GIGABIT),
+    ];
+    compare(rounds, Offloads::Off, &middles, "", 0.0, |hosts| Outcome {
+        per_second: loads::round_trip(hosts, 5000),
+        busy: 0.0,
+    });
 }
 
-/// Runs every middle once a round and prints medians with the least and the most.
-fn compare(rounds: usize, middles: &[Middle], measure: impl Fn(&Hosts) -> f64) {
-    let mut results = vec![Vec::new(); middles.len()];
+/// Runs every middle once a round and prints medians with the least and the most, the ratio to
+/// the first middle, and the processor time (in ms) of `unit`, which is `size` of what is counted.
+fn compare(
+    rounds: usize,
+    offloads: Offloads,
+    middles: &[Middle],
+    unit: &str,
+    size: f64,
+    measure: impl Fn(&Hosts) -> Outcome,
+) {
+    let mut results: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); middles.len()];
     for _ in 0..rounds {
-        for (middle, results) in middles.iter().zip(&mut results) {
-            let hosts = Hosts::new().expect("namespaces could be made before");
-            results.push(hosts.joined_by(*middle, || measure(&hosts)).0);
+        for (middle, (counts, costs)) in middles.iter().zip(&mut results) {
+            let hosts = Hosts::new(offloads).expect("namespaces could be made before");
+            let outcome = hosts.joined_by(*middle, || measure(&hosts)).0;
+            counts.push(outcome.per_second);
+            costs.push(outcome.busy * 1e3 / (outcome.per_second / size));
         }
     }
-    let first = median(&mut results[0]);
-    for (middle, results) in middles.iter().zip(&mut results) {
-        let median = median(results);
-        let (least, most) = (results[0], results[results.len() - 1]);
-        let name = middle.name();
-        println!("  {name:42} {median:9.1}  ({least:.1} to {most:.1})  x {:.2}", median / first);
+    let first = median(&mut results[0].0);
+    for (middle, (counts, costs)) in middles.iter().zip(&mut results) {
+        let median_count = median(counts);
+        let (least, most) = (counts[0], counts[counts.len() - 1]);
+        let (name, ratio) = (middle.name(), median_count / first);
+        print!("  {name:44} {median_count:9.1}  ({least:.1} to {most:.1})  x {ratio:.2}");
+        let cost = if unit.is_empty() { String::new() } else { format!("  {:.0} ms CPU/{unit}", median(costs)) };
+        println!("{cost}");
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -118,209 +148,34 @@ const DEEP: &str = "fifo:limit=20000packets";
 
 fn rates() {
     println!("Rate held, UDP offered at 1.5 x rate, arrivals at the far interface, by the second:");
-    for rate in [1_000_000, 10_000_000, 100_000_000, GIGABIT] {
-        let hosts = Hosts::new().expect("namespaces could be made before");
-        let (windows, report) =
-            hosts.joined_by(Middle::Engine(DEEP, rate), || flood(&hosts, rate, 5));
+    let cases = [
+        (Xdp, MEGABIT, Offloads::Off),
+        (Xdp, 100 * MEGABIT, Offloads::Off),
+        (Xdp, GIGABIT, Offloads::Off),
+        (Packet, MEGABIT, Offloads::Off),
+        (Packet, 100 * MEGABIT, Offloads::Off),
+        (Packet, GIGABIT, Offloads::Off),
+        (Packet, 5 * GIGABIT, Offloads::On),
+    ];
+    for (io, rate, offloads) in cases {
+        let hosts = Hosts::new(offloads).expect("namespaces could be made before");
+        let segments = if offloads == Offloads::On { SEGMENTS } else { 1 };
+        let (windows, report) = hosts
+            .joined_by(Middle::Engine(io, DEEP, rate), || loads::flood(&hosts, rate, segments, 5));
         let ratios: Vec<_> = windows
             .iter()
             .map(|bytes| format!("{:.4}", *bytes as f64 * 8.0 / rate as f64))
             .collect();
-        let forth = &report.expect("the engine ran").directions[0];
+        let report = report.expect("the engine ran");
+        let forth = &report.directions[0];
         let seen = forth.punctuality;
         println!(
-            "  {:12} {}  (latest {} us, lost {:.3} %, largest burst {} packets)",
+            "  {io:7} {:13} {}  (latest {} us, lost {:.3} %, largest burst {} packets)",
             mbit(rate),
             ratios.join(" "),
             seen.max_late_ns / 1000,
             seen.lost_ns as f64 / forth.duration_ns as f64 * 100.0,
             seen.largest_burst_packets,
         );
-    }
-}
-
-fn tcp_goodput(hosts: &Hosts, duration: Duration) -> f64 {
-    let listener = hosts.b.run(|| TcpListener::bind((B, 0))).unwrap().unwrap();
-    let server = listener.local_addr().unwrap();
-    let mut sender = hosts.a.run(|| TcpStream::connect(server)).unwrap().unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let block = vec![0; 64 << 10];
-            while !done.load(Ordering::Relaxed) {
-                sender.write_all(&block).unwrap();
-            }
-            let _ = sender.shutdown(std::net::Shutdown::Both);
-        });
-        // Slow start is left out.
-        let mut block = vec![0; 256 << 10];
-        let warm = Instant::now() + Duration::from_millis(300);
-        while Instant::now() < warm {
-            receiver.read_exact(&mut block[..4096]).unwrap();
-        }
-        let (begin, mut bytes) = (Instant::now(), 0);
-        while begin.elapsed() < duration {
-            bytes += receiver.read(&mut block).unwrap();
-        }
-        let goodput = bytes as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e6;
-        done.store(true, Ordering::Relaxed);
-        while receiver.read(&mut block).is_ok_and(|n| n > 0) {}
-        goodput
-    })
-}
-
-fn round_trip(hosts: &Hosts, times: usize) -> f64 {
-    let server = hosts.b.run(|| UdpSocket::bind((B, 0))).unwrap().unwrap();
-    let client = hosts.a.run(|| UdpSocket::bind((A, 0))).unwrap().unwrap();
-    client.connect(server.local_addr().unwrap()).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut packet = [0; 64];
-            loop {
-                let (length, from) = server.recv_from(&mut packet).unwrap();
-                if length == 0 {
-                    break;
-                }
-                server.send_to(&packet[..length], from).unwrap();
-            }
-        });
-        let mut packet = [0; 64];
-        let mut trips: Vec<f64> = (0..times)
-            .map(|_| {
-                let sent = Instant::now();
-                client.send(&packet).unwrap();
-                client.recv(&mut packet).unwrap();
-                sent.elapsed().as_secs_f64() * 1e6
-            })
-            .collect();
-        client.send(&[]).unwrap();
-        median(&mut trips)
-    })
-}
-
-/// Bytes that the interface of the calling thread's host has received. (A socket would lose
-/// some whenever its reader is late.)
-fn received_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
-    let line = text.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
-
-/// Offers more than `rate` and returns the frame bytes that arrive in each of `seconds`.
-fn flood(hosts: &Hosts, rate: u64, seconds: usize) -> Vec<u64> {
-    let sink = hosts.b.run(|| UdpSocket::bind((B, 0))).unwrap().unwrap();
-    let source = hosts.a.run(|| UdpSocket::bind((A, 0))).unwrap().unwrap();
-    source.connect(sink.local_addr().unwrap()).unwrap();
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let packet = [0; PAYLOAD];
-            let begin = Instant::now();
-            let mut sent = 0u64;
-            while !done.load(Ordering::Relaxed) {
-                let allowed = begin.elapsed().as_secs_f64() * 1.5 * rate as f64 / 8.0;
-                while sent * FRAME < allowed as u64 {
-                    source.send(&packet).unwrap();
-                    sent += 1;
-                }
-                thread::sleep(Duration::from_micros(300));
-            }
-        });
-        let read = || (Instant::now(), hosts.b.run(received_bytes).unwrap());
-        // The queue is full after a while.
-        thread::sleep(Duration::from_millis(500));
-        let mut before = read();
-        let windows = (0..seconds)
-            .map(|_| {
-                thread::sleep(Duration::from_secs(1));
-                let now = read();
-                let (span, bytes) = (now.0 - before.0, now.1 - before.1);
-                before = now;
-                (bytes as f64 / span.as_secs_f64()) as u64
-            })
-            .collect();
-        done.store(true, Ordering::Relaxed);
-        windows
-    })
-}
-
-const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
-
-/// Two hosts, and the namespace between them.
-struct Hosts {
-    a: Namespace,
-    b: Namespace,
-    middle: Namespace,
-}
-
-impl Hosts {
-    fn new() -> Result<Self, NetnsError> {
-        let hosts = Self { a: Namespace::new()?, b: Namespace::new()?, middle: Namespace::new()? };
-        let ports = [("left", &hosts.a, A), ("right", &hosts.b, B)];
-        for (name, host, address) in ports {
-            let make = || {
-                let mut links = Links::open()?;
-                links.add_veth(name, "eth0", Home::Namespace(host))?;
-                links.offloads_off(name)?;
-                links.set_up(name)
-            };
-            hosts.middle.run(make).unwrap().unwrap();
-            let configure = || {
-                set_parameter("ipv6.conf.eth0.disable_ipv6", "1").unwrap();
-                let mut links = Links::open()?;
-                links.offloads_off("eth0")?;
-                links.set_up("eth0")?;
-                links.add_address("eth0", address.into(), 24)
-            };
-            host.run(configure).unwrap().unwrap();
-        }
-        Ok(hosts)
-    }
-
-    /// Joins the hosts, runs `job` and returns what it returns.
-    fn joined_by<T: Send>(&self, middle: Middle, job: impl FnOnce() -> T) -> (T, Option<Report>) {
-        match middle {
-            Middle::KernelBridge => {
-                self.join_by_kernel();
-                (job(), None)
-            }
-            Middle::KernelTbf(rate) => {
-                self.join_by_kernel();
-                // As much burst, and as much queue, as the engine has.
-                let (burst, limit) = (rate / 8 / 1000 + FRAME, 300 * FRAME);
-                for port in ["left", "right"] {
-                    let shape = format!(
-                        "tc qdisc add dev {port} root tbf rate {rate}bit burst {burst} limit {limit}"
-                    );
-                    self.shell(&shape);
-                }
-                (job(), None)
-            }
-            Middle::Engine(spec, rate) => {
-                let link = || LinkConfig::new(spec.parse().unwrap(), Rate(rate));
-                let open = || Engine::bridge("left", "right", link(), link());
-                let engine = self.middle.run(open).unwrap().unwrap();
-                let stop = AtomicBool::new(false);
-                thread::scope(|scope| {
-                    let running = scope.spawn(|| engine.run(&stop));
-                    let done = job();
-                    stop.store(true, Ordering::Relaxed);
-                    (done, Some(running.join().unwrap().unwrap()))
-                })
-            }
-        }
-    }
-
-    fn join_by_kernel(&self) {
-        self.shell("ip link add br0 type bridge && ip link set br0 up");
-        self.shell("ip link set left master br0 && ip link set right master br0");
-    }
-
-    fn shell(&self, script: &str) {
-        let run = || Command::new("sh").args(["-ec", script]).status();
-        let status = self.middle.run(run).unwrap().unwrap();
-        assert!(status.success(), "{script}");
     }
 }

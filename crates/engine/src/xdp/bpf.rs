@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sched::Nanos;
 
 /// Without a heartbeat for this long, frames pass the engine by.
-pub const STALE: Nanos = Nanos::from_millis(50);
+const STALE: Nanos = Nanos::from_millis(50);
 
 /// Interfaces of a bridge: 0 is the left one, 1 the right one.
 const PORTS: u32 = 2;
@@ -44,7 +44,8 @@ impl Heartbeats {
     const LENGTH: usize = 4096;
 
     pub(super) fn new() -> io::Result<Self> {
-        let map = create_map(MAP_TYPE_ARRAY, size_of::<u64>() as u32, PORTS, MAP_MMAPABLE)?;
+        // One value for all ports: the address of no other can stand in a program.
+        let map = create_map(MAP_TYPE_ARRAY, PORTS * size_of::<u64>() as u32, 1, MAP_MMAPABLE)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let address = unsafe {
             libc::mmap(
@@ -65,7 +66,7 @@ impl Heartbeats {
 
     /// The port is attended to at this time.
     pub(super) fn beat(&self, port: u32, now: Nanos) {
-        // SAFETY: there are `PORTS` values in the page, 8 bytes apart.
+        // SAFETY: `PORTS` times are in the page, 8 bytes apart.
         let beat = unsafe { self.page.add((port % PORTS) as usize).as_ref() };
         beat.store(now.0, Ordering::Relaxed);
     }

@@ -175,6 +175,11 @@ impl<T: Entry> Consumer<T> {
         Ok(Self { ring, read: 0, produced: 0 })
     }
 
+    /// Entries that were not read yet.
+    pub(super) fn waiting(&self) -> u32 {
+        self.ring.producer().load(Ordering::Acquire).wrapping_sub(self.read)
+    }
+
     /// Takes the oldest entry.
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.read == self.produced {

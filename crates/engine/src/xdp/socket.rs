@@ -38,17 +38,14 @@ impl Socket {
     pub(super) fn open() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        check(fd)?;
+        succeeded(fd)?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Tells the kernel of the memory; it pins all of it.
-    ///
-    /// # Safety
-    /// The memory stays mapped until the last socket that shares it is closed, and nobody relies
-    /// on what lies in a buffer that is in a fill ring.
-    pub(super) unsafe fn register(&self, memory: Memory) -> io::Result<()> {
+    /// Tells the kernel of the memory; it pins all of it, so that it is there as long as a socket
+    /// is. The kernel writes only to buffers that stand in a fill ring.
+    pub(super) fn register(&self, memory: Memory) -> io::Result<()> {
         // SAFETY: all zeros is a value of this plain C struct.
         let mut registration: libc::xdp_umem_reg = unsafe { zeroed() };
         registration.addr = memory.address as u64;
@@ -108,7 +105,7 @@ impl Socket {
                 size_of::<libc::sockaddr_xdp>() as libc::socklen_t,
             )
         };
-        check(result)?;
+        succeeded(result)?;
         Ok(self.0)
     }
 
@@ -139,12 +136,21 @@ pub(super) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Makes the driver look at the fill ring.
 pub(super) fn wake(socket: BorrowedFd<'_>) {
-    // What is wrong with the interface shows elsewhere.
+    // What is wrong with the interface shows when it is checked.
+    let _ = check(socket);
+}
+
+/// Whether the interface is there and up.
+pub(super) fn check(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let (nothing, nobody) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: nothing is passed but the descriptor.
-    unsafe {
-        let flags = libc::MSG_DONTWAIT;
-        libc::recvfrom(socket.as_raw_fd(), ptr::null_mut(), 0, flags, ptr::null_mut(), ptr::null_mut())
+    let result = unsafe {
+        libc::recvfrom(socket.as_raw_fd(), nothing, 0, libc::MSG_DONTWAIT, nobody, ptr::null_mut())
     };
+    match succeeded(result as c_int) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        other => other,
+    }
 }
 
 fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
@@ -154,7 +160,7 @@ fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
 fn set_at<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let (value, length) = (ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the pointer is to a value of the stated size.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) })
+    succeeded(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) })
 }
 
 fn get<T>(socket: BorrowedFd<'_>, option: c_int) -> io::Result<T> {
@@ -163,12 +169,12 @@ fn get<T>(socket: BorrowedFd<'_>, option: c_int) -> io::Result<T> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let to = ptr::from_mut(&mut value).cast();
     // SAFETY: the pointers are to locals of the stated length.
-    check(unsafe {
+    succeeded(unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, to, &raw mut length)
     })?;
     Ok(value)
 }
 
-fn check(result: c_int) -> io::Result<()> {
+fn succeeded(result: c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use engine::link::{Home, Links};
 use engine::netns::{Namespace, set_parameter};
-use engine::{Engine, LinkConfig, Observe, Rate, Report};
+use engine::{Engine, Io, LinkConfig, Observe, Rate, Report};
 
 /// Hosts `a` and `b`, whose interfaces are the peers of `left` and `right` in `middle`.
 pub(crate) struct Lab {
@@ -85,7 +85,7 @@ impl Lab {
         stop_it: bool,
     ) -> (T, Report) {
         let engine =
-            self.middle.run(|| Engine::bridge("left", "right", forth, back)).unwrap().unwrap();
+            self.middle.run(|| Engine::bridge("left", "right", forth, back, Io::Packet)).unwrap().unwrap();
         let stop = AtomicBool::new(false);
         let observe = Observe::since(engine::clock::now());
         thread::scope(|scope| {
