@@ -30,6 +30,9 @@ const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
 const NAP: Nanos = Nanos(50_000);
 /// Shortest nap. More frequent wake-ups cost more than the shaper's catching up.
 const LEAST_NAP: Nanos = Nanos(20_000);
+/// With something to do this soon, the thread goes on at once: falling asleep and waking up take
+/// longer.
+const SPIN: Nanos = Nanos(5_000);
 /// Most frames that one direction holds.
 pub(crate) const MOST_FRAMES: usize = 1 << 16;
 /// Frames between two looks at the kernel's counter, which has 32 bits.
@@ -135,6 +138,9 @@ impl<O: Observer> Direction<O> {
         let received = self.received.len();
         let now = clock::now();
         self.take_in(received, now);
+        // What has become due in the meantime: small packets on a fast link take less than it
+        // takes to look at them.
+        let now = if self.waiting { clock::now() } else { now };
         self.serve(now);
         self.reclaim();
         self.send(now)?;
@@ -271,7 +277,7 @@ impl<O: Observer> Direction<O> {
         let now = clock::now();
         self.priority.adjust(self.waiting || !self.link.is_empty(), now);
         let timeout = self.next_event().min(now + LONGEST_SLEEP) - now;
-        if timeout == Nanos::ZERO {
+        if timeout < SPIN && !self.blocked {
             return;
         }
         if self.waiting && !self.blocked && timeout < NAP {
