@@ -1,26 +1,25 @@
 //! A bridge between two interfaces, with a queue and a link in each direction.
 
-use std::fmt;
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
-use sched::{Amount, Info, Nanos, Spec};
+use sched::{Info, Nanos, Spec};
 
 use crate::buffers::Buffers;
+use crate::control::{self, Adjust, Command, Handle, Server};
 use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
 use crate::error::EngineError;
-use crate::io::{FrameIo, Half};
-use crate::link::{Link, Links};
+use crate::io::FrameIo;
+use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
-use crate::packet_socket::PacketSocket;
+use crate::ports::{Io, Port, take_io};
 use crate::report::{DirectionReport, Report};
-use crate::shaper::{Pacing, Rate};
-use crate::xdp;
+use crate::shaper::Rate;
+use crate::status::Heading;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -62,36 +61,13 @@ impl LinkConfig {
     }
 }
 
-/// How a bridge takes frames from its interfaces and gives them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Io {
-    /// `AF_XDP` where it can be had and loses nothing, else `AF_PACKET`.
-    #[default]
-    Auto,
-    /// `AF_XDP`, which is faster.
-    Xdp,
-    /// `AF_PACKET`, which any interface and driver can do, without privileges on the machine, and
-    /// with super-packets and checksums left to do.
-    Packet,
-}
-
-impl fmt::Display for Io {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Xdp => "xdp",
-            Self::Packet => "packet",
-        })
-    }
-}
-
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
     ways: Vec<Way>,
     /// How frames come and go, and why so.
     io: String,
-    /// Their names keep other engines away, and vanish with the process.
-    _locks: Vec<UnixDatagram>,
+    /// The interfaces, which no other engine can hold meanwhile.
+    ports: Vec<control::Port>,
 }
 
 /// From an input through a queue and a link to an output.
@@ -105,17 +81,11 @@ struct Way {
     config: LinkConfig,
     /// Largest frame that the output takes.
     largest_frame: u32,
+    /// As which direction of which of the engine's ports it is known.
+    known_as: Vec<(usize, Heading)>,
+    /// Makes what surrounds it ready for a change.
+    adjust: Option<Adjust>,
 }
-
-/// An interface, held.
-struct Port {
-    name: String,
-    link: Link,
-    lock: UnixDatagram,
-}
-
-/// Room for the Ethernet header and two VLAN tags beside the MTU.
-const HEADER: u32 = 14 + 2 * 4;
 
 impl Engine {
     /// Takes hold of two interfaces of the calling thread's network namespace, to join them as by
@@ -131,6 +101,8 @@ impl Engine {
         right_to_left: LinkConfig,
         io: Io,
     ) -> Result<Self, EngineError> {
+        const LEFT: usize = 0;
+        const RIGHT: usize = 1;
         for (config, to) in [(&left_to_right, right), (&right_to_left, left)] {
             check_config(config, to)?;
         }
@@ -140,19 +112,26 @@ impl Engine {
         let ports = [Port::open(left)?, Port::open(right)?];
         let configs = [left_to_right, right_to_left];
         let (halves, io) = take_io(&ports, &configs, io)?;
-        let [left, right] = &ports;
-        let ends = [(left, right), (right, left)];
-        let ways = halves.into_iter().zip(configs).zip(ends).map(|((half, config), (from, to))| Way {
-            from: from.name.clone(),
-            to: to.name.clone(),
-            input: half.input,
-            output: half.output,
-            buffers: half.buffers,
-            config,
-            largest_frame: to.largest_frame(),
-        });
+        let ends = [(LEFT, RIGHT), (RIGHT, LEFT)];
+        let ways =
+            halves.into_iter().zip(configs).zip(ends).map(|((half, config), (from, to))| Way {
+                from: ports[from].name.clone(),
+                to: ports[to].name.clone(),
+                input: half.input,
+                output: half.output,
+                buffers: half.buffers,
+                config,
+                largest_frame: ports[to].largest_frame(),
+                known_as: vec![(to, Heading::Egress), (from, Heading::Ingress)],
+                adjust: None,
+            });
         let ways = ways.collect();
-        Ok(Self { ways, io, _locks: ports.map(|port| port.lock).into() })
+        let held = |port: Port| control::Port {
+            name: port.name,
+            ifindex: port.link.index,
+            lock: port.lock,
+        };
+        Ok(Self { ways, io, ports: ports.map(held).into() })
     }
 
     /// How frames come and go, and why so, in words.
@@ -177,38 +156,100 @@ impl Engine {
         self.run_with(stop, || Ledger::new(observe))
     }
 
+    /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which
+    /// it can be [stopped](control::stop) as well. `ready` is called when it does.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
+        let Self { mut ways, ports, .. } = self;
+        let mut handles = Vec::new();
+        let mut prepared = Vec::new();
+        for mut way in ways.drain(..) {
+            let (sender, commands) = channel();
+            handles.push(Handle {
+                config: way.config.clone(),
+                commands: sender,
+                known_as: way.known_as.clone(),
+                adjust: way.adjust.take(),
+            });
+            let names = way.names();
+            prepared.push((way.prepare(Live::default(), Some(commands))?, names));
+        }
+        let mut server = Server::new(ports, handles);
+        let report = run(prepared, stop, |halt| {
+            ready();
+            server.serve(stop, halt);
+        });
+        Ok(report)
+    }
+
     fn run_with<O: Observer>(
         self,
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, _locks, .. } = self;
-        let names: Vec<_> = ways.iter().map(Way::names).collect();
-        let directions: Vec<_> =
-            ways.into_iter().map(|way| way.prepare(observer())).collect::<Result<_, _>>()?;
-        let halt = AtomicBool::new(false);
-        let ended: Vec<_> = thread::scope(|scope| {
-            let run = |direction: Direction<O>| scope.spawn(|| direction.run(stop, &halt));
-            let threads: Vec<_> = directions.into_iter().map(run).collect();
-            threads.into_iter().map(join).collect()
-        });
-        let mut report = Report { directions: Vec::new(), fault: None };
-        for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
-            let fault = fault.map(|fault| describe(&fault, &from, &to));
-            report.fault = report.fault.or(fault);
-            report.directions.push(DirectionReport { from, to, scheduler, ..direction });
-        }
-        Ok(report)
+        let Self { ways, ports: _ports, .. } = self;
+        let prepare = |way: Way| {
+            let names = way.names();
+            Ok((way.prepare(observer(), None)?, names))
+        };
+        let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
+        Ok(run(prepared, stop, |_| {}))
+    }
+}
+
+/// From, to, and the discipline.
+type Names = (String, String, String);
+
+/// Runs directions, a thread each, and `meanwhile` on the calling one.
+fn run<O: Observer>(
+    prepared: Vec<(Direction<O>, Names)>,
+    stop: &AtomicBool,
+    meanwhile: impl FnOnce(&AtomicBool),
+) -> Report {
+    let halt = AtomicBool::new(false);
+    let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    let ended: Vec<_> = thread::scope(|scope| {
+        let run = |direction: Direction<O>| {
+            scope.spawn(|| {
+                let _halt = Halt(&halt);
+                direction.run(stop, &halt)
+            })
+        };
+        let threads: Vec<_> = directions.into_iter().map(run).collect();
+        meanwhile(&halt);
+        threads.into_iter().map(join).collect()
+    });
+    let mut report = Report { directions: Vec::new(), fault: None };
+    for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
+        let fault = fault.map(|fault| describe(&fault, &from, &to));
+        report.fault = report.fault.or(fault);
+        report.directions.push(DirectionReport { from, to, scheduler, ..direction });
+    }
+    report
+}
+
+/// Ends all directions when one of them ends, even if by a panic.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Way {
     /// Where it comes from, where it goes, and its discipline, for reports.
-    fn names(&self) -> (String, String, String) {
+    fn names(&self) -> Names {
         (self.from.clone(), self.to.clone(), self.config.spec.to_string())
     }
 
-    fn prepare<O: Observer>(self, observer: O) -> Result<Direction<O>, EngineError> {
+    fn prepare<O: Observer>(
+        self,
+        observer: O,
+        commands: Option<Receiver<Command>>,
+    ) -> Result<Direction<O>, EngineError> {
         let Self { to, input, output, buffers, config, largest_frame, .. } = self;
         let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
         let fingerprinter = Fingerprinter::random().map_err(|error| {
@@ -226,116 +267,13 @@ impl Way {
             observer,
             fingerprinter,
             needs: config.spec.info().needs,
-            pacing: Pacing {
-                rate: config.rate,
-                overhead: config.overhead,
-                least_size: config.least_size,
-                burst_time: config.burst_time,
-            },
+            pacing: config.pacing(),
             delay: config.delay,
+            commands,
             largest_frame,
         };
         Ok(Direction::new(parts, buffers))
     }
-}
-
-impl Port {
-    fn open(name: &str) -> Result<Self, EngineError> {
-        let interface = || name.to_owned();
-        let system =
-            |doing| move |source| EngineError::System { interface: name.to_owned(), doing, source };
-        let not_found = |error: io::Error| match error.raw_os_error() {
-            Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
-                EngineError::NoSuchInterface { interface: name.to_owned() }
-            }
-            _ => system("looking it up")(error),
-        };
-        let mut links = Links::open().map_err(|error| system("netlink")(error.into_system()))?;
-        let link = links.get(name).map_err(|error| not_found(error.into_system()))?;
-        if !link.ethernet {
-            return Err(EngineError::NotEthernet { interface: interface() });
-        }
-        if !link.up {
-            return Err(EngineError::Down { interface: interface() });
-        }
-        let lock = lock(link.index).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
-            _ => system("taking hold of it")(error),
-        })?;
-        Ok(Self { name: interface(), link, lock })
-    }
-
-    fn for_xdp(&self) -> xdp::Port<'_> {
-        xdp::Port { name: &self.name, link: &self.link, largest_frame: self.largest_frame() }
-    }
-
-    /// Most bytes of a frame, so that it fits through the interface.
-    fn largest_frame(&self) -> u32 {
-        self.link.mtu + HEADER
-    }
-
-    /// `AF_PACKET` sockets to receive and to send.
-    fn packet_sockets(&self) -> Result<(PacketSocket, PacketSocket), EngineError> {
-        let open = || {
-            let index = self.link.index;
-            Ok((PacketSocket::receiver(index)?, PacketSocket::sender(index)?))
-        };
-        open().map_err(|source: io::Error| {
-            let interface = self.name.clone();
-            match source.kind() {
-                io::ErrorKind::PermissionDenied => EngineError::NoPermission { interface },
-                _ => EngineError::System { interface, doing: "opening a packet socket", source },
-            }
-        })
-    }
-}
-
-/// What both directions take frames from and give them to, and how that was chosen.
-fn take_io(
-    ports: &[Port; 2],
-    configs: &[LinkConfig; 2],
-    io: Io,
-) -> Result<([Half; 2], String), EngineError> {
-    let reason = match io {
-        Io::Packet => None,
-        Io::Xdp => {
-            let bridge = xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs))?;
-            return Ok((bridge.halves, bridge.how));
-        }
-        Io::Auto => match xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs)) {
-            Ok(bridge) => return Ok((bridge.halves, bridge.how)),
-            Err(reason) => Some(reason),
-        },
-    };
-    let [left, right] = ports;
-    let ((from_left, to_left), (from_right, to_right)) =
-        (left.packet_sockets()?, right.packet_sockets()?);
-    let half = |input, output| Half { input: Box::new(input), output: Box::new(output), buffers: None };
-    let halves = [half(from_left, to_right), half(from_right, to_left)];
-    let how = reason.map_or_else(
-        || "AF_PACKET".to_owned(),
-        |reason| format!("AF_PACKET, since AF_XDP cannot be had: {reason}"),
-    );
-    Ok((halves, how))
-}
-
-/// Most packets that a queue is to hold, as far as it counts packets.
-fn most_packets(configs: &[LinkConfig; 2]) -> usize {
-    let limit = |config: &LinkConfig| {
-        let params = config.spec.params();
-        match params.has("limit").then(|| params.amount("limit")) {
-            Some(Amount::Packets(packets)) => packets as usize,
-            _ => 0,
-        }
-    };
-    configs.iter().map(limit).max().unwrap_or(0).min(MOST_FRAMES)
-}
-
-/// Names in the abstract space of Unix sockets belong to one network namespace, as interface
-/// indices do, and to the process that bound them.
-fn lock(ifindex: u32) -> io::Result<UnixDatagram> {
-    let name = format!("shortlane/interface/{ifindex}");
-    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {

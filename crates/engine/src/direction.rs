@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 
 use frame::{Fingerprinter, LinkType, mark_ce, set_dscp};
 use nix::errno::Errno;
@@ -17,6 +18,7 @@ use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
 use crate::buffers::Buffers;
 use crate::clock;
+use crate::control::{Command, Snapshot};
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
 use crate::punctual::{Priority, take_exact_timers};
@@ -49,6 +51,8 @@ pub(crate) struct Parts<O: Observer> {
     pub(crate) needs: Needs,
     pub(crate) pacing: Pacing,
     pub(crate) delay: Nanos,
+    /// What the control thread asks, if there is one.
+    pub(crate) commands: Option<Receiver<Command>>,
     /// Largest frame that the output takes.
     pub(crate) largest_frame: u32,
 }
@@ -147,6 +151,7 @@ impl<O: Observer> Direction<O> {
         sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
         let flows = self.parts.qdisc.flows() as u64;
         self.counts.peak_flows = self.counts.peak_flows.max(flows);
+        self.obey(now);
         if received < BATCH {
             self.sleep();
         }
@@ -272,6 +277,33 @@ impl<O: Observer> Direction<O> {
         Ok(())
     }
 
+    /// Does what the control thread asks for.
+    fn obey(&mut self, now: Nanos) {
+        let command = self.parts.commands.as_ref().and_then(|commands| commands.try_recv().ok());
+        match command {
+            // Whoever asked may have lost patience.
+            Some(Command::Status(answer)) => drop(answer.send(Box::new(self.snapshot(now)))),
+            Some(Command::Change(params, pacing, answer)) => {
+                let changed = self.parts.qdisc.change(&params);
+                if changed.is_ok() {
+                    self.shaper.change(pacing, now);
+                    self.parts.pacing = pacing;
+                }
+                drop(answer.send(changed));
+            }
+            None => {}
+        }
+    }
+
+    fn snapshot(&mut self, now: Nanos) -> Snapshot {
+        Snapshot {
+            report: self.counted(),
+            seen: self.parts.observer.seen(now),
+            flows: self.parts.qdisc.flows() as u64,
+            paced: self.shaper.paced(),
+        }
+    }
+
     /// Sleeps until a frame comes in or something else is to be done.
     fn sleep(&mut self) {
         let now = clock::now();
@@ -330,6 +362,13 @@ impl<O: Observer> Direction<O> {
     }
 
     fn report(mut self, duration: Nanos) -> DirectionReport {
+        let counted = self.counted();
+        let observed = self.parts.observer.finish();
+        DirectionReport { duration_ns: duration.0, observed, ..counted }
+    }
+
+    /// What has been counted so far.
+    fn counted(&mut self) -> DirectionReport {
         // An interface that is gone has nothing more to tell.
         self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
         let backlog = self.parts.qdisc.backlog();
@@ -350,7 +389,7 @@ impl<O: Observer> Direction<O> {
             from: String::new(),
             to: String::new(),
             scheduler: String::new(),
-            duration_ns: duration.0,
+            duration_ns: 0,
             received: self.counts.received,
             sent: self.counts.sent,
             queued: Tally { packets: backlog.packets, bytes: backlog.bytes },
@@ -361,7 +400,7 @@ impl<O: Observer> Direction<O> {
             realtime: self.priority.is_granted(),
             punctuality: self.shaper.punctuality(),
             peak_flows: self.counts.peak_flows,
-            observed: self.parts.observer.finish(),
+            observed: None,
         }
     }
 }

@@ -7,31 +7,36 @@
 //!
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
-//! `unsafe` stands only in `packet_socket`, `offload` and `punctual`, around system calls that
-//! no library wraps.
+//! `unsafe` stands only in `packet_socket`, `xdp`, `offload` and `punctual`, around system calls
+//! that no library wraps, and in `buffers`, around the memory that is shared with the kernel.
 
 mod bridge;
 pub mod buffers;
 pub mod clock;
+pub mod control;
 mod direction;
 mod error;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod link;
+pub mod live;
 mod netlink;
 pub mod netns;
 pub mod observe;
 mod offload;
 pub mod packet_socket;
+mod ports;
 mod punctual;
 pub mod report;
 pub mod shaper;
+pub mod status;
 mod xdp;
 
-pub use bridge::{Engine, Io, LinkConfig};
+pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
 pub use observe::Observe;
+pub use ports::Io;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;
 pub use xdp::Unavailable;

@@ -67,7 +67,8 @@ fn links_and_disciplines_that_cannot_work_are_refused() {
             assert!(matches!(error, EngineError::Unsuitable { .. }), "{text}");
             assert!(text.starts_with(&format!("{} needs ", info.name)), "{text}");
         } else {
-            let open = || Engine::bridge("left", "right", config.clone(), config.clone(), Io::Packet);
+            let open =
+                || Engine::bridge("left", "right", config.clone(), config.clone(), Io::Packet);
             assert!(lab.middle.run(open).unwrap().is_ok(), "{}", info.name);
         }
     }

@@ -130,4 +130,3 @@ impl Hosts {
         assert!(status.success(), "{script}");
     }
 }
-

@@ -194,7 +194,8 @@ fn left_over() -> f64 {
         let text = std::fs::read_to_string(process.path().join("stat")).ok()?;
         let (name, rest) = text.rsplit_once(')')?;
         let mut columns = rest.split_whitespace().skip(11).map(|column| column.parse::<u64>());
-        name.contains("(ksoftirqd/").then(|| columns.next()?.ok()?.checked_add(columns.next()?.ok()?))?
+        name.contains("(ksoftirqd/")
+            .then(|| columns.next()?.ok()?.checked_add(columns.next()?.ok()?))?
     });
     ticks.sum::<u64>() as f64 / 100.0
 }

@@ -133,7 +133,11 @@ fn compare(
         let (least, most) = (counts[0], counts[counts.len() - 1]);
         let (name, ratio) = (middle.name(), median_count / first);
         print!("  {name:44} {median_count:9.1}  ({least:.1} to {most:.1})  x {ratio:.2}");
-        let cost = if unit.is_empty() { String::new() } else { format!("  {:.0} ms CPU/{unit}", median(costs)) };
+        let cost = if unit.is_empty() {
+            String::new()
+        } else {
+            format!("  {:.0} ms CPU/{unit}", median(costs))
+        };
         println!("{cost}");
     }
 }

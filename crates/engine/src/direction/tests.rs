@@ -115,6 +115,7 @@ impl<O: Observer> Bench<O> {
             needs: Needs::NOTHING,
             pacing: Pacing { rate, overhead: 0, least_size: 0, burst_time },
             delay,
+            commands: None,
             largest_frame: CAPACITY,
         };
         let buffers = Buffers::new(CAPACITY as usize, MOST_FRAMES).unwrap();

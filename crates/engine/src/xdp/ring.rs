@@ -209,7 +209,8 @@ mod tests {
     use super::*;
 
     const SIZE: u32 = 4;
-    const AT: xdp_ring_offset = xdp_ring_offset { producer: 0, consumer: 64, desc: 192, flags: 128 };
+    const AT: xdp_ring_offset =
+        xdp_ring_offset { producer: 0, consumer: 64, desc: 192, flags: 128 };
 
     /// Both ends of one ring, as the kernel and a process have them.
     fn ends() -> (Producer<u64>, Consumer<u64>) {

@@ -84,8 +84,11 @@ impl Lab {
         job: impl FnOnce() -> T + Send,
         stop_it: bool,
     ) -> (T, Report) {
-        let engine =
-            self.middle.run(|| Engine::bridge("left", "right", forth, back, Io::Packet)).unwrap().unwrap();
+        let engine = self
+            .middle
+            .run(|| Engine::bridge("left", "right", forth, back, Io::Packet))
+            .unwrap()
+            .unwrap();
         let stop = AtomicBool::new(false);
         let observe = Observe::since(engine::clock::now());
         thread::scope(|scope| {
