@@ -138,13 +138,21 @@ impl<O: Observer> Direction<O> {
     }
 
     fn step(&mut self) -> Result<(), Fault> {
+        if self.work(clock::now)? < BATCH {
+            self.sleep();
+        }
+        Ok(())
+    }
+
+    /// Does all that is to be done now, and returns how many frames have come in.
+    pub(crate) fn work(&mut self, clock: impl Fn() -> Nanos) -> Result<usize, Fault> {
         self.receive()?;
         let received = self.received.len();
-        let now = clock::now();
+        let now = clock();
         self.take_in(received, now);
         // What has become due in the meantime: small packets on a fast link take less than it
         // takes to look at them.
-        let now = if self.waiting { clock::now() } else { now };
+        let now = if self.waiting { clock() } else { now };
         self.serve(now);
         self.reclaim();
         self.send(now)?;
@@ -152,10 +160,7 @@ impl<O: Observer> Direction<O> {
         let flows = self.parts.qdisc.flows() as u64;
         self.counts.peak_flows = self.counts.peak_flows.max(flows);
         self.obey(now);
-        if received < BATCH {
-            self.sleep();
-        }
-        Ok(())
+        Ok(received)
     }
 
     fn receive(&mut self) -> Result<(), Fault> {
@@ -368,7 +373,7 @@ impl<O: Observer> Direction<O> {
     }
 
     /// What has been counted so far.
-    fn counted(&mut self) -> DirectionReport {
+    pub(crate) fn counted(&mut self) -> DirectionReport {
         // An interface that is gone has nothing more to tell.
         self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
         let backlog = self.parts.qdisc.backlog();

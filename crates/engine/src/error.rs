@@ -33,6 +33,16 @@ pub enum EngineError {
         /// Its name.
         interface: String,
     },
+    /// The kernel forwards the interface's frames already.
+    #[error(
+        "{interface}: the interface is part of a bridge or bond of the kernel, which would pass \
+         every frame on a second time; `ip link set {interface} nomaster` takes it out, and with \
+         AF_XDP it could stay"
+    )]
+    Enslaved {
+        /// Its name.
+        interface: String,
+    },
     /// Both ends of the bridge are one interface.
     #[error("{interface}: a bridge needs two interfaces, and both ends are this one")]
     SameInterface {

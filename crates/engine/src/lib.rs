@@ -16,6 +16,8 @@ pub mod clock;
 pub mod control;
 mod direction;
 mod error;
+#[cfg(feature = "harness")]
+pub mod harness;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;

@@ -84,6 +84,9 @@ impl Port {
 
     /// `AF_PACKET` sockets to receive and to send.
     fn packet_sockets(&self) -> Result<(PacketSocket, PacketSocket), EngineError> {
+        if self.link.controller.is_some() {
+            return Err(EngineError::Enslaved { interface: self.name.clone() });
+        }
         let open = || {
             let index = self.link.index;
             Ok((PacketSocket::receiver(index)?, PacketSocket::sender(index)?))

@@ -8,6 +8,7 @@ use libc::xdp_desc;
 use sched::Nanos;
 
 use super::bpf::Heartbeats;
+use super::checksum;
 use super::ring::{Consumer, Producer};
 use super::socket::{self, RING};
 use crate::buffers::Buffers;
@@ -31,6 +32,8 @@ pub(super) struct Input {
     /// What [`FrameIo::arrived`] has told before.
     pub(super) told: u64,
     pub(super) checked: Nanos,
+    /// Whether frames may come with checksums that the sender left to its interface.
+    pub(super) completes: bool,
     /// The program and the promiscuous mode of the interface; both end when these are closed.
     pub(super) _holds: [OwnedFd; 2],
 }
@@ -68,7 +71,11 @@ impl FrameIo for Input {
             let Some(frame) = self.frames.pop() else { break };
             self.armed -= 1;
             // Whatever the kernel says, a frame lies in a buffer of this direction.
-            received.extend(buffers.received_at(frame.addr, frame.len));
+            let Some(buffer) = buffers.received_at(frame.addr, frame.len) else { continue };
+            if self.completes {
+                checksum::complete(buffers.frame_mut(buffer));
+            }
+            received.push(buffer);
         }
         let count = received.len() - before;
         if count > 0 {

@@ -13,6 +13,7 @@
 //! frames, where here the engine does, and none shares it between two interfaces.
 
 mod bpf;
+mod checksum;
 mod io;
 mod ring;
 mod socket;
@@ -189,8 +190,8 @@ impl Opened {
             (hold(0, &left)?, hold(1, &right)?);
 
         let [forth, back] = buffers;
-        let (forth_in, left_completion) = left.input(0, &heartbeats, left_holds);
-        let (back_in, right_completion) = right.input(1, &heartbeats, right_holds);
+        let (forth_in, left_completion) = left.input(&ports[0], 0, &heartbeats, left_holds);
+        let (back_in, right_completion) = right.input(&ports[1], 1, &heartbeats, right_holds);
         let forth = Half {
             input: Box::new(forth_in),
             output: Box::new(to_right.output(right_completion)),
@@ -239,14 +240,15 @@ impl Receiver {
     /// The ring of completions is the other direction's.
     fn input(
         self,
-        port: u32,
+        port: &Port<'_>,
+        number: u32,
         heartbeats: &Arc<Heartbeats>,
         holds: [OwnedFd; 2],
     ) -> (Input, ring::Consumer<u64>) {
         let Self { socket, rings: BufferRings { fill, completion }, frames } = self;
         let input = Input {
             socket,
-            port,
+            port: number,
             heartbeats: Arc::clone(heartbeats),
             fill,
             frames,
@@ -254,6 +256,7 @@ impl Receiver {
             received: 0,
             told: 0,
             checked: Nanos::ZERO,
+            completes: port.link.software,
             _holds: holds,
         };
         (input, completion)
