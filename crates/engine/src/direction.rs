@@ -144,6 +144,12 @@ impl<O: Observer> Direction<O> {
         Ok(())
     }
 
+    /// The output may have room again.
+    #[cfg(feature = "harness")]
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
     /// Does all that is to be done now, and returns how many frames have come in.
     pub(crate) fn work(&mut self, clock: impl Fn() -> Nanos) -> Result<usize, Fault> {
         self.receive()?;

@@ -49,11 +49,12 @@ impl<O: Observer> Harness<O> {
         Self { direction: Direction::new(parts, buffers), commands }
     }
 
-    /// Does all that is to be done at this time.
+    /// Does all that is to be done at this time. An output that has taken nothing is asked again.
     ///
     /// # Errors
     /// If the input or the output fails for good.
     pub fn turn(&mut self, now: Nanos) -> io::Result<()> {
+        self.direction.unblock();
         self.direction.work(|| now).map(|_| ()).map_err(|fault| fault.error)
     }
 

@@ -42,9 +42,10 @@ fn a_bridge_of_the_kernel_takes_over_while_nobody_attends_to_the_sockets() {
     let Some(lab) = Lab::new() else { return };
     shell(&lab, "ip link add br0 type bridge && ip link set br0 up");
     shell(&lab, "ip link set left master br0 && ip link set right master br0");
-    // Attached, and not run: no heartbeat, as with a process that is stopped.
+    // Attached, and not run: no heartbeat any more, as with a process that is stopped.
     let Some(engine) = open(&lab, Io::Xdp) else { return };
     let engine = engine.unwrap();
+    std::thread::sleep(Duration::from_millis(100));
     assert!(reaches(&lab), "frames pass the program");
     drop(engine);
     assert!(reaches(&lab), "and go on when it is gone");

@@ -109,12 +109,14 @@ impl FrameIo for Source {
 fn put(buffers: &mut Buffers, buffer: u32, arrival: &Arrival) -> Came {
     let offload = Offload(arrival.offload.unwrap_or_default());
     let [head, tail] = buffers.spaces(buffer);
+    let room = head.len() + tail.len();
     let (first, rest) = arrival.bytes.split_at(arrival.bytes.len().min(head.len()));
     head[..first.len()].copy_from_slice(first);
     let rest = &rest[..rest.len().min(tail.len())];
     tail[..rest.len()].copy_from_slice(rest);
     let mut bytes = [first, rest].concat();
-    let cut = u32::from(arrival.cut);
+    // A frame is only ever cut off where the room ends.
+    let cut = if bytes.len() < room { 0 } else { u32::from(arrival.cut) };
     buffers.received(buffer, arrival.bytes.len() as u32 + cut, offload);
     let mut offload = offload;
     if let Some(tag) = arrival.tag {

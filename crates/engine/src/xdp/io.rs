@@ -40,7 +40,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Hands the kernel buffers until it has as many as the ring takes.
-    fn arm(&mut self, buffers: &mut Buffers) {
+    pub(super) fn arm(&mut self, buffers: &mut Buffers) {
         let before = self.armed;
         while self.armed < RING && self.fill.has_room() {
             let Some(buffer) = buffers.take() else { break };

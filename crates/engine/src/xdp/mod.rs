@@ -20,6 +20,8 @@ mod socket;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use sched::Nanos;
 use thiserror::Error;
@@ -28,6 +30,7 @@ use self::bpf::{Heartbeats, Mode, SocketMap};
 use self::io::{Input, Output};
 use self::socket::{BufferRings, Memory, RING, Socket};
 use crate::buffers::Buffers;
+use crate::clock;
 use crate::io::{BATCH, Half};
 use crate::link::Link;
 use crate::offload;
@@ -39,6 +42,11 @@ const HEADROOM: u32 = 256;
 const CHUNKS: [u32; 2] = [2048, 4096];
 /// Fewest buffers of a direction, for a queue of 4000 packets; 16 MB of memory.
 const LEAST_BUFFERS: usize = 1 << 13;
+
+/// The kernel lets go of the queue of a socket some time after that was closed: how often to look
+/// whether it has.
+const PATIENCE: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why `AF_XDP` cannot be had.
 #[derive(Debug, Error)]
@@ -76,6 +84,12 @@ pub enum Unavailable {
     },
 }
 
+impl Unavailable {
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::System { source, .. } if source.raw_os_error() == Some(libc::EBUSY))
+    }
+}
+
 /// One of the two interfaces.
 #[derive(Clone, Copy)]
 pub(crate) struct Port<'a> {
@@ -100,9 +114,15 @@ pub(crate) struct Bridge {
 pub(crate) fn open(ports: &[Port<'_>; 2], packets: usize) -> Result<Bridge, Unavailable> {
     let chunk = check(ports)?;
     // Without a copy if both drivers can, else with one.
-    let opened = Opened::open(ports, chunk, packets, libc::XDP_USE_NEED_WAKEUP).or_else(|_| {
-        Opened::open(ports, chunk, packets, libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY)
-    });
+    let with = |flags| Opened::open(ports, chunk, packets, libc::XDP_USE_NEED_WAKEUP | flags);
+    let mut opened = with(0).or_else(|_| with(libc::XDP_COPY));
+    for _ in 0..PATIENCE {
+        if !opened.as_ref().is_err_and(Unavailable::is_busy) {
+            break;
+        }
+        thread::sleep(PAUSE);
+        opened = with(0).or_else(|_| with(libc::XDP_COPY));
+    }
     opened?.attach(ports)
 }
 
@@ -175,6 +195,7 @@ impl Opened {
 
         let hold = |index: usize, receiver: &Receiver| {
             let port = &ports[index];
+            heartbeats.beat(index as u32, clock::now());
             let naming = port.refused("naming the socket to the XDP program");
             sockets.set(index as u32, receiver.socket.as_fd()).map_err(naming)?;
             let attach =
@@ -189,9 +210,12 @@ impl Opened {
         let ((left_holds, left_mode), (right_holds, right_mode)) =
             (hold(0, &left)?, hold(1, &right)?);
 
-        let [forth, back] = buffers;
-        let (forth_in, left_completion) = left.input(&ports[0], 0, &heartbeats, left_holds);
-        let (back_in, right_completion) = right.input(&ports[1], 1, &heartbeats, right_holds);
+        let [mut forth, mut back] = buffers;
+        let (mut forth_in, left_completion) = left.input(&ports[0], 0, &heartbeats, left_holds);
+        let (mut back_in, right_completion) = right.input(&ports[1], 1, &heartbeats, right_holds);
+        // Frames are received from now on.
+        forth_in.arm(&mut forth);
+        back_in.arm(&mut back);
         let forth = Half {
             input: Box::new(forth_in),
             output: Box::new(to_right.output(right_completion)),
