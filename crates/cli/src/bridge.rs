@@ -1,11 +1,11 @@
 //! `shortlane bridge`: two interfaces, joined as by a bridge whose ports are slow links.
 
 use clap::{Args, ValueEnum};
-use engine::{DirectionReport, Engine, EngineError, Io, LinkConfig, Rate};
+use engine::{Engine, EngineError, Io, LinkConfig};
 use sched::{Nanos, Spec};
 
+use crate::attach::daemon::foreground;
 use crate::attach::{DEFAULT_BURST, LEAST_OVERHEAD, LinkRate, MOST_OVERHEAD, link_rate};
-use crate::signals::stop_flag;
 use crate::{Failure, quantity, say};
 
 /// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
@@ -62,12 +62,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Kind::Packet => Io::Packet,
     };
     let engine = Engine::bridge(left, right, forth, back, io).map_err(refused)?;
-    let how = engine.io().to_owned();
-    let stop = stop_flag()?;
-    let report = engine.run_live(&stop, || say(&format!("{left} - {right} by {how}")));
-    let report = report.map_err(refused)?;
-    report.directions.iter().for_each(|direction| say(&summary(direction)));
-    report.fault.map_or(Ok(()), |fault| Err(Failure::Failed(fault)))
+    say(&format!("{left} - {right} by {}", engine.io()));
+    foreground(engine)
 }
 
 /// From left to right, and back.
@@ -77,7 +73,7 @@ fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
     let link = |spec, rate: LinkRate| LinkConfig {
         overhead: options.overhead,
         burst_time: options.burst_time,
-        ..LinkConfig::new(spec, rate.0.map_or(Rate::UNLIMITED, Rate))
+        ..LinkConfig::new(spec, rate.for_engine())
     };
     Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
 }
@@ -93,14 +89,4 @@ fn refused(error: EngineError) -> Failure {
         | EngineError::Unsuitable { .. } => Failure::Usage(text),
         _ => Failure::Failed(text),
     }
-}
-
-fn summary(direction: &DirectionReport) -> String {
-    let DirectionReport { from, to, received, sent, lost_in_kernel, .. } = direction;
-    let dropped = direction.dropped().packets;
-    format!(
-        "{from} > {to}: {} packets received, {} sent, {dropped} dropped, {lost_in_kernel} lost in \
-         the kernel",
-        received.packets, sent.packets,
-    )
 }

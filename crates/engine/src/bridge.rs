@@ -5,21 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use frame::Fingerprinter;
+use frame::{Fingerprinter, LinkType};
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
 use crate::buffers::Buffers;
-use crate::control::{self, Adjust, Command, Handle, Server};
-use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
+use crate::control::{self, Adjust, Command, Handle, Lock, Server};
+use crate::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
 use crate::error::EngineError;
 use crate::io::FrameIo;
+use crate::link::{Link, Links};
 use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::ports::{Io, Port, take_io};
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
 use crate::status::Heading;
+use crate::watch::Watch;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -63,29 +65,62 @@ impl LinkConfig {
 
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
-    ways: Vec<Way>,
+    pub(crate) ways: Vec<Way>,
     /// How frames come and go, and why so.
-    io: String,
+    pub(crate) io: String,
     /// The interfaces, which no other engine can hold meanwhile.
-    ports: Vec<control::Port>,
+    pub(crate) ports: Vec<control::Port>,
+    /// Sees whether the interfaces stay as the engine needs them.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// From an input through a queue and a link to an output.
-struct Way {
-    from: String,
-    to: String,
-    input: Box<dyn FrameIo>,
-    output: Box<dyn FrameIo>,
+pub(crate) struct Way {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
     /// Memory for frames that the input and output share with the kernel, if they do.
-    buffers: Option<Buffers>,
-    config: LinkConfig,
-    /// Largest frame that the output takes.
-    largest_frame: u32,
+    pub(crate) buffers: Option<Buffers>,
+    pub(crate) config: LinkConfig,
+    pub(crate) medium: Medium,
     /// As which direction of which of the engine's ports it is known.
-    known_as: Vec<(usize, Heading)>,
+    pub(crate) known_as: Vec<(usize, Heading)>,
     /// Makes what surrounds it ready for a change.
-    adjust: Option<Adjust>,
+    pub(crate) adjust: Option<Adjust>,
 }
+
+/// What frames are like, and what becomes of some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medium {
+    /// How they begin.
+    pub(crate) link_type: LinkType,
+    /// The largest that the output takes, but for super-packets.
+    pub(crate) largest: u32,
+    /// Bytes of a frame that lie together, headers included.
+    pub(crate) head: usize,
+    /// Whether the input splits super-packets that would take too long, so that none is refused.
+    pub(crate) splits: bool,
+    /// Whether frames are dropped while the output is down, rather than the engine ended.
+    pub(crate) outlives_down: bool,
+}
+
+impl Medium {
+    /// Between two interfaces, of which the far one has this MTU.
+    pub(crate) fn bridged(mtu: u32) -> Self {
+        let largest = mtu + HEADER;
+        Self {
+            link_type: LinkType::Ethernet,
+            largest,
+            head: largest as usize,
+            splits: false,
+            outlives_down: false,
+        }
+    }
+}
+
+/// Room for the Ethernet header and two VLAN tags beside the MTU.
+pub(crate) const HEADER: u32 = 14 + 2 * 4;
 
 impl Engine {
     /// Takes hold of two interfaces of the calling thread's network namespace, to join them as by
@@ -121,7 +156,7 @@ impl Engine {
                 output: half.output,
                 buffers: half.buffers,
                 config,
-                largest_frame: ports[to].largest_frame(),
+                medium: Medium::bridged(ports[to].link.mtu),
                 known_as: vec![(to, Heading::Egress), (from, Heading::Ingress)],
                 adjust: None,
             });
@@ -131,7 +166,7 @@ impl Engine {
             ifindex: port.link.index,
             lock: port.lock,
         };
-        Ok(Self { ways, io, ports: ports.map(held).into() })
+        Ok(Self { ways, io, ports: ports.map(held).into(), watch: None })
     }
 
     /// How frames come and go, and why so, in words.
@@ -162,7 +197,7 @@ impl Engine {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
-        let Self { mut ways, ports, .. } = self;
+        let Self { mut ways, ports, watch, .. } = self;
         let mut handles = Vec::new();
         let mut prepared = Vec::new();
         for mut way in ways.drain(..) {
@@ -177,7 +212,7 @@ impl Engine {
             prepared.push((way.prepare(Live::default(), Some(commands))?, names));
         }
         let mut server = Server::new(ports, handles);
-        let report = run(prepared, stop, |halt| {
+        let report = run(prepared, stop, watch, |halt| {
             ready();
             server.serve(stop, halt);
         });
@@ -189,13 +224,13 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, ports: _ports, .. } = self;
+        let Self { ways, ports: _ports, watch, .. } = self;
         let prepare = |way: Way| {
             let names = way.names();
             Ok((way.prepare(observer(), None)?, names))
         };
         let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
-        Ok(run(prepared, stop, |_| {}))
+        Ok(run(prepared, stop, watch, |_| {}))
     }
 }
 
@@ -206,22 +241,24 @@ type Names = (String, String, String);
 fn run<O: Observer>(
     prepared: Vec<(Direction<O>, Names)>,
     stop: &AtomicBool,
+    watch: Option<Watch>,
     meanwhile: impl FnOnce(&AtomicBool),
 ) -> Report {
     let halt = AtomicBool::new(false);
     let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    let ended: Vec<_> = thread::scope(|scope| {
+    let (ended, seen): (Vec<_>, _) = thread::scope(|scope| {
         let run = |direction: Direction<O>| {
             scope.spawn(|| {
                 let _halt = Halt(&halt);
                 direction.run(stop, &halt)
             })
         };
+        let watch = watch.map(|watch| scope.spawn(|| watch.run(&halt)));
         let threads: Vec<_> = directions.into_iter().map(run).collect();
         meanwhile(&halt);
-        threads.into_iter().map(join).collect()
+        (threads.into_iter().map(join).collect(), watch.and_then(join))
     });
-    let mut report = Report { directions: Vec::new(), fault: None };
+    let mut report = Report { directions: Vec::new(), fault: seen };
     for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
         let fault = fault.map(|fault| describe(&fault, &from, &to));
         report.fault = report.fault.or(fault);
@@ -250,15 +287,13 @@ impl Way {
         observer: O,
         commands: Option<Receiver<Command>>,
     ) -> Result<Direction<O>, EngineError> {
-        let Self { to, input, output, buffers, config, largest_frame, .. } = self;
-        let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
+        let Self { to, input, output, buffers, config, medium, .. } = self;
         let fingerprinter = Fingerprinter::random().map_err(|error| {
-            system("drawing a key for flow fingerprints", io::Error::other(error))
+            system(&to, "drawing a key for flow fingerprints")(io::Error::other(error))
         })?;
-        let own = || Buffers::new(largest_frame as usize, MOST_FRAMES);
-        let buffers = buffers
-            .map_or_else(own, Ok)
-            .map_err(|error| system("reserving memory for frames", error))?;
+        let own = || Buffers::with_tails(medium.head, MOST_FRAMES, MOST_SUPER_PACKETS);
+        let buffers =
+            buffers.map_or_else(own, Ok).map_err(system(&to, "reserving memory for frames"))?;
         let parts = Parts {
             input,
             output,
@@ -270,13 +305,42 @@ impl Way {
             pacing: config.pacing(),
             delay: config.delay,
             commands,
-            largest_frame,
+            medium,
         };
         Ok(Direction::new(parts, buffers))
     }
 }
 
-fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
+/// What the interface of this name is.
+pub(crate) fn look_up(name: &str) -> Result<Link, EngineError> {
+    let not_found = |error: io::Error| match error.raw_os_error() {
+        Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
+            EngineError::NoSuchInterface { interface: name.to_owned() }
+        }
+        _ => system(name, "looking it up")(error),
+    };
+    let mut links = Links::open().map_err(|error| system(name, "netlink")(error.into_system()))?;
+    links.get(name).map_err(|error| not_found(error.into_system()))
+}
+
+/// Keeps other engines away from an interface.
+pub(crate) fn hold(name: &str, link: &Link) -> Result<Lock, EngineError> {
+    Lock::take(link.index).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => EngineError::Taken { interface: name.to_owned() },
+        _ => system(name, "taking hold of it")(error),
+    })
+}
+
+/// What to make of a refusal of the system's.
+pub(crate) fn system(
+    interface: &str,
+    doing: &'static str,
+) -> impl FnOnce(io::Error) -> EngineError {
+    let interface = interface.to_owned();
+    move |source| EngineError::System { interface, doing, source }
+}
+
+pub(crate) fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
     if config.rate == Rate(0) {
         return Err(EngineError::RateZero { interface: to.to_owned() });
     }

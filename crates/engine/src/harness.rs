@@ -8,6 +8,7 @@ use sched::edge::EdgeSpec;
 use sched::{Nanos, ParamError};
 
 use crate::LinkConfig;
+use crate::bridge::Medium;
 use crate::buffers::Buffers;
 use crate::control::Command;
 use crate::direction::{Direction, Parts};
@@ -22,7 +23,7 @@ pub struct Harness<O: Observer> {
 }
 
 impl<O: Observer> Harness<O> {
-    /// From `input` to `output`, which takes frames of up to `largest_frame` bytes.
+    /// From `input` to `output`, of which an interface has this MTU.
     #[must_use]
     pub fn new(
         input: Box<dyn FrameIo>,
@@ -30,7 +31,7 @@ impl<O: Observer> Harness<O> {
         buffers: Buffers,
         config: &LinkConfig,
         observer: O,
-        largest_frame: u32,
+        mtu: u32,
     ) -> Self {
         let (commands, receiver) = channel();
         let parts = Parts {
@@ -44,7 +45,7 @@ impl<O: Observer> Harness<O> {
             pacing: config.pacing(),
             delay: config.delay,
             commands: Some(receiver),
-            largest_frame,
+            medium: Medium::bridged(mtu),
         };
         Self { direction: Direction::new(parts, buffers), commands }
     }

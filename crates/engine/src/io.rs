@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use crate::buffers::Buffers;
+use crate::report::Tally;
 
 /// Most frames that one call moves.
 pub const BATCH: usize = 64;
@@ -27,6 +28,17 @@ pub trait FrameIo: Send {
     /// # Errors
     /// If the first of the frames cannot be sent.
     fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize>;
+
+    /// From now on frames pass by themselves, as if the engine were not there; those that are
+    /// here already can still be received. Returns whether it is so.
+    fn let_pass(&mut self) -> bool {
+        false
+    }
+
+    /// Frames that have passed by themselves since the engine did not answer in time.
+    fn passed(&self) -> Tally {
+        Tally::default()
+    }
 
     /// Gives back the buffers of frames that have left meanwhile.
     fn reclaim(&mut self, _buffers: &mut Buffers) {}

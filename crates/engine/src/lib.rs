@@ -7,12 +7,14 @@
 //!
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
-//! `unsafe` stands only in `packet_socket`, `xdp`, `offload` and `punctual`, around system calls
-//! that no library wraps, and in `buffers`, around the memory that is shared with the kernel.
+//! `unsafe` stands only in `packet_socket`, `offload` and `punctual`, around system calls that
+//! no library wraps.
 
 mod bridge;
 pub mod buffers;
 pub mod clock;
+#[cfg(feature = "kernel")]
+mod clsact;
 pub mod control;
 mod direction;
 mod error;
@@ -31,8 +33,12 @@ pub mod packet_socket;
 mod ports;
 mod punctual;
 pub mod report;
+pub mod segments;
 pub mod shaper;
 pub mod status;
+#[cfg(feature = "kernel")]
+pub mod userspace;
+mod watch;
 mod xdp;
 
 pub use bridge::{Engine, LinkConfig};

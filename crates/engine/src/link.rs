@@ -16,6 +16,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::net::if_::{Interface, if_indextoname, if_nameindex, if_nametoindex};
 
 use crate::netlink::Connection;
 use crate::netns::Namespace;
@@ -46,6 +47,12 @@ impl LinkError {
     pub fn into_system(self) -> io::Error {
         self.source
     }
+
+    /// Whether there is no such interface.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
+    }
 }
 
 /// What the kernel says about an interface.
@@ -61,6 +68,10 @@ pub struct Link {
     pub running: bool,
     /// Whether it carries Ethernet frames.
     pub ethernet: bool,
+    /// Whether it carries IP packets without any header in front.
+    pub ip_only: bool,
+    /// Whether it leads back to the machine itself.
+    pub loopback: bool,
     /// Whether it is made by software (a veth, a TAP device, a bridge, ...), no device.
     pub software: bool,
     /// Whether it is a port of a bridge or part of a bond: the index of that.
@@ -129,8 +140,25 @@ impl Links {
     pub fn get(&mut self, name: &str) -> Result<Link, LinkError> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        let doing = || format!("look up interface {name}");
-        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, doing)?;
+        self.look_up(message, || format!("look up interface {name}"))
+    }
+
+    /// What the interface with this index is.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at(&mut self, index: u32) -> Result<Link, LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.look_up(message, || format!("look up interface {index}"))
+    }
+
+    fn look_up(
+        &mut self,
+        message: LinkMessage,
+        doing: impl Fn() -> String,
+    ) -> Result<Link, LinkError> {
+        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, &doing)?;
         let Some(RouteNetlinkMessage::NewLink(link)) = reply else {
             let source = io::Error::from(io::ErrorKind::InvalidData);
             return Err(LinkError { doing: doing(), source });
@@ -336,6 +364,11 @@ fn describe(link: &LinkMessage) -> Link {
         up: link.header.flags.contains(LinkFlags::Up),
         running: link.header.flags.contains(LinkFlags::Running),
         ethernet: link.header.link_layer_type == LinkLayerType::Ether,
+        ip_only: matches!(
+            link.header.link_layer_type,
+            LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip
+        ),
+        loopback: link.header.flags.contains(LinkFlags::Loopback),
         software: false,
         controller: None,
         mac: [0; 6],
@@ -361,6 +394,31 @@ fn family(address: IpAddr) -> AddressFamily {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
     }
+}
+
+/// Index and name of every interface of the calling thread's network namespace, by index.
+///
+/// # Errors
+/// If the system does not tell.
+pub fn all() -> io::Result<Vec<(u32, String)>> {
+    let found = if_nameindex()?;
+    let name = |interface: &Interface| interface.name().to_string_lossy().into_owned();
+    let mut all: Vec<_> = found.iter().map(|found| (found.index(), name(found))).collect();
+    all.sort();
+    Ok(all)
+}
+
+/// The index of an interface of the calling thread's network namespace.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn index_of(name: &str) -> io::Result<u32> {
+    Ok(if_nametoindex(name)?)
+}
+
+/// What an interface is called now; `None` if it is gone.
+pub(crate) fn name_of(index: u32) -> Option<String> {
+    if_indextoname(index).ok()?.into_string().ok()
 }
 
 /// A name as the kernel takes it.

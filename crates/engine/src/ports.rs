@@ -5,12 +5,12 @@ use std::io;
 
 use sched::Amount;
 
-use crate::bridge::LinkConfig;
+use crate::bridge::{LinkConfig, Medium, hold, look_up};
 use crate::control::Lock;
 use crate::direction::MOST_FRAMES;
 use crate::error::EngineError;
 use crate::io::Half;
-use crate::link::{Link, Links};
+use crate::link::Link;
 use crate::packet_socket::PacketSocket;
 use crate::xdp;
 
@@ -44,42 +44,26 @@ pub(crate) struct Port {
     pub(crate) lock: Lock,
 }
 
-/// Room for the Ethernet header and two VLAN tags beside the MTU.
-const HEADER: u32 = 14 + 2 * 4;
-
 impl Port {
     pub(crate) fn open(name: &str) -> Result<Self, EngineError> {
         let interface = || name.to_owned();
-        let system =
-            |doing| move |source| EngineError::System { interface: name.to_owned(), doing, source };
-        let not_found = |error: io::Error| match error.raw_os_error() {
-            Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
-                EngineError::NoSuchInterface { interface: name.to_owned() }
-            }
-            _ => system("looking it up")(error),
-        };
-        let mut links = Links::open().map_err(|error| system("netlink")(error.into_system()))?;
-        let link = links.get(name).map_err(|error| not_found(error.into_system()))?;
+        let link = look_up(name)?;
         if !link.ethernet {
             return Err(EngineError::NotEthernet { interface: interface() });
         }
         if !link.up {
             return Err(EngineError::Down { interface: interface() });
         }
-        let lock = Lock::take(link.index).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
-            _ => system("taking hold of it")(error),
-        })?;
+        let lock = hold(name, &link)?;
         Ok(Self { name: interface(), link, lock })
     }
 
     fn for_xdp(&self) -> xdp::Port<'_> {
-        xdp::Port { name: &self.name, link: &self.link, largest_frame: self.largest_frame() }
-    }
-
-    /// Most bytes of a frame, so that it fits through the interface.
-    pub(crate) fn largest_frame(&self) -> u32 {
-        self.link.mtu + HEADER
+        xdp::Port {
+            name: &self.name,
+            link: &self.link,
+            largest_frame: Medium::bridged(self.link.mtu).largest,
+        }
     }
 
     /// `AF_PACKET` sockets to receive and to send.

@@ -21,8 +21,9 @@ use sched::Nanos;
 use self::memory::{Memory, Sink, Source};
 use self::script::{Operation, Script};
 
-/// Most bytes of a frame that the output takes.
-const LARGEST: u32 = 1522;
+/// Most bytes of a packet that the output takes, and of its frame with two VLAN tags.
+const MTU: u32 = 1500;
+const LARGEST: u32 = MTU + 22;
 /// Few, so that they run out.
 const BUFFERS: usize = 96;
 const TAILS: usize = 4;
@@ -43,7 +44,7 @@ fn run<O: Observer>(script: &Script, observer: O) {
     let source = Box::new(Source::new(memory.clone()));
     let sink = Box::new(Sink::new(memory.clone()));
     let buffers = Buffers::with_tails(LARGEST as usize, BUFFERS, TAILS).expect("memory");
-    let mut harness = Harness::new(source, sink, buffers, &script.config, observer, LARGEST);
+    let mut harness = Harness::new(source, sink, buffers, &script.config, observer, MTU);
     let mut now = Nanos(1);
     for operation in &script.operations {
         match operation {

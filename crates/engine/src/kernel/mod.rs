@@ -23,14 +23,14 @@ mod journal;
 mod load;
 mod memory;
 mod offloads;
-mod privileges;
+pub(crate) mod privileges;
 mod register;
 mod root_qdisc;
 mod show;
 mod skeleton;
-mod traffic_control;
+pub(crate) mod traffic_control;
 
-pub use attach::{Changes, Order, attach, change, detach};
+pub use attach::{Changes, Order, attach, attached_qdisc, can, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};

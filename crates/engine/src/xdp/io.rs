@@ -32,6 +32,8 @@ pub(super) struct Input {
     /// What [`FrameIo::arrived`] has told before.
     pub(super) told: u64,
     pub(super) checked: Nanos,
+    /// Whether frames are to come here, and not to pass by.
+    pub(super) attended: bool,
     /// Whether frames may come with checksums that the sender left to its interface.
     pub(super) completes: bool,
     /// The program and the promiscuous mode of the interface; both end when these are closed.
@@ -65,7 +67,9 @@ impl Input {
 impl FrameIo for Input {
     fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
         let now = clock::now();
-        self.heartbeats.beat(self.port, now);
+        if self.attended {
+            self.heartbeats.beat(self.port, now);
+        }
         let before = received.len();
         while received.len() - before < BATCH {
             let Some(frame) = self.frames.pop() else { break };
@@ -88,6 +92,12 @@ impl FrameIo for Input {
         }
         self.arm(buffers);
         Ok(())
+    }
+
+    fn let_pass(&mut self) -> bool {
+        self.attended = false;
+        self.heartbeats.beat(self.port, Nanos::ZERO);
+        true
     }
 
     fn send(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {

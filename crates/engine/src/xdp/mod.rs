@@ -280,6 +280,7 @@ impl Receiver {
             received: 0,
             told: 0,
             checked: Nanos::ZERO,
+            attended: true,
             completes: port.link.software,
             _holds: holds,
         };
