@@ -43,8 +43,8 @@ pub(crate) const MOST_FRAMES: usize = 1 << 16;
 pub(crate) const MOST_SUPER_PACKETS: usize = 1 << 12;
 /// With frames passing by themselves: how long the engine goes on with those it has, at most, and
 /// for how long none has to come for it to end.
-const LAST_FRAMES: Nanos = Nanos::from_millis(100);
-const SILENCE: Nanos = Nanos::from_millis(5);
+const LAST_FRAMES: Nanos = Nanos::from_millis(500);
+const SILENCE: Nanos = Nanos::from_millis(20);
 /// Frames between two looks at the kernel's counter, which has 32 bits.
 const COUNTER_PERIOD: u64 = 1 << 20;
 
@@ -161,8 +161,8 @@ impl<O: Observer> Direction<O> {
         let mut last = clock::now();
         loop {
             self.link.iter_mut().for_each(|frame| frame.release = Nanos::ZERO);
-            let Ok(received) = self.pass_on(clock::now) else { return };
             let now = clock::now();
+            let Ok(received) = self.pass_on(clock::now) else { return };
             if received > 0 {
                 last = now;
             }

@@ -15,7 +15,7 @@ fn filters_of_others_on_clsact_stay_and_work() {
     let tc = |rest: &str| Hosts::says(&hosts.a, &format!("tc {rest}"));
     tc("qdisc add dev eth0 clsact");
     for side in ["ingress", "egress"] {
-        let filter = "prio 1 protocol ip u32 match ip protocol 6 0xff flowid 1:1";
+        let filter = "prio 5 protocol ip u32 match ip protocol 6 0xff flowid 1:1";
         tc(&format!("filter add dev eth0 {side} {filter}"));
     }
     let theirs = || {

@@ -81,7 +81,7 @@ fn rate_parameters_and_discipline_change_while_packets_are_queued() {
         Changes { scheduler: Some("efd:limit=2000packets".into()), ..Changes::default() },
         Changes { scheduler: Some("efd:limit=3000packets".into()), ..Changes::default() },
         Changes { rate: Some(Rate(50_000_000)), overhead: Some(24), ..Changes::default() },
-        Changes { scheduler: Some("fq_codel:limit=2000packets".into()), ..Changes::default() },
+        Changes { scheduler: Some("fq-codel:limit=2000packets".into()), ..Changes::default() },
         Changes { ingress_rate: Some(Rate(1_000_000_000)), ..Changes::default() },
         Changes { scheduler: Some("run2c:limit=2000packets".into()), ..Changes::default() },
     ];
