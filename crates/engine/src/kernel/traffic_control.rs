@@ -15,8 +15,8 @@ pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
 pub(crate) const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
-pub(crate) const RTM_NEWTFILTER: u16 = 44;
-pub(crate) const RTM_DELTFILTER: u16 = 45;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
 pub(crate) const RTM_GETTFILTER: u16 = 46;
 
 pub(crate) const TCA_KIND: u16 = 1;
@@ -246,7 +246,8 @@ impl TrafficControl {
         let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
         attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
         let kind = RTM_NEWQDISC;
-        let message = Message { kind, ifindex, handle, parent: ROOT, info: 0, attributes };
+        let message =
+            Message { kind, ifindex, handle, parent: ROOT, attributes, ..Message::default() };
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
         self.connection.request(message, flags).map(|_| ())
     }
