@@ -446,6 +446,7 @@ impl<O: Observer> Direction<O> {
             in_flight,
             drops,
             lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
+            passed: self.parts.input.passed(),
             marked: self.counts.marked,
             realtime: self.priority.is_granted(),
             punctuality: self.shaper.punctuality(),

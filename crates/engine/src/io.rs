@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use crate::buffers::Buffers;
+use crate::report::Tally;
 
 /// Most frames that one call moves.
 pub const BATCH: usize = 64;
@@ -32,6 +33,11 @@ pub trait FrameIo: Send {
     /// here already can still be received. Returns whether it is so.
     fn let_pass(&mut self) -> bool {
         false
+    }
+
+    /// Frames that have passed by themselves since the engine did not answer in time.
+    fn passed(&self) -> Tally {
+        Tally::default()
     }
 
     /// Gives back the buffers of frames that have left meanwhile.

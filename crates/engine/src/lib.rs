@@ -13,6 +13,8 @@
 mod bridge;
 pub mod buffers;
 pub mod clock;
+#[cfg(feature = "kernel")]
+mod clsact;
 pub mod control;
 mod direction;
 mod error;

@@ -18,16 +18,16 @@
 //! and priority, its sender's socket, and its time to leave as `fq` keeps it. Captures on the
 //! device show an arriving packet twice.
 
-mod clsact;
 mod hook;
 mod skeleton;
 mod tap;
 
 use std::io;
 
-use self::hook::{Facts, Placer, Point, Programs};
+use self::hook::{Facts, Placer, Programs};
 use self::tap::{Layer, Tap};
 use crate::bridge::{self, HEADER, LinkConfig, Medium, Way, system};
+use crate::clsact::{self, Owner, Point};
 use crate::control::{self, Adjust};
 use crate::error::EngineError;
 use crate::io::FrameIo;
@@ -95,7 +95,7 @@ impl Engine {
 pub fn tidy_up(device: &str) -> Result<bool, EngineError> {
     let link = bridge::look_up(device)?;
     let _lock = bridge::hold(device, &link)?;
-    clsact::tidy_up(link.index).map_err(system(device, "removing what was left"))
+    clsact::tidy_up(Owner::Userspace, link.index).map_err(system(device, "removing what was left"))
 }
 
 fn layer(device: &str, link: &Link) -> Result<Layer, EngineError> {
@@ -132,7 +132,8 @@ impl Place<'_> {
         ingress: Option<LinkConfig>,
         hook: HookKind,
     ) -> Result<(Vec<Way>, Watch), Failed> {
-        clsact::tidy_up(self.link.index).map_err(when("removing what an engine has left"))?;
+        clsact::tidy_up(Owner::Userspace, self.link.index)
+            .map_err(when("removing what an engine has left"))?;
         let tap = |config: &LinkConfig, what| self.tap(what, config.rate).map_err(when(TAP));
         let egress = egress
             .map(|config| Ok((tap(&config, "what leaves by")?, self.sender()?, config)))
