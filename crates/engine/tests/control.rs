@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -33,12 +33,24 @@ fn while_live<T: Send>(lab: &Lab, job: impl FnOnce(u32, u32) -> T + Send) -> (T,
             let running =
                 scope.spawn(move || engine.run_live(stop, move || ready.send(()).unwrap()));
             is_ready.recv().unwrap();
+            let _stop = StopAtPanic(stop);
             let done = job(left, right);
             assert!(!control::stop(right).unwrap(), "it ends by itself");
             (done, running.join().unwrap().unwrap())
         })
     };
     lab.middle.run(run).unwrap()
+}
+
+/// A job that has failed does not keep the engine running.
+struct StopAtPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopAtPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 fn raw(ifindex: u32) -> SocketAddr {
