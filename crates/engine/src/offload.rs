@@ -28,7 +28,8 @@ const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 const GET_CHANNELS: u32 = 0x3c;
 /// Large receive offload, VLAN tags apart on transmission, on reception.
-const FLAGS: u32 = 1 << 15 | 1 << 7 | 1 << 8;
+const FLAGS: u32 = 1 << 15 | 1 << 7 | TAGS_APART;
+const TAGS_APART: u32 = 1 << 8;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -57,6 +58,11 @@ pub(crate) fn switch_all(interface: &str, on: bool) -> io::Result<()> {
 
 pub(crate) fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result<()> {
     ioctl(&control()?, interface, TRANSMIT_CHECKSUMS, on.into()).map(|_| ())
+}
+
+/// Whether an interface takes VLAN tags out of the frames that it receives.
+pub(crate) fn takes_tags_off(interface: &str) -> io::Result<bool> {
+    Ok(ioctl(&control()?, interface, GET_FLAGS, 0)? & TAGS_APART != 0)
 }
 
 /// How many queues an interface receives by; `None` if its driver does not say.
