@@ -12,6 +12,7 @@ use sched::{Info, Nanos, Spec};
 
 use crate::direction::{Direction, Fault, Parts, Side};
 use crate::error::EngineError;
+use crate::framing::Framing;
 use crate::link::{Link, Links};
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::packet_socket::PacketSocket;
@@ -28,11 +29,8 @@ pub struct LinkConfig {
     pub edge: Option<EdgeSpec>,
     /// Rate of the link.
     pub rate: Rate,
-    /// Bytes that the link adds to each frame (24 for Ethernet's preamble, checksum and gap), or
-    /// takes off it (-14 to count IP packets). Frames count without checksum, as in `tc`.
-    pub overhead: i32,
-    /// What a frame counts at least, overhead included, in bytes.
-    pub least_size: u32,
+    /// What a frame takes up on it. Frames count without checksum, as in `tc`.
+    pub framing: Framing,
     /// Propagation delay: a frame is released this long after its transmission has started.
     pub delay: Nanos,
     /// How far a late wake-up of the engine may be caught up.
@@ -49,8 +47,7 @@ impl LinkConfig {
             spec,
             edge: None,
             rate,
-            overhead: 0,
-            least_size: 0,
+            framing: Framing::NONE,
             delay: Nanos::ZERO,
             burst_time: Nanos::from_millis(1),
             seed: 0,
@@ -237,8 +234,7 @@ fn direction<O: Observer>(
         needs: config.spec.info().needs,
         pacing: Pacing {
             rate: config.rate,
-            overhead: config.overhead,
-            least_size: config.least_size,
+            framing: config.framing,
             burst_time: config.burst_time,
         },
         delay: config.delay,

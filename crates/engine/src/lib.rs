@@ -15,6 +15,7 @@ pub mod buffers;
 pub mod clock;
 mod direction;
 mod error;
+pub mod framing;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -23,6 +24,7 @@ mod netlink;
 pub mod netns;
 pub mod observe;
 mod offload;
+pub mod overhead;
 pub mod packet_socket;
 mod punctual;
 pub mod report;
@@ -30,6 +32,8 @@ pub mod shaper;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
+pub use framing::Framing;
 pub use observe::Observe;
+pub use overhead::Overhead;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;
