@@ -126,7 +126,7 @@ fn rates() {
             .iter()
             .map(|bytes| format!("{:.4}", *bytes as f64 * 8.0 / rate as f64))
             .collect();
-        let forth = report.expect("the engine ran").left_to_right;
+        let forth = &report.expect("the engine ran").directions[0];
         let seen = forth.punctuality;
         println!(
             "  {:12} {}  (latest {} us, lost {:.3} %, largest burst {} packets)",

@@ -1,23 +1,27 @@
 //! A bridge between two interfaces, with a queue and a link in each direction.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
-use crate::direction::{Direction, Fault, Parts, Side};
+use crate::buffers::Buffers;
+use crate::control::{self, Adjust, Command, Handle, Lock, Server};
+use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
 use crate::error::EngineError;
-use crate::framing::Framing;
+use crate::io::FrameIo;
 use crate::link::{Link, Links};
+use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
+use crate::overhead::{ETHERNET_HEADER, Overhead};
 use crate::packet_socket::PacketSocket;
 use crate::report::{DirectionReport, Report};
-use crate::shaper::{Pacing, Rate};
+use crate::shaper::Rate;
+use crate::status::Heading;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -29,8 +33,10 @@ pub struct LinkConfig {
     pub edge: Option<EdgeSpec>,
     /// Rate of the link.
     pub rate: Rate,
-    /// What a frame takes up on it. Frames count without checksum, as in `tc`.
-    pub framing: Framing,
+    /// What a packet takes on it beside its bytes. Frames count without checksum, as in `tc`.
+    pub overhead: Overhead,
+    /// Bytes that the interface's frames have before the IP header.
+    pub link_header: u32,
     /// Propagation delay: a frame is released this long after its transmission has started.
     pub delay: Nanos,
     /// How far a late wake-up of the engine may be caught up.
@@ -47,7 +53,8 @@ impl LinkConfig {
             spec,
             edge: None,
             rate,
-            framing: Framing::NONE,
+            overhead: Overhead::NONE,
+            link_header: ETHERNET_HEADER,
             delay: Nanos::ZERO,
             burst_time: Nanos::from_millis(1),
             seed: 0,
@@ -55,12 +62,26 @@ impl LinkConfig {
     }
 }
 
-/// Two interfaces, joined as by a bridge whose ports are slow links.
+/// What takes frames from one place to another through slow links.
 pub struct Engine {
-    left: Port,
-    right: Port,
-    left_to_right: LinkConfig,
-    right_to_left: LinkConfig,
+    ways: Vec<Way>,
+    /// The interfaces, which no other engine can hold meanwhile.
+    ports: Vec<control::Port>,
+}
+
+/// From an input through a queue and a link to an output.
+struct Way {
+    from: String,
+    to: String,
+    input: Box<dyn FrameIo>,
+    output: Box<dyn FrameIo>,
+    config: LinkConfig,
+    /// Largest frame that the output takes.
+    largest_frame: u32,
+    /// As which direction of which of the engine's ports it is known.
+    known_as: Vec<(usize, Heading)>,
+    /// Makes what surrounds it ready for a change.
+    adjust: Option<Adjust>,
 }
 
 /// An interface, held.
@@ -69,16 +90,16 @@ struct Port {
     link: Link,
     input: PacketSocket,
     output: PacketSocket,
-    /// Its name keeps other engines away, and vanishes with the process.
-    lock: UnixDatagram,
+    lock: Lock,
 }
 
 /// Room for the Ethernet header and two VLAN tags beside the MTU.
 const HEADER: u32 = 14 + 2 * 4;
 
 impl Engine {
-    /// Takes hold of two interfaces of the calling thread's network namespace. Frames are
-    /// received from now on, and passed on when the engine [runs](Self::run).
+    /// Takes hold of two interfaces of the calling thread's network namespace, to join them as by
+    /// a bridge. Frames are received from now on, and passed on when the engine
+    /// [runs](Self::run). The first direction is from left to right.
     ///
     /// # Errors
     /// If an interface cannot be used, or a link cannot be made as configured.
@@ -88,6 +109,8 @@ impl Engine {
         left_to_right: LinkConfig,
         right_to_left: LinkConfig,
     ) -> Result<Self, EngineError> {
+        const LEFT: usize = 0;
+        const RIGHT: usize = 1;
         for (config, to) in [(&left_to_right, right), (&right_to_left, left)] {
             check_config(config, to)?;
         }
@@ -95,13 +118,36 @@ impl Engine {
             return Err(EngineError::SameInterface { interface: left.to_owned() });
         }
         let (left, right) = (Port::open(left)?, Port::open(right)?);
-        Ok(Self { left, right, left_to_right, right_to_left })
+        let forth = Way {
+            from: left.name.clone(),
+            to: right.name.clone(),
+            input: Box::new(left.input),
+            output: Box::new(right.output),
+            config: left_to_right,
+            largest_frame: right.link.mtu + HEADER,
+            known_as: vec![(RIGHT, Heading::Egress), (LEFT, Heading::Ingress)],
+            adjust: None,
+        };
+        let back = Way {
+            from: right.name.clone(),
+            to: left.name.clone(),
+            input: Box::new(right.input),
+            output: Box::new(left.output),
+            config: right_to_left,
+            largest_frame: left.link.mtu + HEADER,
+            known_as: vec![(LEFT, Heading::Egress), (RIGHT, Heading::Ingress)],
+            adjust: None,
+        };
+        let held = |name, link: Link, lock| control::Port { name, ifindex: link.index, lock };
+        let left = held(left.name, left.link, left.lock);
+        let right = held(right.name, right.link, right.lock);
+        Ok(Self { ways: vec![forth, back], ports: vec![left, right] })
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
     ///
     /// # Errors
-    /// If the system has no randomness to key the flow fingerprints with.
+    /// If the system has no randomness to key the flow fingerprints with, or no memory.
     pub fn run(self, stop: &AtomicBool) -> Result<Report, EngineError> {
         self.run_with(stop, Counters::default)
     }
@@ -114,40 +160,126 @@ impl Engine {
         self.run_with(stop, || Ledger::new(observe))
     }
 
+    /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which
+    /// it can be [stopped](control::stop) as well. `ready` is called when it does.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_live(
+        self,
+        stop: &AtomicBool,
+        ready: impl FnOnce(),
+    ) -> Result<Report, EngineError> {
+        let Self { mut ways, ports } = self;
+        let mut handles = Vec::new();
+        let mut prepared = Vec::new();
+        for mut way in ways.drain(..) {
+            let (sender, commands) = channel();
+            handles.push(Handle {
+                config: way.config.clone(),
+                commands: sender,
+                known_as: way.known_as.clone(),
+                adjust: way.adjust.take(),
+            });
+            let names = way.names();
+            prepared.push((way.prepare(Live::default(), Some(commands))?, names));
+        }
+        let mut server = Server::new(ports, handles);
+        let report = run(prepared, stop, |halt| {
+            ready();
+            server.serve(stop, halt);
+        });
+        Ok(report)
+    }
+
     fn run_with<O: Observer>(
         self,
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { left, right, left_to_right, right_to_left } = self;
-        let (left_input, left_output, left) = left.split();
-        let (right_input, right_output, right) = right.split();
-        let forth = (left_input, right_output);
-        let back = (right_input, left_output);
-        let forth = direction(&left_to_right, forth, right.link.mtu, observer(), &right.name)?;
-        let back = direction(&right_to_left, back, left.link.mtu, observer(), &left.name)?;
-
-        let halt = AtomicBool::new(false);
-        let (forth, back) = thread::scope(|scope| {
-            let forth = scope.spawn(|| forth.run(stop, &halt));
-            let back = scope.spawn(|| back.run(stop, &halt));
-            (join(forth), join(back))
-        });
-        let fault = forth.1.as_ref().map(|fault| describe(fault, &left.name, &right.name));
-        let fault = fault.or_else(|| back.1.as_ref().map(|f| describe(f, &right.name, &left.name)));
-        Ok(Report {
-            left_to_right: label(forth.0, &left.name, &right.name, &left_to_right.spec),
-            right_to_left: label(back.0, &right.name, &left.name, &right_to_left.spec),
-            fault,
-        })
+        let Self { ways, ports: _ports } = self;
+        let prepare = |way: Way| {
+            let names = way.names();
+            Ok((way.prepare(observer(), None)?, names))
+        };
+        let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
+        Ok(run(prepared, stop, |_| {}))
     }
 }
 
-/// What remains of a port whose sockets have gone to the two directions.
-struct Held {
-    name: String,
-    link: Link,
-    _lock: UnixDatagram,
+/// From, to, and the discipline.
+type Names = (String, String, String);
+
+/// Runs directions, a thread each, and `meanwhile` on the calling one.
+fn run<O: Observer>(
+    prepared: Vec<(Direction<O>, Names)>,
+    stop: &AtomicBool,
+    meanwhile: impl FnOnce(&AtomicBool),
+) -> Report {
+    let halt = AtomicBool::new(false);
+    let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    let ended: Vec<_> = thread::scope(|scope| {
+        let run = |direction: Direction<O>| {
+            scope.spawn(|| {
+                let _halt = Halt(&halt);
+                direction.run(stop, &halt)
+            })
+        };
+        let threads: Vec<_> = directions.into_iter().map(run).collect();
+        meanwhile(&halt);
+        threads.into_iter().map(join).collect()
+    });
+    let mut report = Report { directions: Vec::new(), fault: None };
+    for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
+        let fault = fault.map(|fault| describe(&fault, &from, &to));
+        report.fault = report.fault.or(fault);
+        report.directions.push(DirectionReport { from, to, scheduler, ..direction });
+    }
+    report
+}
+
+/// Ends all directions when one of them ends, even if by a panic.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Way {
+    /// Where it comes from, where it goes, and its discipline, for reports.
+    fn names(&self) -> Names {
+        (self.from.clone(), self.to.clone(), self.config.spec.to_string())
+    }
+
+    fn prepare<O: Observer>(
+        self,
+        observer: O,
+        commands: Option<Receiver<Command>>,
+    ) -> Result<Direction<O>, EngineError> {
+        let Self { to, input, output, config, largest_frame, .. } = self;
+        let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
+        let fingerprinter = Fingerprinter::random().map_err(|error| {
+            system("drawing a key for flow fingerprints", io::Error::other(error))
+        })?;
+        let buffers = Buffers::new(largest_frame as usize, MOST_FRAMES)
+            .map_err(|error| system("reserving memory for frames", error))?;
+        let parts = Parts {
+            input,
+            output,
+            qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
+            tagger: config.edge.as_ref().map(EdgeSpec::build),
+            observer,
+            fingerprinter,
+            needs: config.spec.info().needs,
+            pacing: config.pacing(),
+            delay: config.delay,
+            commands,
+            largest_frame,
+        };
+        Ok(Direction::new(parts, buffers))
+    }
 }
 
 impl Port {
@@ -169,7 +301,7 @@ impl Port {
         if !link.up {
             return Err(EngineError::Down { interface: interface() });
         }
-        let lock = lock(link.index).map_err(|error| match error.kind() {
+        let lock = Lock::take(link.index).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
             _ => system("taking hold of it")(error),
         })?;
@@ -185,18 +317,6 @@ impl Port {
         let output = socket(PacketSocket::sender(link.index))?;
         Ok(Self { name: interface(), link, input, output, lock })
     }
-
-    fn split(self) -> (PacketSocket, PacketSocket, Held) {
-        let held = Held { name: self.name, link: self.link, _lock: self.lock };
-        (self.input, self.output, held)
-    }
-}
-
-/// Names in the abstract space of Unix sockets belong to one network namespace, as interface
-/// indices do, and to the process that bound them.
-fn lock(ifindex: u32) -> io::Result<UnixDatagram> {
-    let name = format!("shortlane/interface/{ifindex}");
-    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
@@ -210,36 +330,6 @@ fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
         (false, false) => return Ok(()),
     };
     Err(EngineError::Unsuitable { discipline, needed })
-}
-
-fn direction<O: Observer>(
-    config: &LinkConfig,
-    (input, output): (PacketSocket, PacketSocket),
-    mtu: u32,
-    observer: O,
-    to: &str,
-) -> Result<Direction<O>, EngineError> {
-    let fingerprinter = Fingerprinter::random().map_err(|error| EngineError::System {
-        interface: to.to_owned(),
-        doing: "drawing a key for flow fingerprints",
-        source: io::Error::other(error),
-    })?;
-    Ok(Direction::new(Parts {
-        input: Box::new(input),
-        output: Box::new(output),
-        qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
-        tagger: config.edge.as_ref().map(EdgeSpec::build),
-        observer,
-        fingerprinter,
-        needs: config.spec.info().needs,
-        pacing: Pacing {
-            rate: config.rate,
-            framing: config.framing,
-            burst_time: config.burst_time,
-        },
-        delay: config.delay,
-        largest_frame: mtu + HEADER,
-    }))
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
@@ -257,9 +347,4 @@ fn describe(fault: &Fault, from: &str, to: &str) -> String {
         _ => return format!("{interface}: {}", fault.error),
     };
     format!("{interface}: {what}")
-}
-
-fn label(report: DirectionReport, from: &str, to: &str, spec: &Spec) -> DirectionReport {
-    let (from, to) = (from.to_owned(), to.to_owned());
-    DirectionReport { from, to, scheduler: spec.to_string(), ..report }
 }

@@ -1,13 +1,22 @@
 //! The buffers that frames lie in from reception to transmission.
 //!
-//! Frames are never copied between; a packet's `id` is the number of its buffer. Memory grows
-//! with the number of frames held at once, in chunks, up to a bound; nothing is given back before
-//! the end, and nothing is allocated per frame.
+//! Frames are never copied between; a packet's `id` is the number of its buffer. A frame that is
+//! larger than a buffer, a super-packet, goes on in a *tail*; its headers never do. Memory is
+//! reserved once and taken from the system as frames first lie in it, buffers that were used last
+//! first; nothing is given back before the end, and nothing is allocated per frame.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Room in front of a frame, for VLAN tags that are put back.
 const HEADROOM: usize = 16;
-/// Buffers per allocation.
-const CHUNK: usize = 256;
+/// Room for the rest of a super-packet of 64 KiB.
+pub const TAIL: usize = 1 << 16;
+/// No tail.
+const NONE: u32 = u32::MAX;
 
 /// What the kernel has left undone in a frame (`struct virtio_net_hdr`): a checksum to complete,
 /// a super-packet to split. It is handed on with the frame.
@@ -34,59 +43,99 @@ impl Offload {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Meta {
     start: u16,
-    /// Bytes that lie in the buffer.
+    /// Bytes that lie in the buffer itself.
     len: u32,
-    /// Bytes that the frame has; more than `len` if it did not fit.
+    /// Bytes that lie in its tail.
+    tail_len: u32,
+    /// Bytes that the frame has; more than lie here if it did not fit.
     wire_len: u32,
+    tail: u32,
     offload: Offload,
 }
 
-/// A slab of buffers of one size.
+impl Meta {
+    const EMPTY: Self =
+        Self { start: 0, len: 0, tail_len: 0, wire_len: 0, tail: NONE, offload: Offload([0; 10]) };
+}
+
+/// A slab of buffers of one size, and one of tails.
 pub struct Buffers {
     capacity: usize,
-    bound: usize,
-    chunks: Vec<Box<[u8]>>,
+    heads: Slab,
+    tails: Slab,
     meta: Vec<Meta>,
-    free: Vec<u32>,
 }
 
 impl Buffers {
     /// At most `bound` buffers for frames of up to `capacity` bytes.
-    #[must_use]
-    pub fn new(capacity: usize, bound: usize) -> Self {
-        Self { capacity, bound, chunks: Vec::new(), meta: Vec::new(), free: Vec::new() }
+    ///
+    /// # Errors
+    /// If the system does not grant as much address space.
+    pub fn new(capacity: usize, bound: usize) -> io::Result<Self> {
+        Self::with_tails(capacity, bound, 0)
     }
 
-    /// An unused buffer; `None` if `bound` of them are in use.
+    /// The same, and up to `tails` super-packets at once.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_tails(capacity: usize, bound: usize, tails: usize) -> io::Result<Self> {
+        // Whole cache lines.
+        let stride = (HEADROOM + capacity).next_multiple_of(64);
+        Ok(Self {
+            capacity,
+            heads: Slab::new(stride, bound)?,
+            tails: Slab::new(TAIL, tails)?,
+            meta: vec![Meta::EMPTY; bound],
+        })
+    }
+
+    /// An unused buffer; `None` if all are in use.
     pub fn take(&mut self) -> Option<u32> {
-        if self.free.is_empty() {
-            self.grow();
-        }
-        self.free.pop()
+        self.heads.take()
+    }
+
+    /// Whether all buffers are in use.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.heads.is_exhausted()
     }
 
     /// Gives a buffer back.
     pub fn give(&mut self, id: u32) {
-        self.free.push(id);
+        self.give_tail(id);
+        self.heads.give(id);
     }
 
-    /// The frame in a buffer.
+    /// The frame in a buffer, up to where its tail begins: all of it but for super-packets, whose
+    /// headers it has.
     #[must_use]
     pub fn frame(&self, id: u32) -> &[u8] {
         let meta = self.meta[id as usize];
-        &self.whole(id)[meta.start as usize..][..meta.len as usize]
+        &self.heads.get(id)[meta.start as usize..][..meta.len as usize]
     }
 
-    /// The frame in a buffer, to change.
+    /// The same, to change.
     pub fn frame_mut(&mut self, id: u32) -> &mut [u8] {
         let meta = self.meta[id as usize];
-        &mut self.whole_mut(id)[meta.start as usize..][..meta.len as usize]
+        &mut self.heads.get_mut(id)[meta.start as usize..][..meta.len as usize]
     }
 
-    /// Bytes that the frame had on the link; more than lie here if it did not fit.
+    /// All of a frame: [`frame`](Self::frame), and the rest that lies in its tail.
+    #[must_use]
+    pub fn pieces(&self, id: u32) -> [&[u8]; 2] {
+        let meta = self.meta[id as usize];
+        let rest = match meta.tail {
+            NONE => &[][..],
+            tail => &self.tails.get(tail)[..meta.tail_len as usize],
+        };
+        [self.frame(id), rest]
+    }
+
+    /// Bytes that the frame had when it was received; more than lie here if it did not fit.
     #[must_use]
     pub fn wire_len(&self, id: u32) -> u32 {
         self.meta[id as usize].wire_len
@@ -100,13 +149,39 @@ impl Buffers {
 
     /// Where a frame is to be received; [`received`](Self::received) tells what came.
     pub fn space(&mut self, id: u32) -> &mut [u8] {
-        &mut self.whole_mut(id)[HEADROOM..]
+        &mut self.heads.get_mut(id)[HEADROOM..][..self.capacity]
     }
 
-    /// A frame of `wire_len` bytes has been written to the buffer's space, as far as it fits.
+    /// The same for what may be a super-packet: the buffer, and a tail if one is free.
+    pub fn spaces(&mut self, id: u32) -> [&mut [u8]; 2] {
+        let meta = &mut self.meta[id as usize];
+        if meta.tail == NONE {
+            meta.tail = self.tails.take().unwrap_or(NONE);
+        }
+        let rest = match meta.tail {
+            NONE => &mut [][..],
+            tail => self.tails.get_mut(tail),
+        };
+        [&mut self.heads.get_mut(id)[HEADROOM..][..self.capacity], rest]
+    }
+
+    /// A frame of `wire_len` bytes has been written to the buffer's spaces, as far as it fits.
     pub fn received(&mut self, id: u32, wire_len: u32, offload: Offload) {
         let len = wire_len.min(self.capacity as u32);
-        self.meta[id as usize] = Meta { start: HEADROOM as u16, len, wire_len, offload };
+        if len == wire_len {
+            self.give_tail(id);
+        }
+        let tail = self.meta[id as usize].tail;
+        let tail_len = if tail == NONE { 0 } else { (wire_len - len).min(TAIL as u32) };
+        let start = HEADROOM as u16;
+        self.meta[id as usize] = Meta { start, len, tail_len, wire_len, tail, offload };
+    }
+
+    fn give_tail(&mut self, id: u32) {
+        let tail = std::mem::replace(&mut self.meta[id as usize].tail, NONE);
+        if tail != NONE {
+            self.tails.give(tail);
+        }
     }
 
     /// Puts a VLAN tag back between the MAC addresses and the rest.
@@ -126,32 +201,80 @@ impl Buffers {
         frame[ADDRESSES..][..2].copy_from_slice(&tag_type.to_be_bytes());
         frame[ADDRESSES + 2..][..2].copy_from_slice(&tag.to_be_bytes());
     }
+}
 
-    /// Bytes between one buffer and the next: whole cache lines.
-    fn stride(&self) -> usize {
-        (HEADROOM + self.capacity).next_multiple_of(64)
+/// Pieces of memory of one size.
+struct Slab {
+    size: usize,
+    bound: usize,
+    /// `bound` times `size` bytes; `None` if that is nothing.
+    region: Option<NonNull<u8>>,
+    /// Pieces that were used and are free again.
+    free: Vec<u32>,
+    /// Pieces from this one on were never used.
+    fresh: u32,
+}
+
+// SAFETY: the region is the slab's own, and is reached through its methods only.
+unsafe impl Send for Slab {}
+
+impl Slab {
+    fn new(size: usize, bound: usize) -> io::Result<Self> {
+        let length = size.checked_mul(bound).ok_or(io::ErrorKind::OutOfMemory)?;
+        let map = |length| {
+            let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+            let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+            // SAFETY: new memory, wherever the kernel likes.
+            unsafe { mmap_anonymous(None, length, access, flags) }
+        };
+        let region = NonZeroUsize::new(length).map(map).transpose()?;
+        Ok(Self { size, bound, region: region.map(NonNull::cast), free: Vec::new(), fresh: 0 })
     }
 
-    fn whole(&self, id: u32) -> &[u8] {
-        let at = (id as usize % CHUNK) * self.stride();
-        &self.chunks[id as usize / CHUNK][at..][..HEADROOM + self.capacity]
+    fn take(&mut self) -> Option<u32> {
+        let fresh = || {
+            let piece = self.fresh;
+            ((piece as usize) < self.bound).then(|| {
+                self.fresh += 1;
+                piece
+            })
+        };
+        self.free.pop().or_else(fresh)
     }
 
-    fn whole_mut(&mut self, id: u32) -> &mut [u8] {
-        let at = (id as usize % CHUNK) * self.stride();
-        &mut self.chunks[id as usize / CHUNK][at..][..HEADROOM + self.capacity]
+    fn give(&mut self, piece: u32) {
+        self.free.push(piece);
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        let old = self.meta.len();
-        let more = CHUNK.min(self.bound - old);
-        if more == 0 {
-            return;
+    fn is_exhausted(&self) -> bool {
+        self.free.is_empty() && self.fresh as usize == self.bound
+    }
+
+    fn get(&self, piece: u32) -> &[u8] {
+        // SAFETY: the piece is inside the region, whose bytes are initialised (to 0), and nobody
+        // changes it while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.at(piece).as_ptr(), self.size) }
+    }
+
+    fn get_mut(&mut self, piece: u32) -> &mut [u8] {
+        // SAFETY: as in `get`, and nobody else sees it while `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.at(piece).as_ptr(), self.size) }
+    }
+
+    fn at(&self, piece: u32) -> NonNull<u8> {
+        let region = self.region.filter(|_| (piece as usize) < self.bound);
+        let region = region.expect("a piece of this slab");
+        // SAFETY: inside the region, as `piece < bound`.
+        unsafe { region.add(piece as usize * self.size) }
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        if let Some(region) = self.region {
+            // SAFETY: what `new` has mapped; nobody has a reference into it any more.
+            let _ = unsafe { munmap(region.cast(), self.size * self.bound) };
         }
-        self.chunks.push(vec![0; self.stride() * CHUNK].into_boxed_slice());
-        self.meta.resize(old + more, Meta::default());
-        self.free.extend((old..old + more).rev().map(|id| id as u32));
     }
 }
 
@@ -161,10 +284,12 @@ mod tests {
 
     #[test]
     fn the_bound_is_kept_and_buffers_come_back() {
-        let mut buffers = Buffers::new(100, 300);
+        let mut buffers = Buffers::new(100, 300).unwrap();
         let mut taken: Vec<u32> = std::iter::from_fn(|| buffers.take()).collect();
         assert_eq!(taken.len(), 300);
+        assert!(buffers.is_exhausted());
         buffers.give(17);
+        assert!(!buffers.is_exhausted());
         assert_eq!(buffers.take(), Some(17));
         assert_eq!(buffers.take(), None);
         taken.sort_unstable();
@@ -173,7 +298,7 @@ mod tests {
 
     #[test]
     fn buffers_do_not_overlap() {
-        let mut buffers = Buffers::new(100, 300);
+        let mut buffers = Buffers::new(100, 300).unwrap();
         for id in 0..300 {
             assert!(buffers.take().is_some());
             buffers.space(id).fill(id as u8);
@@ -184,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_tag_is_put_back_where_it_was_and_the_checksum_moves_along() {
-        let mut buffers = Buffers::new(100, 1);
+        let mut buffers = Buffers::new(100, 1).unwrap();
         let id = buffers.take().unwrap();
         let frame: Vec<u8> = (0..40).collect();
         buffers.space(id)[..40].copy_from_slice(&frame);
@@ -201,9 +326,36 @@ mod tests {
 
     #[test]
     fn a_frame_that_does_not_fit_shows_its_length() {
-        let mut buffers = Buffers::new(100, 1);
+        let mut buffers = Buffers::new(100, 1).unwrap();
         let id = buffers.take().unwrap();
         buffers.received(id, 9000, Offload::default());
         assert_eq!((buffers.frame(id).len(), buffers.wire_len(id)), (100, 9000));
+    }
+
+    #[test]
+    fn a_super_packet_goes_on_in_a_tail_that_comes_back() {
+        let mut buffers = Buffers::with_tails(100, 10, 1).unwrap();
+        let long: Vec<u8> = (0..1000u32).map(|n| n as u8).collect();
+        let first = buffers.take().unwrap();
+        let [head, tail] = buffers.spaces(first);
+        assert_eq!((head.len(), tail.len()), (100, TAIL));
+        head.copy_from_slice(&long[..100]);
+        tail[..900].copy_from_slice(&long[100..]);
+        buffers.received(first, 1000, Offload::default());
+        assert_eq!(buffers.pieces(first).concat(), long);
+        assert_eq!(buffers.frame(first), &long[..100]);
+
+        // The only tail is in use.
+        let second = buffers.take().unwrap();
+        assert!(buffers.spaces(second)[1].is_empty());
+        buffers.received(second, 1000, Offload::default());
+        assert_eq!((buffers.pieces(second).concat().len(), buffers.wire_len(second)), (100, 1000));
+
+        buffers.give(first);
+        assert_eq!(buffers.spaces(second)[1].len(), TAIL);
+        // A frame without need for it leaves it to others.
+        buffers.received(second, 60, Offload::default());
+        let third = buffers.take().unwrap();
+        assert_eq!(buffers.spaces(third)[1].len(), TAIL);
     }
 }

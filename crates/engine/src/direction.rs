@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 
 use frame::{Fingerprinter, LinkType, mark_ce, set_dscp};
 use nix::errno::Errno;
@@ -17,6 +18,7 @@ use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
 use crate::buffers::Buffers;
 use crate::clock;
+use crate::control::{Command, Snapshot};
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
 use crate::punctual::{Priority, take_exact_timers};
@@ -31,7 +33,7 @@ const NAP: Nanos = Nanos(50_000);
 /// Shortest nap. More frequent wake-ups cost more than the shaper's catching up.
 const LEAST_NAP: Nanos = Nanos(20_000);
 /// Most frames that one direction holds.
-const MOST_FRAMES: usize = 1 << 16;
+pub(crate) const MOST_FRAMES: usize = 1 << 16;
 /// Frames between two looks at the kernel's counter, which has 32 bits.
 const COUNTER_PERIOD: u64 = 1 << 20;
 
@@ -46,6 +48,8 @@ pub(crate) struct Parts<O: Observer> {
     pub(crate) needs: Needs,
     pub(crate) pacing: Pacing,
     pub(crate) delay: Nanos,
+    /// What the control thread asks, if there is one.
+    pub(crate) commands: Option<Receiver<Command>>,
     /// Largest frame that the output takes.
     pub(crate) largest_frame: u32,
 }
@@ -67,8 +71,8 @@ pub(crate) enum Side {
 pub(crate) struct Direction<O: Observer> {
     parts: Parts<O>,
     buffers: Buffers,
-    /// Buffers to receive into; always all of them the direction's own.
-    slots: Vec<u32>,
+    /// Frames that were just received.
+    received: Vec<u32>,
     shaper: Shaper,
     /// Whether the discipline holds a packet.
     waiting: bool,
@@ -97,14 +101,12 @@ struct Counts {
 }
 
 impl<O: Observer> Direction<O> {
-    pub(crate) fn new(parts: Parts<O>) -> Self {
-        let mut buffers = Buffers::new(parts.largest_frame as usize, MOST_FRAMES);
-        let slots = (0..BATCH).filter_map(|_| buffers.take()).collect();
+    pub(crate) fn new(parts: Parts<O>, buffers: Buffers) -> Self {
         let shaper = Shaper::new(parts.pacing);
         Self {
             parts,
             buffers,
-            slots,
+            received: Vec::with_capacity(BATCH),
             shaper,
             waiting: false,
             link: VecDeque::new(),
@@ -133,7 +135,8 @@ impl<O: Observer> Direction<O> {
     }
 
     fn step(&mut self) -> Result<(), Fault> {
-        let received = self.receive()?;
+        self.receive()?;
+        let received = self.received.len();
         let now = clock::now();
         self.take_in(received, now);
         self.serve(now);
@@ -142,50 +145,50 @@ impl<O: Observer> Direction<O> {
         sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
         let flows = self.parts.qdisc.flows() as u64;
         self.counts.peak_flows = self.counts.peak_flows.max(flows);
+        self.obey(now);
         if received < BATCH {
             self.sleep();
         }
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<usize, Fault> {
+    fn receive(&mut self) -> Result<(), Fault> {
         let at_input = |error| Fault { side: Side::Input, error };
         let input = &mut self.parts.input;
-        let received = input.receive(&mut self.buffers, &self.slots).map_err(at_input)?;
-        let before = self.counts.received.packets / COUNTER_PERIOD;
-        if before != (self.counts.received.packets + received as u64) / COUNTER_PERIOD {
+        input.receive(&mut self.buffers, &mut self.received).map_err(at_input)?;
+        let before = self.counts.received.packets;
+        if before / COUNTER_PERIOD != (before + self.received.len() as u64) / COUNTER_PERIOD {
             self.counts.arrived += input.arrived().map_err(at_input)?;
         }
-        Ok(received)
+        Ok(())
     }
 
-    /// Enqueues the frames in the first slots, which are refilled.
-    fn take_in(&mut self, received: usize, now: Nanos) {
-        for index in 0..received {
-            let buffer = self.slots[index];
+    /// Enqueues the first `count` of the frames that were received.
+    fn take_in(&mut self, count: usize, now: Nanos) {
+        for index in 0..count {
+            let buffer = self.received[index];
             self.counts.received.count(self.buffers.wire_len(buffer));
-            match self.replacement_for(buffer) {
-                Ok(replacement) => {
-                    self.slots[index] = replacement;
+            match self.obstacle(buffer) {
+                None => {
                     self.enqueue(buffer, now);
                     // What may start at once takes no room in the queue from the next one.
                     self.serve(now);
                 }
-                // The frame is forgotten, the slot stays.
-                Err(loss) => self.count_loss(buffer, loss),
+                Some(loss) => {
+                    self.count_loss(buffer, loss);
+                    self.buffers.give(buffer);
+                }
             }
         }
+        self.received.drain(..count);
     }
 
-    /// A free buffer in exchange for one with a frame, if the frame can be passed on at all.
-    fn replacement_for(&mut self, buffer: u32) -> Result<u32, Loss> {
+    /// Why a frame cannot be passed on.
+    fn obstacle(&self, buffer: u32) -> Option<Loss> {
         if self.buffers.offload(buffer).is_super_packet() {
-            return Err(Loss::SuperPacket);
+            return Some(Loss::SuperPacket);
         }
-        if self.buffers.wire_len(buffer) > self.parts.largest_frame {
-            return Err(Loss::Oversize);
-        }
-        self.buffers.take().ok_or(Loss::NoBuffer)
+        (self.buffers.wire_len(buffer) > self.parts.largest_frame).then_some(Loss::Oversize)
     }
 
     fn enqueue(&mut self, buffer: u32, now: Nanos) {
@@ -239,12 +242,11 @@ impl<O: Observer> Direction<O> {
             if count == 0 {
                 break;
             }
-            match self.parts.output.send(&self.buffers, &batch[..count]) {
+            match self.parts.output.send(&mut self.buffers, &batch[..count]) {
                 Ok(0) => self.blocked = true,
                 Ok(sent) => {
                     for buffer in self.link.drain(..sent).map(|frame| frame.buffer) {
                         self.counts.sent.count(self.buffers.wire_len(buffer));
-                        self.buffers.give(buffer);
                     }
                 }
                 Err(error) => self.refused(error)?,
@@ -269,6 +271,33 @@ impl<O: Observer> Direction<O> {
         Ok(())
     }
 
+    /// Does what the control thread asks for.
+    fn obey(&mut self, now: Nanos) {
+        let command = self.parts.commands.as_ref().and_then(|commands| commands.try_recv().ok());
+        match command {
+            // Whoever asked may have lost patience.
+            Some(Command::Status(answer)) => drop(answer.send(Box::new(self.snapshot(now)))),
+            Some(Command::Change(params, pacing, answer)) => {
+                let changed = self.parts.qdisc.change(&params);
+                if changed.is_ok() {
+                    self.shaper.change(pacing, now);
+                    self.parts.pacing = pacing;
+                }
+                drop(answer.send(changed));
+            }
+            None => {}
+        }
+    }
+
+    fn snapshot(&mut self, now: Nanos) -> Snapshot {
+        Snapshot {
+            report: self.counted(),
+            seen: self.parts.observer.seen(now),
+            flows: self.parts.qdisc.flows() as u64,
+            paced: self.shaper.paced(),
+        }
+    }
+
     /// Sleeps until a frame comes in or something else is to be done.
     fn sleep(&mut self) {
         let now = clock::now();
@@ -284,8 +313,11 @@ impl<O: Observer> Direction<O> {
         }
         let timeout = TimeSpec::new(0, timeout.0 as i64);
         let output = if self.blocked { PollFlags::POLLOUT } else { PollFlags::empty() };
+        // With all buffers in use, frames wait in the kernel.
+        let input =
+            if self.buffers.is_exhausted() { PollFlags::empty() } else { PollFlags::POLLIN };
         let mut fds = [
-            PollFd::new(self.parts.input.fd(), PollFlags::POLLIN),
+            PollFd::new(self.parts.input.fd(), input),
             PollFd::new(self.parts.output.fd(), output),
         ];
         // Errors of a socket show in its next call; EINTR is as good as a wake-up.
@@ -311,8 +343,9 @@ impl<O: Observer> Direction<O> {
         due.min(release).min(sample)
     }
 
-    /// Takes back the buffers of packets that the discipline has dropped.
+    /// Takes back the buffers of packets that the discipline has dropped or that have left.
     fn reclaim(&mut self) {
+        self.parts.output.reclaim(&mut self.buffers);
         for buffer in self.parts.observer.drops().freed.drain(..) {
             self.buffers.give(buffer);
         }
@@ -323,6 +356,13 @@ impl<O: Observer> Direction<O> {
     }
 
     fn report(mut self, duration: Nanos) -> DirectionReport {
+        let counted = self.counted();
+        let observed = self.parts.observer.finish();
+        DirectionReport { duration_ns: duration.0, observed, ..counted }
+    }
+
+    /// What has been counted so far.
+    fn counted(&mut self) -> DirectionReport {
         // An interface that is gone has nothing more to tell.
         self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
         let backlog = self.parts.qdisc.backlog();
@@ -343,7 +383,7 @@ impl<O: Observer> Direction<O> {
             from: String::new(),
             to: String::new(),
             scheduler: String::new(),
-            duration_ns: duration.0,
+            duration_ns: 0,
             received: self.counts.received,
             sent: self.counts.sent,
             queued: Tally { packets: backlog.packets, bytes: backlog.bytes },
@@ -354,7 +394,7 @@ impl<O: Observer> Direction<O> {
             realtime: self.priority.is_granted(),
             punctuality: self.shaper.punctuality(),
             peak_flows: self.counts.peak_flows,
-            observed: self.parts.observer.finish(),
+            observed: None,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! `crates/engine/bpf/framing.h` is the same in the kernel, and held to this by
 //! `kernel-guest framing`.
 
+use serde::{Deserialize, Serialize};
+
 /// What a link makes of the frames that it is handed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
@@ -15,7 +17,8 @@ pub struct Framing {
 }
 
 /// What frames are cut into on their way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Cells {
     /// Nothing.
     #[default]

@@ -9,20 +9,27 @@ use crate::buffers::Buffers;
 pub const BATCH: usize = 64;
 
 /// Moves batches of frames between an interface and [`Buffers`], without waiting.
+///
+/// It takes the buffers that it receives into itself, and keeps them until a frame comes. A buffer
+/// whose frame it has received is the caller's; one whose frame it has taken to send is its own, and
+/// it gives that back when the frame has left.
 pub trait FrameIo: Send {
-    /// Receives as many frames as are there, one into each of `slots` (at most [`BATCH`]), and
-    /// returns their number; 0 if there is none.
+    /// Receives as many frames as are there, at most [`BATCH`] and as buffers can be had, and adds
+    /// their buffers to `received`.
     ///
     /// # Errors
     /// If the interface is gone or down.
-    fn receive(&mut self, buffers: &mut Buffers, slots: &[u32]) -> io::Result<usize>;
+    fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()>;
 
     /// Sends frames (at most [`BATCH`]) and returns how many the interface took, from the first
     /// on; 0 if it takes none for now.
     ///
     /// # Errors
     /// If the first of the frames cannot be sent.
-    fn send(&mut self, buffers: &Buffers, frames: &[u32]) -> io::Result<usize>;
+    fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize>;
+
+    /// Gives back the buffers of frames that have left meanwhile.
+    fn reclaim(&mut self, _buffers: &mut Buffers) {}
 
     /// Frames that came in at the interface since the last call, whether they were received,
     /// still wait to be, or were lost for want of room.

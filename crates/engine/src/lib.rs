@@ -13,6 +13,7 @@
 mod bridge;
 pub mod buffers;
 pub mod clock;
+pub mod control;
 mod direction;
 mod error;
 pub mod framing;
@@ -20,6 +21,7 @@ pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod link;
+pub mod live;
 mod netlink;
 pub mod netns;
 pub mod observe;
@@ -29,6 +31,7 @@ pub mod packet_socket;
 mod punctual;
 pub mod report;
 pub mod shaper;
+pub mod status;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;

@@ -1,8 +1,9 @@
 //! Observers: what a direction notes about the packets that pass.
 //!
 //! The engine is compiled once per observer. [`Counters`] keeps what every run reports;
-//! [`Ledger`] also keeps a record per flow and samples of the queue, for measurements. What an
-//! observer ignores costs nothing.
+//! [`Ledger`] also keeps a record per flow and samples of the queue, for measurements;
+//! [`Live`](crate::live::Live) counts for whoever looks at an attached engine. What an observer
+//! ignores costs nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,6 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use frame::FlowKey;
 use sched::{Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, Qdisc, Sink};
 
+use crate::live::Seen;
 use crate::report::{DropCount, FlowRecord, Observed, Sample, Tally};
 
 /// A sink that a direction can run with.
@@ -39,6 +41,11 @@ pub trait Observer: Sink + Send + 'static {
     #[inline(always)]
     fn sample(&mut self, _packets: u64, _bytes: u64, _flows: usize, _now: Nanos) {}
 
+    /// What was counted so far, for a status.
+    fn seen(&self, _now: Nanos) -> Seen {
+        Seen::default()
+    }
+
     /// What was observed.
     fn finish(self) -> Option<Observed>
     where
@@ -58,7 +65,7 @@ pub struct Drops {
 
 impl Drops {
     #[inline]
-    fn note(&mut self, packet: &Packet, drop: Drop) {
+    pub(crate) fn note(&mut self, packet: &Packet, drop: Drop) {
         self.freed.push(packet.id as u32);
         self.counts.count(packet.size, drop);
     }

@@ -19,6 +19,8 @@ const SEND_MEMORY: c_int = 4 << 20;
 /// A raw socket on one interface, for one direction: either it receives or it sends.
 pub struct PacketSocket {
     socket: OwnedFd,
+    /// Buffers to receive into.
+    slots: Vec<u32>,
     batch: Box<Batch>,
 }
 
@@ -37,7 +39,7 @@ impl PacketSocket {
             .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_MEMORY))?;
         bind(&socket, ifindex, libc::ETH_P_ALL as u16)?;
         be_promiscuous(&socket, ifindex)?;
-        Ok(Self { socket, batch: Batch::new() })
+        Ok(Self::new(socket))
     }
 
     /// A socket that sends through the interface and receives nothing.
@@ -51,19 +53,27 @@ impl PacketSocket {
             .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_MEMORY))?;
         // Protocol 0: bound to the interface, but handed no frame.
         bind(&socket, ifindex, 0)?;
-        Ok(Self { socket, batch: Batch::new() })
+        Ok(Self::new(socket))
+    }
+
+    fn new(socket: OwnedFd) -> Self {
+        Self { socket, slots: Vec::with_capacity(BATCH), batch: Batch::new() }
     }
 }
 
 impl FrameIo for PacketSocket {
-    fn receive(&mut self, buffers: &mut Buffers, slots: &[u32]) -> io::Result<usize> {
-        let slots = &slots[..slots.len().min(BATCH)];
+    fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
+        while self.slots.len() < BATCH {
+            let Some(buffer) = buffers.take() else { break };
+            self.slots.push(buffer);
+        }
+        let slots = &self.slots;
         self.batch.prepare_receive(buffers, slots);
         // MSG_TRUNC makes the kernel tell the whole length of a frame that does not fit.
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: the first `slots.len()` headers were just prepared and point to buffers of
         // distinct slots and to arrays of the batch, all of which outlive the call.
-        let received = unsafe {
+        let count = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
                 self.batch.headers.as_mut_ptr(),
@@ -72,17 +82,17 @@ impl FrameIo for PacketSocket {
                 ptr::null_mut(),
             )
         };
-        if received < 0 {
-            return none_if_would_block(io::Error::last_os_error());
+        if count < 0 {
+            return none_if_would_block(io::Error::last_os_error()).map(|_| ());
         }
-        let received = received as usize;
-        for (index, slot) in slots[..received].iter().enumerate() {
+        for (index, slot) in slots[..count as usize].iter().enumerate() {
             self.batch.take_in(index, buffers, *slot);
         }
-        Ok(received)
+        received.extend(self.slots.drain(..count as usize));
+        Ok(())
     }
 
-    fn send(&mut self, buffers: &Buffers, frames: &[u32]) -> io::Result<usize> {
+    fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize> {
         let frames = &frames[..frames.len().min(BATCH)];
         self.batch.prepare_send(buffers, frames);
         // SAFETY: the first `frames.len()` headers were just prepared and point to buffers and
@@ -98,6 +108,7 @@ impl FrameIo for PacketSocket {
         if sent < 0 {
             return none_if_would_block(io::Error::last_os_error());
         }
+        frames[..sent as usize].iter().for_each(|frame| buffers.give(*frame));
         Ok(sent as usize)
     }
 

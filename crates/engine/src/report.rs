@@ -8,13 +8,11 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::shaper::Punctuality;
 
-/// What became of all traffic through a bridge.
+/// What became of all traffic through an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// From the left interface to the right one.
-    pub left_to_right: DirectionReport,
-    /// From the right interface to the left one.
-    pub right_to_left: DirectionReport,
+    /// Of a bridge: from the left interface to the right one, then back.
+    pub directions: Vec<DirectionReport>,
     /// Why the engine ended, if it was not told to.
     pub fault: Option<String>,
 }
@@ -40,7 +38,8 @@ pub struct DirectionReport {
     pub in_flight: Tally,
     /// Frames that were dropped, by reason and, for reasons of the discipline, lane.
     pub drops: Vec<DropCount>,
-    /// Frames lost in the kernel because the engine did not receive them in time.
+    /// Frames lost in the kernel because the engine did not receive them in time, or had no
+    /// buffer left.
     pub lost_in_kernel: u64,
     /// Frames that the discipline marked "congestion experienced".
     pub marked: u64,
@@ -109,15 +108,13 @@ pub enum Loss {
     /// It is a super-packet that the sending host left to the interface to split. The remedy is
     /// to turn segmentation and receive offloads off (`link::Links::offloads_off`).
     SuperPacket,
-    /// All buffers were in use.
-    NoBuffer,
     /// The interface refused it.
     SendError,
 }
 
 impl Loss {
     /// Every reason, in a fixed order for counters.
-    pub const ALL: [Self; 4] = [Self::Oversize, Self::SuperPacket, Self::NoBuffer, Self::SendError];
+    pub const ALL: [Self; 3] = [Self::Oversize, Self::SuperPacket, Self::SendError];
 
     /// Its name in reports.
     #[must_use]
@@ -125,7 +122,6 @@ impl Loss {
         match self {
             Self::Oversize => "oversize",
             Self::SuperPacket => "super-packet",
-            Self::NoBuffer => "no-buffer",
             Self::SendError => "send-error",
         }
     }

@@ -14,7 +14,7 @@ use sched::Nanos;
 use crate::framing::Framing;
 
 /// A rate in bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rate(pub u64);
 
 impl Rate {
@@ -58,6 +58,7 @@ pub struct Shaper {
     /// Since when there has been a packet to send.
     waiting_since: Nanos,
     burst: Burst,
+    paced: u64,
     punctuality: Punctuality,
 }
 
@@ -79,6 +80,7 @@ impl Shaper {
             fraction: 0,
             waiting_since: Nanos::ZERO,
             burst: Burst::default(),
+            paced: 0,
             punctuality: Punctuality::default(),
         }
     }
@@ -103,6 +105,7 @@ impl Shaper {
         debug_assert!(due <= now, "a transmission starts before it is due");
         let start = if self.is_unlimited() { now } else { due.max(now - self.pacing.burst_time) };
         self.note_lateness(due, start, now);
+        self.paced += u64::from(self.free > self.waiting_since);
         if start > self.free {
             self.fraction = 0;
         }
@@ -110,6 +113,26 @@ impl Shaper {
         self.note_burst(size, now);
         self.free = start + self.transmission(size);
         start
+    }
+
+    /// Takes over another pacing at `now`: what is left of the transmission that is under way goes
+    /// on at the new rate.
+    pub fn change(&mut self, pacing: Pacing, now: Nanos) {
+        let left = self.free.since(now);
+        let before = self.pacing.rate;
+        self.pacing = pacing;
+        if before != pacing.rate {
+            let scaled = u128::from(left.0) * u128::from(before.0) / u128::from(pacing.rate.0);
+            let left = Nanos(u64::try_from(scaled).unwrap_or(u64::MAX));
+            self.free = self.free.min(now) + left;
+            self.fraction = 0;
+        }
+    }
+
+    /// Times that the rate made a packet wait.
+    #[must_use]
+    pub fn paced(&self) -> u64 {
+        self.paced
     }
 
     /// How punctual it was so far.
@@ -255,6 +278,34 @@ mod tests {
             assert!(shaper.due() <= Nanos(5));
         }
         assert_eq!(shaper.punctuality().lost_ns, 0);
+    }
+
+    #[test]
+    fn a_transmission_under_way_goes_on_at_the_new_rate() {
+        let pacing = |rate| Pacing {
+            rate: Rate(rate),
+            framing: Framing::NONE,
+            burst_time: Nanos::from_millis(1),
+        };
+        // 1250 bytes take 10 s, and half of them are sent when the rate becomes a million times as
+        // high.
+        let mut shaper = Shaper::new(pacing(1000));
+        let second = 1_000_000_000;
+        shaper.start(1250, Nanos::ZERO);
+        shaper.change(pacing(1_000_000_000), Nanos(5 * second));
+        assert_eq!(shaper.due(), Nanos(5 * second + 5000));
+        shaper.change(pacing(1_000_000), Nanos(5 * second));
+        assert_eq!(shaper.due(), Nanos(5 * second + 5_000_000));
+        shaper.change(pacing(u64::MAX), Nanos(5 * second));
+        assert!(shaper.due() <= Nanos(5 * second));
+        // What is past stays past.
+        shaper.change(pacing(1), Nanos(20 * second));
+        assert!(shaper.due() <= Nanos(20 * second));
+        assert_eq!(shaper.paced(), 0);
+        shaper.start(1250, Nanos(20 * second));
+        shaper.change(pacing(u64::MAX), Nanos(30 * second));
+        shaper.start(1250, Nanos(30 * second));
+        assert_eq!(shaper.paced(), 1);
     }
 
     proptest! {

@@ -45,5 +45,5 @@ fn main() {
         });
     assert_eq!(answer, b"answer");
     assert_eq!(report.fault, None);
-    println!("an ordinary user's engine has passed {} frames", report.left_to_right.sent.packets);
+    println!("an ordinary user's engine has passed {} frames", report.directions[0].sent.packets);
 }

@@ -41,7 +41,7 @@ pub(crate) struct Outcome {
     pub(crate) client: ClientReport,
     /// What the server saw.
     pub(crate) server: ServerReport,
-    /// What the bottleneck did, from the server to the client (`right_to_left`) and back.
+    /// What the bottleneck did, from the server to the client (the second direction) and back.
     pub(crate) engine: Report,
 }
 

@@ -69,13 +69,16 @@ impl Source<'_> {
     }
 
     fn down(&self) -> &DirectionReport {
-        &self.outcome.engine.right_to_left
+        &self.outcome.engine.directions[1]
+    }
+
+    fn up(&self) -> &DirectionReport {
+        &self.outcome.engine.directions[0]
     }
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        for (name, direction) in [("down", self.down()), ("up", &self.outcome.engine.left_to_right)]
-        {
+        for (name, direction) in [("down", self.down()), ("up", self.up())] {
             let observed = direction.observed.as_ref();
             let samples = observed.map_or(&[][..], |o| &o.samples);
             rows.samples.extend(samples.iter().map(|sample| Sample {
@@ -237,7 +240,7 @@ impl Source<'_> {
     }
 
     fn add_long_flows(&self, rows: &mut Rows) {
-        let (down, up) = (by_flow(self.down()), by_flow(&self.outcome.engine.left_to_right));
+        let (down, up) = (by_flow(self.down()), by_flow(self.up()));
         let server = by_connection(&self.outcome.server.connections, ConnectionKind::Download);
         let window = |series: &crate::traffic::Series| {
             series.between(self.warm_up_ns, self.plan.arrivals_end_ns)

@@ -266,7 +266,7 @@ impl Rounds<'_, '_> {
 
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
-    for direction in [&outcome.engine.right_to_left, &outcome.engine.left_to_right] {
+    for direction in &outcome.engine.directions {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
         if lost > late_limit {

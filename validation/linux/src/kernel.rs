@@ -90,7 +90,7 @@ fn on_time(report: &Report, options: &Options) -> Result<(), String> {
     if let Some(fault) = &report.fault {
         return Err(fault.clone());
     }
-    for direction in [&report.left_to_right, &report.right_to_left] {
+    for direction in &report.directions {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
         if lost > options.late_limit {
@@ -166,7 +166,7 @@ fn plan(case: &Case, epoch: Nanos, server: &str, start: Nanos) -> Plan {
 }
 
 fn outcome(case: &Case, reports: &Reports, bottleneck: &Report) -> Outcome {
-    let to_client = &bottleneck.right_to_left;
+    let to_client = &bottleneck.directions[1];
     let samples = to_client.observed.as_ref().map_or(&[][..], |observed| &observed.samples);
     let window = case.warm_up.0..=case.measured.0;
     let queued: Vec<u64> =
@@ -188,7 +188,7 @@ fn outcome(case: &Case, reports: &Reports, bottleneck: &Report) -> Outcome {
         loss: to_client.dropped().packets as f64 / to_client.received.packets.max(1) as f64,
         retransmissions: senders().filter_map(|info| info.retransmissions).map(f64::from).sum(),
         timeouts: senders().filter_map(|info| info.timeouts).map(f64::from).sum(),
-        acks: bottleneck.left_to_right.received.packets as f64
+        acks: bottleneck.directions[0].received.packets as f64
             / to_client.sent.packets.max(1) as f64,
         completion_ms,
     }

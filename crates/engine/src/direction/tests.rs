@@ -32,19 +32,21 @@ struct Destination {
 }
 
 impl FrameIo for Source {
-    fn receive(&mut self, buffers: &mut Buffers, slots: &[u32]) -> io::Result<usize> {
-        let count = slots.len().min(self.frames.len());
-        for (slot, (frame, offload)) in slots.iter().zip(self.frames.drain(..count)) {
-            let space = buffers.space(*slot);
+    fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
+        for _ in 0..BATCH.min(self.frames.len()) {
+            let Some(buffer) = buffers.take() else { break };
+            let Some((frame, offload)) = self.frames.pop_front() else { break };
+            let space = buffers.space(buffer);
             let length = frame.len().min(space.len());
             space[..length].copy_from_slice(&frame[..length]);
-            buffers.received(*slot, frame.len() as u32, offload);
+            buffers.received(buffer, frame.len() as u32, offload);
+            received.push(buffer);
+            self.handed_out += 1;
         }
-        self.handed_out += count as u64;
-        Ok(count)
+        Ok(())
     }
 
-    fn send(&mut self, _: &Buffers, _: &[u32]) -> io::Result<usize> {
+    fn send(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {
         unreachable!("nothing is sent to the input")
     }
 
@@ -58,14 +60,15 @@ impl FrameIo for Source {
 }
 
 impl FrameIo for Destination {
-    fn receive(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {
+    fn receive(&mut self, _: &mut Buffers, _: &mut Vec<u32>) -> io::Result<()> {
         unreachable!("nothing is received from the output")
     }
 
-    fn send(&mut self, buffers: &Buffers, frames: &[u32]) -> io::Result<usize> {
+    fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize> {
         let taken = self.answers.pop_front().unwrap_or(Ok(frames.len()))?.min(frames.len());
         let sent = frames[..taken].iter().map(|frame| buffers.frame(*frame).to_vec());
         self.sent.lock().unwrap().extend(sent);
+        frames[..taken].iter().for_each(|frame| buffers.give(*frame));
         Ok(taken)
     }
 
@@ -103,7 +106,7 @@ impl<O: Observer> Bench<O> {
             socket: UnixDatagram::unbound().unwrap(),
         };
         let burst_time = Nanos::from_millis(1);
-        let direction = Direction::new(Parts {
+        let parts = Parts {
             input: Box::new(source),
             output: Box::new(destination),
             qdisc,
@@ -113,9 +116,11 @@ impl<O: Observer> Bench<O> {
             needs: Needs::NOTHING,
             pacing: Pacing { rate, framing: Framing::NONE, burst_time },
             delay,
+            commands: None,
             largest_frame: CAPACITY,
-        });
-        Self { direction, sent }
+        };
+        let buffers = Buffers::new(CAPACITY as usize, MOST_FRAMES).unwrap();
+        Self { direction: Direction::new(parts, buffers), sent }
     }
 
     /// Lets it work, and returns its report, whose sums are checked.
@@ -262,13 +267,18 @@ fn drops_of_the_discipline_are_counted_by_lane_and_their_buffers_come_back() {
 }
 
 #[test]
-fn with_all_buffers_in_use_frames_are_dropped_by_that_reason() {
+fn with_all_buffers_in_use_frames_wait_in_the_kernel() {
     let frames = (0..MOST_FRAMES).map(|_| vec![0; 14]).collect();
     let spec = "fifo:limit=1000000packets";
-    let (report, _, _) = over_link(spec, Rate(1), Nanos::ZERO, frames, vec![]).run(1030);
-    // One batch of buffers is always kept to receive into; one frame has been sent.
-    assert_eq!(count(&report, "no-buffer") as usize, BATCH - 1);
-    assert_eq!(report.queued.packets as usize, MOST_FRAMES - BATCH);
+    let mut bench = over_link(spec, Rate(1), Nanos::ZERO, frames, vec![]);
+    (0..1024).for_each(|_| bench.direction.step().unwrap());
+    let [first, second] = [(); 2].map(|()| bench.direction.parts.input.arrived().unwrap());
+    // One frame has been sent, and its buffer was there for another one.
+    assert_eq!((first as usize, second), (MOST_FRAMES, 0));
+    let direction = &mut bench.direction;
+    assert!(!direction.buffers.is_exhausted());
+    direction.buffers.take().unwrap();
+    assert!(direction.buffers.is_exhausted(), "nothing is received now");
 }
 
 #[test]
@@ -354,7 +364,8 @@ fn an_edge_tags_frames_and_the_discipline_goes_by_the_tag() {
     let edge: EdgeSpec = "threshold=2,update=inf".parse().unwrap();
     bench.direction.parts.tagger = Some(edge.build());
     let us = |n: u64| Nanos(1_000_000_000 + n * 1_000_000);
-    assert_eq!(bench.direction.receive().unwrap(), 6);
+    bench.direction.receive().unwrap();
+    assert_eq!(bench.direction.received.len(), 6);
     bench.direction.take_in(6, us(0));
     (1..6).for_each(|n| bench.direction.serve(us(n * 1_000)));
     bench.direction.send(us(10_000)).unwrap();
@@ -399,7 +410,8 @@ fn packets_leave_the_queue_when_their_transmission_starts_and_no_sooner() {
     let delay = Nanos::from_millis(20);
     let mut bench = over_link("fifo", Rate(8_000_000), delay, frames(60), vec![]);
     let direction = &mut bench.direction;
-    assert_eq!(direction.receive().unwrap(), 60);
+    direction.receive().unwrap();
+    assert_eq!(direction.received.len(), 60);
     direction.take_in(60, us(0));
     let starts = |direction: &Direction<Counters>| -> Vec<Nanos> {
         direction.link.iter().map(|frame| frame.release - delay).collect()

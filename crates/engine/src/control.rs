@@ -1,0 +1,25 @@
+//! The control plane of the userspace engine: who holds an interface, and talking to it.
+//!
+//! The lock on an interface is the socket by which its engine is asked: a Unix stream listener
+//! whose name lies in the abstract space, so that it belongs to the network namespace as the
+//! interface does, and vanishes with the process. One connection carries one request and its
+//! answer, a line of JSON each. Only root and the user of the engine are answered, and a client
+//! believes only root and its own user.
+//!
+//! A direction is never locked or shared: the control thread sends it a [`Command`], which it
+//! looks for once a step, and it answers from in between two packets.
+
+mod client;
+mod command;
+mod lock;
+mod merge;
+mod protocol;
+mod server;
+
+pub use client::{ControlError, change, status, stop};
+pub use protocol::Changes;
+
+pub(crate) use command::{Command, Snapshot};
+pub(crate) use lock::Lock;
+pub(crate) use merge::{SpecChangeError, merged};
+pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -1,0 +1,129 @@
+use super::*;
+
+#[test]
+fn times_fall_into_buckets_that_double() {
+    let mut times = Histogram::default();
+    for ns in [0, 1, 1023, 1024, 2047, 2048, 1 << 36, u64::MAX / 2] {
+        times.count(ns);
+    }
+    assert_eq!(times.counts[..3], [3, 2, 1]);
+    assert_eq!(times.counts[BUCKETS - 1], 2);
+    assert_eq!(Histogram::bound_ns(0), Some(1024));
+    assert_eq!(Histogram::bound_ns(BUCKETS - 2), Some(1 << 36));
+    assert_eq!(Histogram::bound_ns(BUCKETS - 1), None);
+    assert_eq!(times.packets(), 8);
+    assert_eq!(times.quantile_ns(0.3), 1024);
+    assert_eq!(times.quantile_ns(0.5), 2048);
+    assert_eq!(times.quantile_ns(1.0), u64::MAX);
+    assert_eq!(Histogram::default().quantile_ns(0.5), 0);
+}
+
+#[test]
+fn a_histogram_comes_back_from_a_document() {
+    let mut times = Histogram::default();
+    [5, 5000, 1 << 40].iter().for_each(|ns| times.count(*ns));
+    let text = serde_json::to_string(&times).unwrap();
+    assert!(text.starts_with(r#"{"buckets":[{"below_ns":1024,"packets":1},"#), "{text}");
+    assert!(text.contains(r#"{"below_ns":null,"packets":1}"#), "{text}");
+    assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), times);
+    let odd = r#"{"buckets":[{"below_ns":1000,"packets":1}],"sum_ns":1}"#;
+    assert!(serde_json::from_str::<Histogram>(odd).is_err());
+}
+
+#[test]
+fn what_has_been_counted_since_an_earlier_look() {
+    let mut times = Histogram::default();
+    times.count(5);
+    let earlier = times.clone();
+    times.count(3000);
+    let since = times.since(&earlier);
+    assert_eq!((since.packets(), since.sum_ns, since.counts[0]), (1, 3000, 0));
+}
+
+fn status() -> Status {
+    Status {
+        device: "eth0".into(),
+        ifindex: 2,
+        engine: EngineKind::Kernel,
+        direction: Heading::Egress,
+        peer: None,
+        scheduler: "efd".into(),
+        limit: Some("300packets".into()),
+        rate_bps: None,
+        overhead: "ip+10,atm".parse().unwrap(),
+        overhead_bytes: -4,
+        mpu_bytes: 0,
+        cells: Cells::Atm,
+        burst_ns: 1,
+        uptime_ns: 2,
+        attached_at_ns: 3,
+        lanes: vec![LaneCounters::default(); 2],
+        drops: vec![DropCounter { reason: "full".into(), lane: Some(1), packets: 7 }],
+        marked: 0,
+        most_packets: 0,
+        flows: 0,
+        most_flows: 0,
+        flow_bound: None,
+        flows_created: 0,
+        flows_removed: 0,
+        demoted: 0,
+        promoted: 0,
+        flows_untracked: 0,
+        fragments: 0,
+        not_ip: 0,
+        super_packets: 0,
+        paced: 0,
+        qdisc: None,
+        process: None,
+    }
+}
+
+#[test]
+fn each_engine_has_its_own_keys_beside_the_common_ones() {
+    let qdisc = Qdisc {
+        kind: "shortlane".into(),
+        handle: "8001:".into(),
+        parent: "root".into(),
+        from_tc: false,
+        tc: TcStats::default(),
+        no_slots: 0,
+        flushed: 0,
+        lost: 0,
+    };
+    let process = Process {
+        pid: 1,
+        received: Tally { packets: u64::MAX, bytes: 1 },
+        handed_on: Tally::default(),
+        in_flight: Tally::default(),
+        lost_in_kernel: 0,
+        realtime: true,
+        punctuality: Punctuality::default(),
+        biggest_flows: vec![Flow {
+            flow: "a > b tcp".into(),
+            lane: None,
+            arrived: Tally::default(),
+            sent: Tally::default(),
+            dropped_packets: 1,
+            marked_packets: 0,
+            arriving_bps: 5,
+            age_ns: 1,
+            idle_ns: 1,
+        }],
+        newest_flows: Vec::new(),
+    };
+    let kernel = Status { qdisc: Some(qdisc), ..status() };
+    let userspace =
+        Status { engine: EngineKind::Userspace, process: Some(process), ..status() };
+    for status in [&kernel, &userspace, &status()] {
+        let text = serde_json::to_string(status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), *status, "{text}");
+    }
+    let keys = |status| serde_json::to_value(status).unwrap().as_object().unwrap().clone();
+    let (kernel, userspace) = (keys(&kernel), keys(&userspace));
+    assert!(kernel.contains_key("tc") && !kernel.contains_key("biggest_flows"));
+    assert!(userspace.contains_key("biggest_flows") && !userspace.contains_key("tc"));
+    assert_eq!(kernel["engine"], "kernel");
+    assert_eq!(userspace["direction"], "egress");
+    assert!(kernel["rate_bps"].is_null() && kernel.contains_key("rate_bps"));
+    assert_eq!(kernel["lanes"].as_array().unwrap().len(), 2);
+}
