@@ -13,6 +13,7 @@ mod kernel {
 
     use libbpf_cargo::SkeletonBuilder;
 
+    const OBJECTS: [&str; 2] = ["shortlane", "ingress"];
     /// Older ones lose the tag of a pointer that a map owns, and the kernel refuses the object.
     const OLDEST_CLANG: u32 = 16;
     const NEWEST_CLANG: u32 = 24;
@@ -20,18 +21,21 @@ mod kernel {
     pub(crate) fn compile() {
         // Another directory is for the kernel bench, which plants bugs in a copy.
         let directory = env::var_os("SHORTLANE_BPF_SOURCE").map_or("bpf".into(), PathBuf::from);
-        let source = directory.join("shortlane.bpf.c");
         println!("cargo::rerun-if-changed={}", directory.display());
         println!("cargo::rerun-if-env-changed=SHORTLANE_BPF_SOURCE");
         println!("cargo::rerun-if-env-changed=CLANG");
         let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-        let result = SkeletonBuilder::new()
-            .source(&source)
-            .clang(clang())
-            .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
-            .build_and_generate(into.join("shortlane.skel.rs"));
-        if let Err(error) = result {
-            panic!("cannot compile {}: {error:#}", source.display());
+        let clang = clang();
+        for object in OBJECTS {
+            let source = directory.join(format!("{object}.bpf.c"));
+            let result = SkeletonBuilder::new()
+                .source(&source)
+                .clang(&clang)
+                .clang_args(["-mcpu=v3", "-Wall", "-Werror"])
+                .build_and_generate(into.join(format!("{object}.skel.rs")));
+            if let Err(error) = result {
+                panic!("cannot compile {}: {error:#}", source.display());
+            }
         }
     }
 

@@ -165,11 +165,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn run_live(
-        self,
-        stop: &AtomicBool,
-        ready: impl FnOnce(),
-    ) -> Result<Report, EngineError> {
+    pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
         let Self { mut ways, ports } = self;
         let mut handles = Vec::new();
         let mut prepared = Vec::new();

@@ -21,5 +21,7 @@ pub use protocol::Changes;
 
 pub(crate) use command::{Command, Snapshot};
 pub(crate) use lock::Lock;
-pub(crate) use merge::{SpecChangeError, merged};
+pub use merge::SpecChangeError;
+#[cfg(feature = "kernel")]
+pub(crate) use merge::merged;
 pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -254,8 +254,10 @@ struct Bucket {
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let occupied = self.counts.iter().enumerate().filter(|(_, packets)| **packets > 0);
-        let bucket =
-            |(at, packets): (usize, &u64)| Bucket { below_ns: Self::bound_ns(at), packets: *packets };
+        let bucket = |(at, packets): (usize, &u64)| Bucket {
+            below_ns: Self::bound_ns(at),
+            packets: *packets,
+        };
         Written { buckets: occupied.map(bucket).collect(), sum_ns: self.sum_ns }
             .serialize(serializer)
     }

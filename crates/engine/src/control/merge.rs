@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Why a running discipline cannot become another one.
 #[derive(Debug, Error)]
-pub(crate) enum SpecChangeError {
+pub enum SpecChangeError {
     /// It is another discipline.
     #[error("{found} cannot take the place of {running} while it runs; attach it anew")]
     Other {

@@ -7,6 +7,7 @@ use sched::{Nanos, Spec};
 use super::compose::{Shaping, compose};
 use super::device::Device;
 use super::error::KernelError;
+use super::ingress::{self, ingress_of};
 use super::instance::Instance;
 use super::journal::{Journal, Journals};
 use super::load::load;
@@ -14,6 +15,7 @@ use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
 use super::root_qdisc::Former;
 use super::traffic_control::{Qdisc, TrafficControl, handle_text};
+use crate::control::merged;
 use crate::netlink::Refusal;
 
 /// What is to be attached.
@@ -235,7 +237,13 @@ fn wanted(
     rate: Option<u64>,
 ) -> Result<Switched, KernelError> {
     let others = work.others(device.index)?;
-    Switched::for_rate(rate, device, &work.devices, &journal.offloads, &others)
+    let Some(source) = ingress_of(&device.name) else {
+        return Switched::for_rate(rate, device, &work.devices, &journal.offloads, &others);
+    };
+    let devices: Vec<_> = work.devices.iter().filter(|d| d.index == source).cloned().collect();
+    let wanted = Switched::for_rate(rate, device, &devices, &journal.offloads, &others)?;
+    // Nothing splits what comes to an ifb before it is queued.
+    Ok(Switched { gso_max_segs: None, ..wanted })
 }
 
 fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
@@ -305,18 +313,8 @@ fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), Kern
     let (running, shaping) = instance.running()?;
     let spec = match &changes.spec {
         None => running,
-        Some(spec) if spec.info().name == running.info().name => {
-            let mut merged = running.clone();
-            for (def, value) in
-                spec.params().iter().filter(|(def, _)| spec.params().is_given(def.name))
-            {
-                merged = merged.with(def.name, &value).map_err(|error| KernelError::System {
-                    doing: "reading the qdisc's parameters",
-                    source: io::Error::other(error.to_string()),
-                })?;
-            }
-            merged.params().check_live(running.params()).map_err(KernelError::NotLive)?;
-            merged
+        Some(spec) if spec.info() == running.info() => {
+            merged(&running, spec).map_err(KernelError::Merge)?
         }
         Some(spec) => spec.clone(),
     };
@@ -328,13 +326,27 @@ fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), Kern
     Ok((spec, shaping))
 }
 
-/// Takes the qdisc off a device, and leaves the device as it was; also what a command that was
-/// killed has left. Tells what else it changed, and what could not be put back.
+/// Takes the qdiscs off what a device sends and receives, and leaves the device as it was; also
+/// what a command that was killed has left. Tells what else it changed, and what could not be put
+/// back.
 ///
 /// # Errors
 /// If the device is not attached, or permission is lacking.
 pub fn detach(name: &str) -> Result<Vec<String>, KernelError> {
     require("detaching", &[NET_ADMIN])?;
+    let received = match ingress::remove(name) {
+        // Something may be left of a device that is gone.
+        Err(KernelError::NoDevice { .. }) => None,
+        removed => removed?,
+    };
+    match (received, detach_root(name)) {
+        (Some(notes), Err(KernelError::NotAttached { .. })) => Ok(notes),
+        (received, detached) => Ok(received.into_iter().flatten().chain(detached?).collect()),
+    }
+}
+
+/// The same for what a device sends only.
+pub(super) fn detach_root(name: &str) -> Result<Vec<String>, KernelError> {
     let mut work = Work::begin()?;
     let tidied = work.tidy_up()?;
     let was_left = tidied.iter().any(|(device, _)| device == name);

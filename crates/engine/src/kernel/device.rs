@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netlink_packet_core::NLM_F_ACK;
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 
@@ -18,6 +18,8 @@ pub(super) struct Device {
     pub(super) loopback: bool,
     /// Whether packets get here from the input of other devices by redirection.
     pub(super) ifb: bool,
+    /// What somebody has noted about it.
+    pub(super) alias: String,
     /// Segments of a super-packet that the device takes.
     pub(super) gso_max_segs: u32,
     /// Bytes of a super-packet that it makes of what it receives.
@@ -68,6 +70,35 @@ pub(super) fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal>
     Connection::open()?.request(message, NLM_F_ACK).map(|_| ())
 }
 
+/// Makes an ifb device, with a note about it.
+pub(super) fn add_ifb(name: &str, alias: &str) -> Result<(), Refusal> {
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    message.attributes.push(LinkAttribute::IfAlias(alias.to_owned()));
+    message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]));
+    let message = RouteNetlinkMessage::NewLink(message);
+    let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    Connection::open()?.request(message, flags).map(|_| ())
+}
+
+/// Switches a device on.
+pub(super) fn set_device_up(name: &str) -> Result<(), Refusal> {
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    message.header.flags = LinkFlags::Up;
+    message.header.change_mask = LinkFlags::Up;
+    let message = RouteNetlinkMessage::SetLink(message);
+    Connection::open()?.request(message, NLM_F_ACK).map(|_| ())
+}
+
+/// Removes a device.
+pub(super) fn remove_device(index: u32) -> Result<(), Refusal> {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    let message = RouteNetlinkMessage::DelLink(message);
+    Connection::open()?.request(message, NLM_F_ACK).map(|_| ())
+}
+
 fn describe(link: &LinkMessage) -> Device {
     let mut device = Device {
         index: link.header.index,
@@ -76,6 +107,7 @@ fn describe(link: &LinkMessage) -> Device {
         up: link.header.flags.contains(LinkFlags::Up),
         loopback: link.header.flags.contains(LinkFlags::Loopback),
         ifb: false,
+        alias: String::new(),
         gso_max_segs: GSO_MAX_SEGS,
         gro_max_size: GRO_MAX_SIZE,
     };
@@ -83,6 +115,7 @@ fn describe(link: &LinkMessage) -> Device {
         match attribute {
             LinkAttribute::IfName(name) => device.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
+            LinkAttribute::IfAlias(alias) => device.alias.clone_from(alias),
             LinkAttribute::GsoMaxSegs(segments) => device.gso_max_segs = *segments,
             LinkAttribute::GroMaxSize(size) => device.gro_max_size = *size,
             LinkAttribute::LinkInfo(info) => {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::control::SpecChangeError;
+
 /// Why the kernel engine cannot do something: what was found, and what to do.
 #[derive(Debug, Error)]
 pub enum KernelError {
@@ -139,6 +141,17 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
+    /// Somebody has filters at the ingress of the device.
+    #[error(
+        "{device} has a filter for what it receives already, {found}: \
+         `tc filter show dev {device} ingress` shows it; without it, --ingress works"
+    )]
+    Filtered {
+        /// The device.
+        device: String,
+        /// The kind of filter, or the name of its program.
+        found: String,
+    },
     /// The device has no qdisc of ours.
     #[error("{device} is not attached: its root qdisc is {found}")]
     NotAttached {
@@ -147,9 +160,9 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
-    /// A parameter cannot change while packets are queued.
-    #[error("{0}; attach it anew, with --replace")]
-    NotLive(sched::params::ParamError),
+    /// A parameter cannot change while packets are queued, or not to that value.
+    #[error("{0}")]
+    Merge(SpecChangeError),
     /// An offload of a device could not be switched.
     #[error(
         "{device}: cannot switch offloads, and packets of 64 KB would take longer than a \
@@ -233,7 +246,7 @@ impl KernelError {
                 | Self::OtherParts { .. }
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }
-                | Self::NotLive(_)
+                | Self::Merge(_)
         )
     }
 

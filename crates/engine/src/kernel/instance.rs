@@ -8,12 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::{MapHandle, query};
-use serde::{Serialize, Serializer};
 
 use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
+use crate::status::{Histogram, LaneCounters};
 use sched::{Amount, Nanos, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
@@ -30,92 +30,8 @@ pub struct Instance {
     index: usize,
 }
 
-/// What a lane has counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LaneCounters {
-    /// Packets that joined it; a super-packet is one.
-    pub enqueued_packets: u64,
-    /// Packets that left it for the link.
-    pub sent_packets: u64,
-    /// Bytes of these.
-    pub sent_bytes: u64,
-    /// Arrivals that found the queue full and were to join it.
-    pub full: u64,
-    /// Packets that were queued and made room for a short arrival.
-    pub pushed_out: u64,
-    /// Packets in it now.
-    pub backlog_packets: u64,
-    /// Segments in it now: what a limit in packets counts.
-    pub backlog_segments: u64,
-    /// Bytes in it now.
-    pub backlog_bytes: u64,
-    /// How long packets were queued.
-    pub sojourn: Histogram,
-}
-
-/// How long packets were queued.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Histogram {
-    /// Pairs: packets, and the time that they were below, in nanoseconds. Each bound is twice the
-    /// one before; the last is open.
-    #[serde(serialize_with = "with_packets")]
-    pub buckets: Vec<(u64, u64)>,
-    /// All times together, in nanoseconds.
-    pub sum_ns: u64,
-}
-
-/// The buckets that packets are in, by name; the bound of the open one is null.
-fn with_packets<S: Serializer>(buckets: &[(u64, u64)], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Bucket {
-        below_ns: Option<u64>,
-        packets: u64,
-    }
-    serializer.collect_seq(buckets.iter().filter(|(packets, _)| *packets > 0).map(
-        |(packets, below)| Bucket {
-            below_ns: (*below < u64::MAX).then_some(*below),
-            packets: *packets,
-        },
-    ))
-}
-
-impl Histogram {
-    fn new(counts: &[u64], sum_ns: u64) -> Self {
-        let last = counts.len() - 1;
-        let bound = |bucket| if bucket == last { u64::MAX } else { 1u64 << (bucket + 10) };
-        let buckets = counts.iter().enumerate().map(|(bucket, count)| (*count, bound(bucket)));
-        Self { buckets: buckets.collect(), sum_ns }
-    }
-
-    /// Packets in all.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.buckets.iter().map(|(count, _)| count).sum()
-    }
-
-    /// A time that this part of the packets stayed below, in nanoseconds; 0 without packets.
-    #[must_use]
-    pub fn quantile_ns(&self, part: f64) -> u64 {
-        let wanted = (self.count() as f64 * part).ceil() as u64;
-        let mut seen = 0;
-        for (count, bound) in &self.buckets {
-            seen += count;
-            if *count > 0 && seen >= wanted {
-                return *bound;
-            }
-        }
-        0
-    }
-
-    /// Their mean, in nanoseconds; 0 without packets.
-    #[must_use]
-    pub fn mean_ns(&self) -> u64 {
-        self.sum_ns.checked_div(self.count()).unwrap_or(0)
-    }
-}
-
 /// What a qdisc is and what it has counted since it was attached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The discipline with the parameters that were given.
     pub scheduler: String,
@@ -327,10 +243,11 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
         sent_bytes: counters.sent_bytes[lane],
         full: counters.full[lane],
         pushed_out: if lane == 1 { counters.pushed_out } else { 0 },
+        congested: 0,
         backlog_packets: queue.tail.wrapping_sub(queue.head).into(),
         backlog_segments: queue.segments,
         backlog_bytes: queue.bytes,
-        sojourn: Histogram::new(&times.bucket[lane], times.sum[lane]),
+        sojourn: Histogram { counts: times.bucket[lane], sum_ns: times.sum[lane] },
     }
 }
 

@@ -10,12 +10,14 @@
 //! interface or its namespace) removes everything. [`Instance`] finds a qdisc at work again.
 //!
 //! [`attach`], [`change`], [`detach`] and [`show`] are the commands: they do this to a device, and
-//! with it switch and restore what else has to change for short queues.
+//! with it switch and restore what else has to change for short queues. [`attach_ingress`] does it
+//! to what a device receives, on another device which that is sent through.
 
 mod attach;
 mod compose;
 mod device;
 mod error;
+mod ingress;
 mod instance;
 mod journal;
 mod load;
@@ -31,13 +33,13 @@ mod traffic_control;
 pub use attach::{Changes, Order, attach, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
-pub use instance::{Histogram, Instance, LaneCounters, Status};
+pub use ingress::{attach_ingress, ingress_device};
+pub use instance::{Instance, Status};
 pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
 pub use offloads::LONGEST;
 pub use register::{Kind, kind_name, register, registered, unregister};
-pub use show::{Shown, show};
-pub use traffic_control::TcStats;
+pub use show::show;
 
 /// The kind of qdisc that [`attach`] makes, as `tc` shows it.
 pub const KIND: &str = "shortlane";

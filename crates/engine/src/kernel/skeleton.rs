@@ -1,4 +1,8 @@
-//! What the build makes of the object file: its programs, its maps and their types.
+//! What the build makes of the object files: their programs, their maps and their types.
 #![allow(missing_docs, unreachable_pub, unused_imports, clippy::all)]
+
+pub(super) mod ingress {
+    include!(concat!(env!("OUT_DIR"), "/ingress.skel.rs"));
+}
 
 include!(concat!(env!("OUT_DIR"), "/shortlane.skel.rs"));

@@ -162,7 +162,8 @@ impl FlowTable {
     #[cold]
     fn take_up(&mut self, set: usize, tag: u64, key: &FlowKey, now: Nanos) -> usize {
         let Set { size, seen } = self.sets[set];
-        let is_idle = |way: usize| millis(now).wrapping_sub(seen[way]) > (IDLE.0 / 1_000_000) as u32;
+        let is_idle =
+            |way: usize| millis(now).wrapping_sub(seen[way]) > (IDLE.0 / 1_000_000) as u32;
         let least = |way: &usize| {
             let size = if is_idle(*way) { 0 } else { size[*way] };
             (self.tags[set].0[*way] != 0, size, seen[*way])

@@ -112,8 +112,7 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         newest_flows: Vec::new(),
     };
     let kernel = Status { qdisc: Some(qdisc), ..status() };
-    let userspace =
-        Status { engine: EngineKind::Userspace, process: Some(process), ..status() };
+    let userspace = Status { engine: EngineKind::Userspace, process: Some(process), ..status() };
     for status in [&kernel, &userspace, &status()] {
         let text = serde_json::to_string(status).unwrap();
         assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), *status, "{text}");

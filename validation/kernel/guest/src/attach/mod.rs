@@ -1,6 +1,7 @@
 //! The command `shortlane` as a user calls it, on devices of a real kernel.
 
 mod gone;
+mod ingress;
 mod killed;
 mod live;
 mod machine;
@@ -22,10 +23,11 @@ type Part = fn() -> Result<()>;
 
 /// All of it, or the parts that are named.
 pub(crate) fn run(names: &[String]) -> Result<()> {
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 8] = [
         ("shown", shown::run),
         ("restored", restored::run),
         ("offloads", offloads::run),
+        ("ingress", ingress::run),
         ("live", live::run),
         ("refusals", refusals::run),
         ("gone", gone::run),

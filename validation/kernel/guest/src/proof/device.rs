@@ -39,7 +39,6 @@ pub(crate) struct Device {
     doors: Vec<PacketSocket>,
     far_end: PacketSocket,
     buffers: Buffers,
-    outgoing: u32,
     incoming: Vec<u32>,
 }
 
@@ -68,18 +67,14 @@ impl Device {
             }
             doors.push(PacketSocket::sender(ifindex(&name)?)?);
         }
-        let mut buffers = Buffers::new(MOST_BYTES, BUFFERS);
-        let mut taken: Vec<u32> = std::iter::from_fn(|| buffers.take()).collect();
-        let outgoing = taken.pop().context("no buffer")?;
         Ok(Self {
             ifindex: ifindex(&near)?,
             far_end: PacketSocket::receiver(ifindex(&far)?)?,
             name: near,
             links: Links::open()?,
             doors,
-            buffers,
-            outgoing,
-            incoming: taken,
+            buffers: Buffers::new(MOST_BYTES, BUFFERS)?,
+            incoming: Vec::new(),
         })
     }
 
@@ -98,10 +93,15 @@ impl Device {
     /// Sends a frame; returns whether it got as far as the qdisc, which may have dropped it.
     pub(crate) fn send(&mut self, frame: &Frame) -> Result<bool> {
         let bytes = &frame.bytes;
-        self.buffers.space(self.outgoing)[..bytes.len()].copy_from_slice(bytes);
-        self.buffers.received(self.outgoing, bytes.len() as u32, offload(frame));
+        let outgoing = self.buffers.take().context("no buffer")?;
+        self.buffers.space(outgoing)[..bytes.len()].copy_from_slice(bytes);
+        self.buffers.received(outgoing, bytes.len() as u32, offload(frame));
         let door = &mut self.doors[frame.door as usize];
-        match door.send(&self.buffers, &[self.outgoing]) {
+        let sent = door.send(&mut self.buffers, &[outgoing]);
+        if !matches!(sent, Ok(1)) {
+            self.buffers.give(outgoing);
+        }
+        match sent {
             Ok(1) => Ok(true),
             Ok(_) => anyhow::bail!("the socket takes no frame of {} bytes", bytes.len()),
             // The qdisc has dropped it.
@@ -115,11 +115,13 @@ impl Device {
     /// What has come in at the far end since the last call, in order.
     pub(crate) fn receive(&mut self, into: &mut Vec<Vec<u8>>) -> Result<()> {
         loop {
-            let received = self.far_end.receive(&mut self.buffers, &self.incoming)?;
-            let frames = &self.incoming[..received];
-            into.extend(frames.iter().map(|id| self.buffers.frame(*id).to_vec()));
-            if received == 0 {
+            self.far_end.receive(&mut self.buffers, &mut self.incoming)?;
+            if self.incoming.is_empty() {
                 return Ok(());
+            }
+            for buffer in self.incoming.drain(..) {
+                into.push(self.buffers.frame(buffer).to_vec());
+                self.buffers.give(buffer);
             }
         }
     }

@@ -332,7 +332,7 @@ fn check_conservation(instance: &Instance) -> Result<()> {
         let before = instance.status();
         let shown = run_command(&format!("tc -s -j qdisc show dev {NEAR} root"))?;
         let status = instance.status();
-        let packets = |of: fn(&engine::kernel::LaneCounters) -> u64| -> u64 {
+        let packets = |of: fn(&engine::status::LaneCounters) -> u64| -> u64 {
             status.lanes.iter().map(of).sum()
         };
         queued = packets(|lane| lane.backlog_packets);
