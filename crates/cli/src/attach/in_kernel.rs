@@ -23,6 +23,7 @@ pub(super) fn attach(options: &AttachOptions, spec: &Spec) -> Result<(), Failure
             rate: options.rate.0,
             overhead: options.overhead,
             burst: options.burst_time,
+            ..Shaping::default()
         },
         replace: options.replace,
         keep_offloads: options.keep_offloads,
