@@ -99,6 +99,15 @@ def test_tables_without_rows(tmp_path):
     assert probes.schema["delay_ns"] == pl.Int64
 
 
+def test_runs_of_a_build_that_knew_more_columns(tmp_path):
+    Campaign.load(sweep(seeds=1)).run(tmp_path, jobs=1)
+    last = sorted(tmp_path.glob("runs/*.parquet"))[-1]
+    more = pl.read_parquet(last).with_columns(pl.lit([1]).alias("flows.later"))
+    more.write_parquet(last)
+    flows = campaign.open(tmp_path).table("flows", ["index"]).collect()
+    assert flows["run_id"].n_unique() == len(files(tmp_path))
+
+
 def test_nothing_done_is_an_empty_table(tmp_path):
     failing = sweep(seeds=1, loads=[99.0])
     assert len(Campaign.load(failing).run(tmp_path, jobs=1).failed) == 2

@@ -131,7 +131,11 @@ class Results:
             return self._empty(lists)
         if self.store.local:
             paths = [self.store.path(name) for name in names]
-            return pl.scan_parquet(paths, glob=False, hive_partitioning=False).select(columns)
+            # Runs of a build that knew more columns stand beside those of one that did not yet.
+            frame = pl.scan_parquet(
+                paths, glob=False, hive_partitioning=False, extra_columns="ignore"
+            )
+            return frame.select(columns)
         parts = []
         for start in range(0, len(names), AT_ONCE):
             found = self.store.read_all(names[start : start + AT_ONCE])

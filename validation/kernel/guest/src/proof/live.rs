@@ -184,16 +184,17 @@ impl Order {
 
 /// Watches the far end of the link until told to stop.
 fn check_order(mut sniffer: PacketSocket, stop: &AtomicBool) -> Result<Order> {
-    let mut buffers = Buffers::new(2048, BATCH);
-    let slots: Vec<u32> = std::iter::from_fn(|| buffers.take()).collect();
+    let mut buffers = Buffers::new(2048, BATCH)?;
+    let mut received = Vec::new();
     let mut order = Order::default();
     while !stop.load(Relaxed) {
-        let received = sniffer.receive(&mut buffers, &slots)?;
-        for slot in &slots[..received] {
-            order.packet(buffers.frame(*slot))?;
-        }
-        if received == 0 {
+        sniffer.receive(&mut buffers, &mut received)?;
+        if received.is_empty() {
             thread::sleep(Duration::from_millis(2));
+        }
+        for buffer in received.drain(..) {
+            order.packet(buffers.frame(buffer))?;
+            buffers.give(buffer);
         }
     }
     Ok(order)
