@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use engine::kernel::{Shaping, compose, load};
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, OpenObject, PrintLevel, set_print};
-use sched::Nanos;
 
 use super::device::{Device, run_command};
 use super::frames::{Door, Frame};
