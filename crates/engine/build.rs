@@ -1,4 +1,4 @@
-//! Compiles the in-kernel qdisc, where the feature `kernel` asks for it.
+//! Compiles what runs inside the kernel, where the feature `kernel` asks for it.
 
 fn main() {
     #[cfg(feature = "kernel")]
@@ -13,7 +13,7 @@ mod kernel {
 
     use libbpf_cargo::SkeletonBuilder;
 
-    const OBJECTS: [&str; 2] = ["shortlane", "ingress"];
+    const OBJECTS: [&str; 3] = ["shortlane", "ingress", "hook"];
     /// Older ones lose the tag of a pointer that a map owns, and the kernel refuses the object.
     const OLDEST_CLANG: u32 = 16;
     const NEWEST_CLANG: u32 = 24;

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use frame::Fingerprinter;
+use frame::{Fingerprinter, LinkType};
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
 use crate::buffers::Buffers;
 use crate::control::{self, Adjust, Command, Handle, Lock, Server};
-use crate::direction::{Direction, Fault, MOST_FRAMES, Parts, Side};
+use crate::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
 use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::link::{Link, Links};
@@ -22,6 +22,7 @@ use crate::packet_socket::PacketSocket;
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
 use crate::status::Heading;
+use crate::watch::Watch;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]
@@ -64,24 +65,25 @@ impl LinkConfig {
 
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
-    ways: Vec<Way>,
+    pub(crate) ways: Vec<Way>,
     /// The interfaces, which no other engine can hold meanwhile.
-    ports: Vec<control::Port>,
+    pub(crate) ports: Vec<control::Port>,
+    /// Sees whether the interfaces stay as the engine needs them.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// From an input through a queue and a link to an output.
-struct Way {
-    from: String,
-    to: String,
-    input: Box<dyn FrameIo>,
-    output: Box<dyn FrameIo>,
-    config: LinkConfig,
-    /// Largest frame that the output takes.
-    largest_frame: u32,
+pub(crate) struct Way {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
+    pub(crate) config: LinkConfig,
+    pub(crate) medium: Medium,
     /// As which direction of which of the engine's ports it is known.
-    known_as: Vec<(usize, Heading)>,
+    pub(crate) known_as: Vec<(usize, Heading)>,
     /// Makes what surrounds it ready for a change.
-    adjust: Option<Adjust>,
+    pub(crate) adjust: Option<Adjust>,
 }
 
 /// An interface, held.
@@ -93,8 +95,37 @@ struct Port {
     lock: Lock,
 }
 
+/// What frames are like, and what becomes of some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medium {
+    /// How they begin.
+    pub(crate) link_type: LinkType,
+    /// The largest that the output takes, but for super-packets.
+    pub(crate) largest: u32,
+    /// Bytes of a frame that lie together, headers included.
+    pub(crate) head: usize,
+    /// Whether the input splits super-packets that would take too long, so that none is refused.
+    pub(crate) splits: bool,
+    /// Whether frames are dropped while the output is down, rather than the engine ended.
+    pub(crate) outlives_down: bool,
+}
+
+impl Medium {
+    /// Between two interfaces, of which the far one has this MTU.
+    fn bridged(mtu: u32) -> Self {
+        let largest = mtu + HEADER;
+        Self {
+            link_type: LinkType::Ethernet,
+            largest,
+            head: largest as usize,
+            splits: false,
+            outlives_down: false,
+        }
+    }
+}
+
 /// Room for the Ethernet header and two VLAN tags beside the MTU.
-const HEADER: u32 = 14 + 2 * 4;
+pub(crate) const HEADER: u32 = 14 + 2 * 4;
 
 impl Engine {
     /// Takes hold of two interfaces of the calling thread's network namespace, to join them as by
@@ -124,7 +155,7 @@ impl Engine {
             input: Box::new(left.input),
             output: Box::new(right.output),
             config: left_to_right,
-            largest_frame: right.link.mtu + HEADER,
+            medium: Medium::bridged(right.link.mtu),
             known_as: vec![(RIGHT, Heading::Egress), (LEFT, Heading::Ingress)],
             adjust: None,
         };
@@ -134,14 +165,14 @@ impl Engine {
             input: Box::new(right.input),
             output: Box::new(left.output),
             config: right_to_left,
-            largest_frame: left.link.mtu + HEADER,
+            medium: Medium::bridged(left.link.mtu),
             known_as: vec![(LEFT, Heading::Egress), (RIGHT, Heading::Ingress)],
             adjust: None,
         };
         let held = |name, link: Link, lock| control::Port { name, ifindex: link.index, lock };
         let left = held(left.name, left.link, left.lock);
         let right = held(right.name, right.link, right.lock);
-        Ok(Self { ways: vec![forth, back], ports: vec![left, right] })
+        Ok(Self { ways: vec![forth, back], ports: vec![left, right], watch: None })
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
@@ -166,7 +197,7 @@ impl Engine {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
-        let Self { mut ways, ports } = self;
+        let Self { mut ways, ports, watch } = self;
         let mut handles = Vec::new();
         let mut prepared = Vec::new();
         for mut way in ways.drain(..) {
@@ -181,7 +212,7 @@ impl Engine {
             prepared.push((way.prepare(Live::default(), Some(commands))?, names));
         }
         let mut server = Server::new(ports, handles);
-        let report = run(prepared, stop, |halt| {
+        let report = run(prepared, stop, watch, |halt| {
             ready();
             server.serve(stop, halt);
         });
@@ -193,13 +224,13 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, ports: _ports } = self;
+        let Self { ways, ports: _ports, watch } = self;
         let prepare = |way: Way| {
             let names = way.names();
             Ok((way.prepare(observer(), None)?, names))
         };
         let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
-        Ok(run(prepared, stop, |_| {}))
+        Ok(run(prepared, stop, watch, |_| {}))
     }
 }
 
@@ -210,22 +241,24 @@ type Names = (String, String, String);
 fn run<O: Observer>(
     prepared: Vec<(Direction<O>, Names)>,
     stop: &AtomicBool,
+    watch: Option<Watch>,
     meanwhile: impl FnOnce(&AtomicBool),
 ) -> Report {
     let halt = AtomicBool::new(false);
     let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    let ended: Vec<_> = thread::scope(|scope| {
+    let (ended, seen): (Vec<_>, _) = thread::scope(|scope| {
         let run = |direction: Direction<O>| {
             scope.spawn(|| {
                 let _halt = Halt(&halt);
                 direction.run(stop, &halt)
             })
         };
+        let watch = watch.map(|watch| scope.spawn(|| watch.run(&halt)));
         let threads: Vec<_> = directions.into_iter().map(run).collect();
         meanwhile(&halt);
-        threads.into_iter().map(join).collect()
+        (threads.into_iter().map(join).collect(), watch.and_then(join))
     });
-    let mut report = Report { directions: Vec::new(), fault: None };
+    let mut report = Report { directions: Vec::new(), fault: seen };
     for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
         let fault = fault.map(|fault| describe(&fault, &from, &to));
         report.fault = report.fault.or(fault);
@@ -254,13 +287,12 @@ impl Way {
         observer: O,
         commands: Option<Receiver<Command>>,
     ) -> Result<Direction<O>, EngineError> {
-        let Self { to, input, output, config, largest_frame, .. } = self;
-        let system = |doing, source| EngineError::System { interface: to.clone(), doing, source };
+        let Self { to, input, output, config, medium, .. } = self;
         let fingerprinter = Fingerprinter::random().map_err(|error| {
-            system("drawing a key for flow fingerprints", io::Error::other(error))
+            system(&to, "drawing a key for flow fingerprints")(io::Error::other(error))
         })?;
-        let buffers = Buffers::new(largest_frame as usize, MOST_FRAMES)
-            .map_err(|error| system("reserving memory for frames", error))?;
+        let buffers = Buffers::with_tails(medium.head, MOST_FRAMES, MOST_SUPER_PACKETS)
+            .map_err(system(&to, "reserving memory for frames"))?;
         let parts = Parts {
             input,
             output,
@@ -272,7 +304,7 @@ impl Way {
             pacing: config.pacing(),
             delay: config.delay,
             commands,
-            largest_frame,
+            medium,
         };
         Ok(Direction::new(parts, buffers))
     }
@@ -281,32 +313,20 @@ impl Way {
 impl Port {
     fn open(name: &str) -> Result<Self, EngineError> {
         let interface = || name.to_owned();
-        let system =
-            |doing| move |source| EngineError::System { interface: name.to_owned(), doing, source };
-        let not_found = |error: io::Error| match error.raw_os_error() {
-            Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
-                EngineError::NoSuchInterface { interface: name.to_owned() }
-            }
-            _ => system("looking it up")(error),
-        };
-        let mut links = Links::open().map_err(|error| system("netlink")(error.into_system()))?;
-        let link = links.get(name).map_err(|error| not_found(error.into_system()))?;
+        let link = look_up(name)?;
         if !link.ethernet {
             return Err(EngineError::NotEthernet { interface: interface() });
         }
         if !link.up {
             return Err(EngineError::Down { interface: interface() });
         }
-        let lock = Lock::take(link.index).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => EngineError::Taken { interface: interface() },
-            _ => system("taking hold of it")(error),
-        })?;
+        let lock = hold(name, &link)?;
         let socket = |result: io::Result<_>| {
             result.map_err(|error| match error.kind() {
                 io::ErrorKind::PermissionDenied => {
                     EngineError::NoPermission { interface: interface() }
                 }
-                _ => system("opening a packet socket")(error),
+                _ => system(name, "opening a packet socket")(error),
             })
         };
         let input = socket(PacketSocket::receiver(link.index))?;
@@ -315,7 +335,36 @@ impl Port {
     }
 }
 
-fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
+/// What the interface of this name is.
+pub(crate) fn look_up(name: &str) -> Result<Link, EngineError> {
+    let not_found = |error: io::Error| match error.raw_os_error() {
+        Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => {
+            EngineError::NoSuchInterface { interface: name.to_owned() }
+        }
+        _ => system(name, "looking it up")(error),
+    };
+    let mut links = Links::open().map_err(|error| system(name, "netlink")(error.into_system()))?;
+    links.get(name).map_err(|error| not_found(error.into_system()))
+}
+
+/// Keeps other engines away from an interface.
+pub(crate) fn hold(name: &str, link: &Link) -> Result<Lock, EngineError> {
+    Lock::take(link.index).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => EngineError::Taken { interface: name.to_owned() },
+        _ => system(name, "taking hold of it")(error),
+    })
+}
+
+/// What to make of a refusal of the system's.
+pub(crate) fn system(
+    interface: &str,
+    doing: &'static str,
+) -> impl FnOnce(io::Error) -> EngineError {
+    let interface = interface.to_owned();
+    move |source| EngineError::System { interface, doing, source }
+}
+
+pub(crate) fn check_config(config: &LinkConfig, to: &str) -> Result<(), EngineError> {
     if config.rate == Rate(0) {
         return Err(EngineError::RateZero { interface: to.to_owned() });
     }

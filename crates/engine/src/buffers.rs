@@ -27,6 +27,8 @@ impl Offload {
     /// Bytes of the header.
     pub const LEN: usize = 10;
     const NEEDS_CHECKSUM: u8 = 1;
+    const TCP: [u8; 2] = [1, 4]; // over IPv4, IPv6
+    const ECN: u8 = 0x80;
 
     /// Whether the frame is a super-packet of several segments.
     #[must_use]
@@ -34,11 +36,30 @@ impl Offload {
         self.0[1] != 0
     }
 
+    /// Whether its segments are TCP's, rather than UDP's.
+    pub(crate) fn is_tcp(&self) -> bool {
+        Self::TCP.contains(&(self.0[1] & !Self::ECN))
+    }
+
+    /// Bytes of payload of a segment.
+    pub(crate) fn segment(&self) -> u32 {
+        self.word(4).into()
+    }
+
+    /// Where the transport header begins, if a checksum is to be completed.
+    pub(crate) fn transport(&self) -> Option<usize> {
+        (self.0[0] & Self::NEEDS_CHECKSUM != 0).then(|| self.word(6).into())
+    }
+
+    fn word(&self, at: usize) -> u16 {
+        u16::from_ne_bytes([self.0[at], self.0[at + 1]])
+    }
+
     /// The checksum to complete lies `bytes` further back.
     fn shift_checksum(&mut self, bytes: u16) {
         if self.0[0] & Self::NEEDS_CHECKSUM != 0 {
-            let start = u16::from_ne_bytes([self.0[6], self.0[7]]);
-            self.0[6..8].copy_from_slice(&start.wrapping_add(bytes).to_ne_bytes());
+            let start = self.word(6).wrapping_add(bytes);
+            self.0[6..8].copy_from_slice(&start.to_ne_bytes());
         }
     }
 }
@@ -98,10 +119,10 @@ impl Buffers {
         self.heads.take()
     }
 
-    /// Whether all buffers are in use.
+    /// Whether all buffers are in use, or all tails.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        self.heads.is_exhausted()
+        self.heads.is_exhausted() || self.tails.bound > 0 && self.tails.is_exhausted()
     }
 
     /// Gives a buffer back.
@@ -135,10 +156,22 @@ impl Buffers {
         [self.frame(id), rest]
     }
 
-    /// Bytes that the frame had when it was received; more than lie here if it did not fit.
+    /// Bytes that the frame had when it was received, more than lie here if it did not fit, or
+    /// what was [set](Self::set_wire_len) since.
     #[must_use]
     pub fn wire_len(&self, id: u32) -> u32 {
         self.meta[id as usize].wire_len
+    }
+
+    /// Notes what all segments of a super-packet have together.
+    pub(crate) fn set_wire_len(&mut self, id: u32, bytes: u32) {
+        self.meta[id as usize].wire_len = bytes;
+    }
+
+    /// Bytes of the frame that lie here.
+    pub(crate) fn len(&self, id: u32) -> u32 {
+        let meta = self.meta[id as usize];
+        meta.len + meta.tail_len
     }
 
     /// What the kernel left undone in the frame.

@@ -16,6 +16,7 @@ use nix::sys::time::TimeSpec;
 use sched::edge::Tagger;
 use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
+use crate::bridge::Medium;
 use crate::buffers::Buffers;
 use crate::clock;
 use crate::control::{Command, Snapshot};
@@ -23,10 +24,11 @@ use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
 use crate::punctual::{Priority, take_exact_timers};
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
-use crate::shaper::{Pacing, Shaper};
+use crate::segments::{self, Segments};
+use crate::shaper::{Pacing, Rate, Shaper};
 
-/// Longest sleep: a request to stop is seen within this time.
-const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
+/// Longest sleep: a request to stop is seen within this time, and no heartbeat is older.
+const LONGEST_SLEEP: Nanos = Nanos::from_millis(10);
 /// With a packet waiting and its start this close, arrivals are not looked at before it: they
 /// could not change what is sent until then, and each would cost a wake-up.
 const NAP: Nanos = Nanos(50_000);
@@ -34,6 +36,12 @@ const NAP: Nanos = Nanos(50_000);
 const LEAST_NAP: Nanos = Nanos(20_000);
 /// Most frames that one direction holds.
 pub(crate) const MOST_FRAMES: usize = 1 << 16;
+/// Most super-packets that one direction holds.
+pub(crate) const MOST_SUPER_PACKETS: usize = 1 << 12;
+/// With frames passing by themselves: how long the engine goes on with those it has, at most, and
+/// for how long none has to come for it to end.
+const LAST_FRAMES: Nanos = Nanos::from_millis(100);
+const SILENCE: Nanos = Nanos::from_millis(5);
 /// Frames between two looks at the kernel's counter, which has 32 bits.
 const COUNTER_PERIOD: u64 = 1 << 20;
 
@@ -50,8 +58,7 @@ pub(crate) struct Parts<O: Observer> {
     pub(crate) delay: Nanos,
     /// What the control thread asks, if there is one.
     pub(crate) commands: Option<Receiver<Command>>,
-    /// Largest frame that the output takes.
-    pub(crate) largest_frame: u32,
+    pub(crate) medium: Medium,
 }
 
 /// The end of a direction that was not asked for.
@@ -130,18 +137,45 @@ impl<O: Observer> Direction<O> {
             fault = self.step().err();
         }
         halt.store(true, Ordering::Relaxed);
+        if fault.as_ref().is_none_or(|fault| fault.side == Side::Input) {
+            self.hand_over();
+        }
         let duration = clock::now() - begin;
         (self.report(duration), fault)
     }
 
+    /// Lets frames pass by themselves, if the input can, so that none is lost or falls behind:
+    /// what is queued goes at once, in the order of the discipline, and what has come meanwhile
+    /// follows.
+    fn hand_over(&mut self) {
+        let end = clock::now() + LAST_FRAMES;
+        if !self.parts.input.let_pass() {
+            return;
+        }
+        let pacing = Pacing { rate: Rate::UNLIMITED, ..self.parts.pacing };
+        self.shaper = Shaper::new(pacing);
+        self.parts.delay = Nanos::ZERO;
+        let mut last = clock::now();
+        loop {
+            self.link.iter_mut().for_each(|frame| frame.release = Nanos::ZERO);
+            let Ok(received) = self.pass_on() else { return };
+            let now = clock::now();
+            if received > 0 {
+                last = now;
+            }
+            let is_empty = !self.waiting && self.link.is_empty();
+            if now >= end || is_empty && now - last >= SILENCE {
+                return;
+            }
+            if received == 0 {
+                self.sleep();
+            }
+        }
+    }
+
     fn step(&mut self) -> Result<(), Fault> {
-        self.receive()?;
-        let received = self.received.len();
+        let received = self.pass_on()?;
         let now = clock::now();
-        self.take_in(received, now);
-        self.serve(now);
-        self.reclaim();
-        self.send(now)?;
         sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
         let flows = self.parts.qdisc.flows() as u64;
         self.counts.peak_flows = self.counts.peak_flows.max(flows);
@@ -150,6 +184,18 @@ impl<O: Observer> Direction<O> {
             self.sleep();
         }
         Ok(())
+    }
+
+    /// Takes in what has come, and lets out what may go. Returns how many frames have come.
+    fn pass_on(&mut self) -> Result<usize, Fault> {
+        self.receive()?;
+        let received = self.received.len();
+        let now = clock::now();
+        self.take_in(received, now);
+        self.serve(now);
+        self.reclaim();
+        self.send(now)?;
+        Ok(received)
     }
 
     fn receive(&mut self) -> Result<(), Fault> {
@@ -167,10 +213,15 @@ impl<O: Observer> Direction<O> {
     fn take_in(&mut self, count: usize, now: Nanos) {
         for index in 0..count {
             let buffer = self.received[index];
+            let obstacle = self.obstacle(buffer);
+            let segments = Segments::of(&self.buffers, buffer);
+            if segments.count > 1 {
+                self.buffers.set_wire_len(buffer, segments.bytes());
+            }
             self.counts.received.count(self.buffers.wire_len(buffer));
-            match self.obstacle(buffer) {
+            match obstacle {
                 None => {
-                    self.enqueue(buffer, now);
+                    self.enqueue(buffer, segments.count, now);
                     // What may start at once takes no room in the queue from the next one.
                     self.serve(now);
                 }
@@ -185,20 +236,24 @@ impl<O: Observer> Direction<O> {
 
     /// Why a frame cannot be passed on.
     fn obstacle(&self, buffer: u32) -> Option<Loss> {
+        let size = self.buffers.wire_len(buffer);
+        let is_whole = self.buffers.len(buffer) == size;
         if self.buffers.offload(buffer).is_super_packet() {
-            return Some(Loss::SuperPacket);
+            let fits =
+                self.parts.medium.splits || segments::fits(size.into(), self.parts.pacing.rate);
+            return (!is_whole || !fits).then_some(Loss::SuperPacket);
         }
-        (self.buffers.wire_len(buffer) > self.parts.largest_frame).then_some(Loss::Oversize)
+        (!is_whole || size > self.parts.medium.largest).then_some(Loss::Oversize)
     }
 
-    fn enqueue(&mut self, buffer: u32, now: Nanos) {
-        let Parts { qdisc, tagger, observer, fingerprinter, needs, .. } = &mut self.parts;
+    fn enqueue(&mut self, buffer: u32, segments: u16, now: Nanos) {
+        let Parts { qdisc, tagger, observer, fingerprinter, needs, medium, .. } = &mut self.parts;
         let size = self.buffers.wire_len(buffer);
         let frame = self.buffers.frame(buffer);
-        let parsed = fingerprinter.packet(LinkType::Ethernet, frame, size, *needs);
-        let mut packet = parsed.packet.with_id(buffer.into());
+        let parsed = fingerprinter.packet(medium.link_type, frame, size, *needs);
+        let mut packet = parsed.packet.with_id(buffer.into()).with_segments(segments);
         if let Some(tagger) = tagger {
-            tag(tagger, &mut packet, self.buffers.frame_mut(buffer), now);
+            tag(tagger, &mut packet, medium.link_type, self.buffers.frame_mut(buffer), now);
         }
         observer.arriving(&packet, &parsed.key, now);
         qdisc.enqueue(packet, now, observer);
@@ -226,10 +281,10 @@ impl<O: Observer> Direction<O> {
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
         let buffer = packet.id as u32;
         self.parts.observer.departing(&packet);
-        if mark && mark_ce(self.buffers.frame_mut(buffer)) {
+        if mark && mark_ce(self.parts.medium.link_type, self.buffers.frame_mut(buffer)) {
             self.counts.marked += 1;
         }
-        let start = self.shaper.start(packet.size, now);
+        let start = self.shaper.start(Segments::of(&self.buffers, buffer), now);
         self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
     }
 
@@ -258,7 +313,8 @@ impl<O: Observer> Direction<O> {
     /// The output refuses the first frame: a fault of the interface, or of the frame.
     fn refused(&mut self, error: io::Error) -> Result<(), Fault> {
         let loss = match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV) => {
+            Some(Errno::ENETDOWN) if self.parts.medium.outlives_down => Loss::SendError,
+            Some(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::EBADFD) => {
                 return Err(Fault { side: Side::Output, error });
             }
             Some(Errno::EMSGSIZE) => Loss::Oversize,
@@ -401,10 +457,10 @@ impl<O: Observer> Direction<O> {
 
 /// Writes what the edge says into packet and frame; a frame that has no room for it, such as ARP,
 /// stays as it is.
-fn tag(tagger: &mut Tagger, packet: &mut Packet, frame: &mut [u8], now: Nanos) {
+fn tag(tagger: &mut Tagger, packet: &mut Packet, link: LinkType, frame: &mut [u8], now: Nanos) {
     let before = packet.dscp;
     tagger.tag(packet, now);
-    if packet.dscp != before && !set_dscp(frame, packet.dscp) {
+    if packet.dscp != before && !set_dscp(link, frame, packet.dscp) {
         packet.dscp = before;
     }
 }

@@ -25,6 +25,36 @@ pub enum EngineError {
         /// Its name.
         interface: String,
     },
+    /// The interface is the loopback.
+    #[error("{interface}: the loopback leads to no link; name the interface towards the link")]
+    Loopback {
+        /// Its name.
+        interface: String,
+    },
+    /// The interface carries something else than Ethernet frames or IP packets.
+    #[error(
+        "{interface}: the interface carries neither Ethernet frames nor bare IP packets; attach to          the one that its packets leave by"
+    )]
+    Unfit {
+        /// Its name.
+        interface: String,
+    },
+    /// Neither direction is to be shaped.
+    #[error("{interface}: neither direction has a rate; give one for egress, ingress, or both")]
+    NoDirection {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The process may not attach.
+    #[error(
+        "{interface}: attaching needs {capability}; run it as root (not in a user namespace), or          give the program what is missing"
+    )]
+    Lacking {
+        /// The interface's name.
+        interface: String,
+        /// What is missing.
+        capability: String,
+    },
     /// Another engine runs on the interface.
     #[error("{interface}: another Shortlane engine runs on this interface; stop that one first")]
     Taken {

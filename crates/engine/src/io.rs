@@ -28,6 +28,12 @@ pub trait FrameIo: Send {
     /// If the first of the frames cannot be sent.
     fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize>;
 
+    /// From now on frames pass by themselves, as if the engine were not there; those that are
+    /// here already can still be received. Returns whether it is so.
+    fn let_pass(&mut self) -> bool {
+        false
+    }
+
     /// Gives back the buffers of frames that have left meanwhile.
     fn reclaim(&mut self, _buffers: &mut Buffers) {}
 

@@ -30,8 +30,12 @@ pub mod overhead;
 pub mod packet_socket;
 mod punctual;
 pub mod report;
+pub mod segments;
 pub mod shaper;
 pub mod status;
+#[cfg(feature = "kernel")]
+pub mod userspace;
+mod watch;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;

@@ -46,6 +46,12 @@ impl LinkError {
     pub fn into_system(self) -> io::Error {
         self.source
     }
+
+    /// Whether there is no such interface.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
+    }
 }
 
 /// What the kernel says about an interface.
@@ -61,6 +67,10 @@ pub struct Link {
     pub running: bool,
     /// Whether it carries Ethernet frames.
     pub ethernet: bool,
+    /// Whether it carries IP packets without any header in front.
+    pub ip_only: bool,
+    /// Whether it leads back to the machine itself.
+    pub loopback: bool,
     /// Its MAC address.
     pub mac: [u8; 6],
 }
@@ -125,8 +135,25 @@ impl Links {
     pub fn get(&mut self, name: &str) -> Result<Link, LinkError> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        let doing = || format!("look up interface {name}");
-        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, doing)?;
+        self.look_up(message, || format!("look up interface {name}"))
+    }
+
+    /// What the interface with this index is.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at(&mut self, index: u32) -> Result<Link, LinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.look_up(message, || format!("look up interface {index}"))
+    }
+
+    fn look_up(
+        &mut self,
+        message: LinkMessage,
+        doing: impl Fn() -> String,
+    ) -> Result<Link, LinkError> {
+        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, &doing)?;
         let Some(RouteNetlinkMessage::NewLink(link)) = reply else {
             let source = io::Error::from(io::ErrorKind::InvalidData);
             return Err(LinkError { doing: doing(), source });
@@ -332,6 +359,11 @@ fn describe(link: &LinkMessage) -> Link {
         up: link.header.flags.contains(LinkFlags::Up),
         running: link.header.flags.contains(LinkFlags::Running),
         ethernet: link.header.link_layer_type == LinkLayerType::Ether,
+        ip_only: matches!(
+            link.header.link_layer_type,
+            LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip
+        ),
+        loopback: link.header.flags.contains(LinkFlags::Loopback),
         mac: [0; 6],
     };
     for attribute in &link.attributes {

@@ -5,7 +5,7 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use libc::{c_int, c_void, iovec, mmsghdr};
+use libc::{c_int, iovec, mmsghdr};
 
 use crate::buffers::{Buffers, Offload};
 use crate::io::{BATCH, FrameIo};
@@ -21,6 +21,8 @@ pub struct PacketSocket {
     socket: OwnedFd,
     /// Buffers to receive into.
     slots: Vec<u32>,
+    /// Whom packets without a header of their own are sent to: IPv4, IPv6.
+    addresses: Option<Box<[libc::sockaddr_ll; 2]>>,
     batch: Box<Batch>,
 }
 
@@ -31,7 +33,7 @@ impl PacketSocket {
     /// # Errors
     /// If the socket may not be opened, or the interface is gone.
     pub fn receiver(ifindex: u32) -> io::Result<Self> {
-        let socket = open()?;
+        let socket = open(libc::SOCK_RAW)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
@@ -47,17 +49,46 @@ impl PacketSocket {
     /// # Errors
     /// If the socket may not be opened, or the interface is gone.
     pub fn sender(ifindex: u32) -> io::Result<Self> {
-        let socket = open()?;
-        set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-        set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_MEMORY)
-            .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_MEMORY))?;
-        // Protocol 0: bound to the interface, but handed no frame.
-        bind(&socket, ifindex, 0)?;
+        let socket = open(libc::SOCK_RAW)?;
+        prepare_to_send(&socket, ifindex)?;
         Ok(Self::new(socket))
     }
 
+    /// A socket that sends IP packets through an interface that puts no header in front of them.
+    ///
+    /// # Errors
+    /// As [`sender`](Self::sender).
+    pub fn ip_sender(ifindex: u32) -> io::Result<Self> {
+        let socket = open(libc::SOCK_DGRAM)?;
+        prepare_to_send(&socket, ifindex)?;
+        let address = |protocol: c_int| address(ifindex, protocol as u16);
+        let addresses = [address(libc::ETH_P_IP), address(libc::ETH_P_IPV6)];
+        Ok(Self { addresses: Some(Box::new(addresses)), ..Self::new(socket) })
+    }
+
+    /// The number by which the kernel knows the socket; no other one has it until the next boot.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn cookie(&self) -> io::Result<u64> {
+        let mut cookie = 0u64;
+        let mut length = size_of::<u64>() as libc::socklen_t;
+        // SAFETY: the pointers are to locals of the stated length.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_COOKIE,
+                (&raw mut cookie).cast(),
+                &raw mut length,
+            )
+        };
+        check(result).map(|()| cookie)
+    }
+
     fn new(socket: OwnedFd) -> Self {
-        Self { socket, slots: Vec::with_capacity(BATCH), batch: Batch::new() }
+        let slots = Vec::with_capacity(BATCH);
+        Self { socket, slots, addresses: None, batch: Batch::new() }
     }
 }
 
@@ -95,6 +126,9 @@ impl FrameIo for PacketSocket {
     fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize> {
         let frames = &frames[..frames.len().min(BATCH)];
         self.batch.prepare_send(buffers, frames);
+        if let Some(addresses) = &mut self.addresses {
+            self.batch.address(buffers, frames, addresses);
+        }
         // SAFETY: the first `frames.len()` headers were just prepared and point to buffers and
         // to arrays of the batch, which outlive the call; the kernel only reads them.
         let sent = unsafe {
@@ -142,7 +176,7 @@ type Control = [u64; 8];
 /// The arrays that one system call on many frames works on; made once, filled for each call.
 struct Batch {
     headers: [mmsghdr; BATCH],
-    vectors: [[iovec; 2]; BATCH],
+    vectors: [[iovec; 3]; BATCH],
     offloads: [Offload; BATCH],
     controls: [Control; BATCH],
 }
@@ -159,9 +193,8 @@ impl Batch {
 
     fn prepare_receive(&mut self, buffers: &mut Buffers, slots: &[u32]) {
         for (index, slot) in slots.iter().enumerate() {
-            let space = buffers.space(*slot);
-            let (base, length) = (space.as_mut_ptr().cast(), space.len());
-            self.point(index, base, length);
+            let [head, tail] = buffers.spaces(*slot);
+            self.point(index, [vector(head), vector(tail)]);
             let header = &mut self.headers[index].msg_hdr;
             header.msg_control = self.controls[index].as_mut_ptr().cast();
             header.msg_controllen = size_of::<Control>() as _;
@@ -171,21 +204,32 @@ impl Batch {
     fn prepare_send(&mut self, buffers: &Buffers, frames: &[u32]) {
         for (index, frame) in frames.iter().enumerate() {
             self.offloads[index] = buffers.offload(*frame);
-            let bytes = buffers.frame(*frame);
-            self.point(index, bytes.as_ptr().cast_mut().cast(), bytes.len());
+            // The kernel only reads them.
+            let pieces = buffers.pieces(*frame).map(|piece| iovec {
+                iov_base: piece.as_ptr().cast_mut().cast(),
+                iov_len: piece.len(),
+            });
+            self.point(index, pieces);
         }
     }
 
-    /// Makes message `index` of an offload header and the frame at `base`.
-    fn point(&mut self, index: usize, base: *mut c_void, length: usize) {
-        let offload = self.offloads[index].0.as_mut_ptr().cast();
-        self.vectors[index] = [
-            iovec { iov_base: offload, iov_len: Offload::LEN },
-            iovec { iov_base: base, iov_len: length },
-        ];
+    /// Says of each packet what it is, which its first bits tell.
+    fn address(&mut self, buffers: &Buffers, frames: &[u32], to: &mut [libc::sockaddr_ll; 2]) {
+        let [v4, v6] = to;
+        for (header, frame) in self.headers.iter_mut().zip(frames) {
+            let is_v6 = buffers.frame(*frame).first().is_some_and(|byte| byte >> 4 == 6);
+            let address = if is_v6 { &raw mut *v6 } else { &raw mut *v4 };
+            header.msg_hdr.msg_name = address.cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        }
+    }
+
+    /// Makes message `index` of an offload header and a frame in two pieces.
+    fn point(&mut self, index: usize, [head, tail]: [iovec; 2]) {
+        self.vectors[index] = [vector(&mut self.offloads[index].0), head, tail];
         let header = &mut self.headers[index].msg_hdr;
         header.msg_iov = self.vectors[index].as_mut_ptr();
-        header.msg_iovlen = 2;
+        header.msg_iovlen = if tail.iov_len == 0 { 2 } else { 3 };
     }
 
     /// Notes in the buffers what message `index` has brought.
@@ -221,9 +265,13 @@ impl Batch {
     }
 }
 
-fn open() -> io::Result<OwnedFd> {
+fn vector(piece: &mut [u8]) -> iovec {
+    iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() }
+}
+
+fn open(kind: c_int) -> io::Result<OwnedFd> {
     // Protocol 0: no frame is queued before the socket is bound to its interface.
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers are passed.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
     check(fd)?;
@@ -249,12 +297,25 @@ fn set_value<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io:
     check(result)
 }
 
-fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
+fn prepare_to_send(socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
+    set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_MEMORY)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_MEMORY))?;
+    // Protocol 0: bound to the interface, but handed no frame.
+    bind(socket, ifindex, 0)
+}
+
+fn address(ifindex: u32, protocol: u16) -> libc::sockaddr_ll {
     // SAFETY: all zeros is a value of this plain C struct.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = ifindex as c_int;
+    address
+}
+
+fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
+    let address = address(ifindex, protocol);
     // SAFETY: the pointer is to an address of the stated size.
     let result = unsafe {
         libc::bind(

@@ -12,6 +12,7 @@
 use sched::Nanos;
 
 use crate::framing::Framing;
+use crate::segments::Segments;
 
 /// A rate in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -99,8 +100,10 @@ impl Shaper {
 
     /// Starts the transmission of a frame, at `now` or, catching up, before. Returns the start.
     ///
+    /// Each segment of a super-packet is a frame on the link.
+    ///
     /// The caller starts none before it is [`due`](Self::due).
-    pub fn start(&mut self, size: u32, now: Nanos) -> Nanos {
+    pub fn start(&mut self, frame: impl Into<Segments>, now: Nanos) -> Nanos {
         let due = self.due();
         debug_assert!(due <= now, "a transmission starts before it is due");
         let start = if self.is_unlimited() { now } else { due.max(now - self.pacing.burst_time) };
@@ -109,7 +112,11 @@ impl Shaper {
         if start > self.free {
             self.fraction = 0;
         }
-        let size = self.size_on_link(size);
+        let Segments { count, each, last } = frame.into();
+        let size = self
+            .size_on_link(each)
+            .saturating_mul(u32::from(count) - 1)
+            .saturating_add(self.size_on_link(last));
         self.note_burst(size, now);
         self.free = start + self.transmission(size);
         start

@@ -1,14 +1,15 @@
 //! Writing a DSCP (RFC 2474): how an edge tags a packet for those behind it.
 
+use crate::link::LinkType;
 use crate::traffic_class::rewrite;
 
 const ECN: u8 = 3;
 
-/// Writes the six DSCP bits into the IP header of an Ethernet frame, leaves the ECN bits as they
+/// Writes the six DSCP bits into the IP header of a frame, leaves the ECN bits as they
 /// are, and corrects the IPv4 header checksum. Returns false, with the frame untouched, if it is
 /// no IP packet and so has no room for them.
-pub fn set_dscp(frame: &mut [u8], dscp: u8) -> bool {
-    rewrite(frame, |class| Some(dscp << 2 | class & ECN))
+pub fn set_dscp(link: LinkType, frame: &mut [u8], dscp: u8) -> bool {
+    rewrite(link, frame, |class| Some(dscp << 2 | class & ECN))
 }
 
 #[cfg(test)]
@@ -40,14 +41,14 @@ mod tests {
                 let vlan = id % 2 == 0;
                 let dscp = (id % 64) as u8;
                 let mut frame = ipv4(class, id, vlan);
-                assert!(set_dscp(&mut frame, dscp));
+                assert!(set_dscp(LinkType::Ethernet, &mut frame, dscp));
                 let at = if vlan { 18 } else { 14 };
                 let (header, payload) = Ipv4Header::from_slice(&frame[at..]).unwrap();
                 assert_eq!((header.dscp.value(), header.ecn.value()), (dscp, class & ECN));
                 assert_eq!(header.header_checksum, header.calc_header_checksum());
                 // The tag taken off again gives the frame that there was.
                 assert_eq!(payload, [7; 8]);
-                assert!(set_dscp(&mut frame, class >> 2));
+                assert!(set_dscp(LinkType::Ethernet, &mut frame, class >> 2));
                 assert_eq!(frame, ipv4(class, id, vlan));
             }
         }
@@ -65,7 +66,7 @@ mod tests {
         frame[15] = 0x2a;
         for dscp in 0..64 {
             let before = frame.clone();
-            assert!(set_dscp(&mut frame, dscp));
+            assert!(set_dscp(LinkType::Ethernet, &mut frame, dscp));
             let (header, _) = Ipv6Header::from_slice(&frame[14..]).unwrap();
             assert_eq!(header.traffic_class, dscp << 2 | 2);
             assert_eq!(header.flow_label.value() >> 16, 0xa);
@@ -94,7 +95,7 @@ mod tests {
         let none = [arp, not_ipv4, truncated, short_header, long_header, vec![1; 13], Vec::new()];
         for frame in none {
             let mut tagged = frame.clone();
-            assert!(!set_dscp(&mut tagged, 10));
+            assert!(!set_dscp(LinkType::Ethernet, &mut tagged, 10));
             assert_eq!(tagged, frame);
         }
     }

@@ -1,14 +1,15 @@
 //! Setting "congestion experienced" (RFC 3168).
 
+use crate::link::LinkType;
 use crate::traffic_class::rewrite;
 
 const CE: u8 = 3;
 
-/// Sets "congestion experienced" in the IP header of an Ethernet frame, and corrects the IPv4
-/// header checksum. Returns false, with the frame untouched, if it is no IP packet of an
-/// ECN-capable transport.
-pub fn mark_ce(frame: &mut [u8]) -> bool {
-    rewrite(frame, |class| (class & CE != 0).then_some(class | CE))
+/// Sets "congestion experienced" in the IP header of a frame, and corrects the IPv4 header
+/// checksum. Returns false, with the frame untouched, if it is no IP packet of an ECN-capable
+/// transport.
+pub fn mark_ce(link: LinkType, frame: &mut [u8]) -> bool {
+    rewrite(link, frame, |class| (class & CE != 0).then_some(class | CE))
 }
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ mod tests {
         for id in 0..=u16::MAX {
             for (ecn, vlan) in [(1, false), (2, true), (3, false)] {
                 let mut frame = ipv4(ecn, id, vlan);
-                assert!(mark_ce(&mut frame));
+                assert!(mark_ce(LinkType::Ethernet, &mut frame));
                 let at = if vlan { 18 } else { 14 };
                 let (header, _) = Ipv4Header::from_slice(&frame[at..]).unwrap();
                 assert_eq!(header.ecn.value(), 3);
@@ -54,10 +55,10 @@ mod tests {
             .udp(1, 2)
             .write(&mut frame, &[0; 9])
             .unwrap();
-        assert!(!mark_ce(&mut frame), "not ECN-capable");
+        assert!(!mark_ce(LinkType::Ethernet, &mut frame), "not ECN-capable");
         frame[15] |= 2 << 4;
         let before = frame.clone();
-        assert!(mark_ce(&mut frame));
+        assert!(mark_ce(LinkType::Ethernet, &mut frame));
         let (header, _) = Ipv6Header::from_slice(&frame[14..]).unwrap();
         assert_eq!(header.traffic_class, 3);
         frame[15] ^= 1 << 4;
@@ -74,7 +75,7 @@ mod tests {
         let truncated = ipv4(2, 1, false)[..30].to_vec();
         for frame in [arp, ipv4(0, 7, false), truncated, Vec::new()] {
             let mut marked = frame.clone();
-            assert!(!mark_ce(&mut marked));
+            assert!(!mark_ce(LinkType::Ethernet, &mut marked));
             assert_eq!(marked, frame);
         }
     }

@@ -2,11 +2,15 @@
 
 use crate::link::{LinkType, ethertype};
 
-/// Replaces the traffic class of the IP packet in an Ethernet frame by what `change` makes of
+/// Replaces the traffic class of the IP packet in a frame by what `change` makes of
 /// it, and corrects the IPv4 header checksum. Returns false, with the frame untouched, if it is
 /// no IP packet, or `change` wants none.
-pub(crate) fn rewrite(frame: &mut [u8], change: impl FnOnce(u8) -> Option<u8>) -> bool {
-    let located = LinkType::Ethernet.locate(frame);
+pub(crate) fn rewrite(
+    link: LinkType,
+    frame: &mut [u8],
+    change: impl FnOnce(u8) -> Option<u8>,
+) -> bool {
+    let located = link.locate(frame);
     let packet = &mut frame[located.offset..];
     let changed = match (located.ethertype, packet.first().map(|byte| byte >> 4)) {
         (ethertype::IPV4, Some(4)) => rewrite_ipv4(packet, change),

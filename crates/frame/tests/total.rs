@@ -24,11 +24,11 @@ fn read_in_every_way(bytes: &[u8]) {
     }
     let mut marked = bytes.to_vec();
     let key = fingerprinter.packet(LinkType::Ethernet, bytes, 0, ALL).key;
-    mark_ce(&mut marked);
+    mark_ce(LinkType::Ethernet, &mut marked);
     let marked = fingerprinter.packet(LinkType::Ethernet, &marked, 0, ALL);
     assert_eq!(marked.key, key, "a mark does not change the flow");
     let mut tagged = bytes.to_vec();
-    let has_room = set_dscp(&mut tagged, 46);
+    let has_room = set_dscp(LinkType::Ethernet, &mut tagged, 46);
     let tagged = fingerprinter.packet(LinkType::Ethernet, &tagged, 0, ALL);
     assert_eq!(tagged.key, key, "a tag does not change the flow");
     assert!(!has_room || tagged.packet.dscp == 46, "a tag is read as it was written");

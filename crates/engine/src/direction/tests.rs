@@ -117,7 +117,13 @@ impl<O: Observer> Bench<O> {
             pacing: Pacing { rate, framing: Framing::NONE, burst_time },
             delay,
             commands: None,
-            largest_frame: CAPACITY,
+            medium: Medium {
+                link_type: LinkType::Ethernet,
+                largest: CAPACITY,
+                head: CAPACITY as usize,
+                splits: false,
+                outlives_down: false,
+            },
         };
         let buffers = Buffers::new(CAPACITY as usize, MOST_FRAMES).unwrap();
         Self { direction: Direction::new(parts, buffers), sent }

@@ -23,12 +23,12 @@ mod journal;
 mod load;
 mod memory;
 mod offloads;
-mod privileges;
+pub(crate) mod privileges;
 mod register;
 mod root_qdisc;
 mod show;
 mod skeleton;
-mod traffic_control;
+pub(crate) mod traffic_control;
 
 pub use attach::{Changes, Order, attach, change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};

@@ -3,7 +3,7 @@
 use super::error::KernelError;
 
 #[derive(Clone, Copy)]
-pub(super) struct Capability {
+pub(crate) struct Capability {
     name: &'static str,
     bit: u32,
 }
@@ -11,9 +11,11 @@ pub(super) struct Capability {
 const SYS_ADMIN: Capability = Capability { name: "CAP_SYS_ADMIN", bit: 21 };
 
 /// To change qdiscs and offloads.
-pub(super) const NET_ADMIN: Capability = Capability { name: "CAP_NET_ADMIN", bit: 12 };
+pub(crate) const NET_ADMIN: Capability = Capability { name: "CAP_NET_ADMIN", bit: 12 };
 /// To load programs.
-pub(super) const BPF: Capability = Capability { name: "CAP_BPF", bit: 39 };
+pub(crate) const BPF: Capability = Capability { name: "CAP_BPF", bit: 39 };
+/// To open packet sockets.
+pub(crate) const NET_RAW: Capability = Capability { name: "CAP_NET_RAW", bit: 13 };
 /// To load programs that look at kernel memory.
 pub(super) const PERFMON: Capability = Capability { name: "CAP_PERFMON", bit: 38 };
 /// To find the maps of a qdisc at work.
@@ -21,17 +23,23 @@ pub(super) const FIND: Capability = SYS_ADMIN;
 
 /// Refuses what the process has not all capabilities for.
 pub(super) fn require(doing: &'static str, needed: &[Capability]) -> Result<(), KernelError> {
-    match missing(effective(), needed) {
+    match lacking(needed) {
         Some(capability) => Err(KernelError::NoPermission { doing, capability }),
         None => Ok(()),
     }
+}
+
+/// The capabilities that are needed and that the process has not; `None` if it has all.
+pub(crate) fn lacking(needed: &[Capability]) -> Option<String> {
+    missing(effective(), needed)
 }
 
 /// The capabilities that are needed and not in this set.
 fn missing(effective: u64, needed: &[Capability]) -> Option<String> {
     let has = |capability: &Capability| effective >> capability.bit & 1 == 1;
     // It stands for those that were split from it.
-    let stands_in = |of: &Capability| has(&SYS_ADMIN) && of.bit != NET_ADMIN.bit;
+    let stands_in =
+        |of: &Capability| has(&SYS_ADMIN) && ![NET_ADMIN.bit, NET_RAW.bit].contains(&of.bit);
     let names: Vec<&str> = needed
         .iter()
         .filter(|capability| !has(capability) && !stands_in(capability))

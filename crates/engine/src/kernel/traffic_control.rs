@@ -11,16 +11,16 @@ use netlink_packet_core::{
 use crate::netlink::{Connection, Refusal, attributes};
 use crate::status::TcStats;
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
+pub(crate) const RTM_NEWQDISC: u16 = 36;
+pub(crate) const RTM_DELQDISC: u16 = 37;
+pub(crate) const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 const RTM_NEWTFILTER: u16 = 44;
 const RTM_DELTFILTER: u16 = 45;
-const RTM_GETTFILTER: u16 = 46;
+pub(crate) const RTM_GETTFILTER: u16 = 46;
 
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
+pub(crate) const TCA_KIND: u16 = 1;
+pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_STATS_BASIC: u16 = 1;
@@ -46,14 +46,14 @@ const HEADER: usize = 20;
 
 /// A message about a qdisc, a class or a filter: `struct tcmsg`, and attributes as they came.
 #[derive(Clone, Debug, Default)]
-struct Message {
-    kind: u16,
-    ifindex: u32,
-    handle: u32,
-    parent: u32,
-    /// Of a filter: its priority, and the protocol that it is for.
-    info: u32,
-    attributes: Vec<(u16, Vec<u8>)>,
+pub(crate) struct Message {
+    pub(crate) kind: u16,
+    pub(crate) ifindex: u32,
+    pub(crate) handle: u32,
+    pub(crate) parent: u32,
+    /// Of a filter: its priority and protocol.
+    pub(crate) info: u32,
+    pub(crate) attributes: Vec<(u16, Vec<u8>)>,
 }
 
 impl Message {
@@ -62,11 +62,11 @@ impl Message {
         self.attributes.iter().map(nla).collect()
     }
 
-    fn attribute(&self, kind: u16) -> Option<&[u8]> {
+    pub(crate) fn attribute(&self, kind: u16) -> Option<&[u8]> {
         self.attributes.iter().find(|(found, _)| *found == kind).map(|(_, value)| &value[..])
     }
 
-    fn text(&self, kind: u16) -> String {
+    pub(crate) fn text(&self, kind: u16) -> String {
         let bytes = self.attribute(kind).unwrap_or_default();
         String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
     }
@@ -246,7 +246,8 @@ impl TrafficControl {
         let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
         attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
         let kind = RTM_NEWQDISC;
-        let message = Message { kind, ifindex, handle, parent: ROOT, info: 0, attributes };
+        let message =
+            Message { kind, ifindex, handle, parent: ROOT, attributes, ..Message::default() };
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
         self.connection.request(message, flags).map(|_| ())
     }

@@ -1,0 +1,239 @@
+//! Programs that lead the packets of a device through the engine, and past it when it stalls.
+
+use std::io;
+use std::mem::{MaybeUninit, offset_of};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use sched::Nanos;
+
+use super::clsact::{Clsact, Filter};
+use super::skeleton::HookSkelBuilder;
+use super::skeleton::types::{sl_pulse, sl_pulses};
+use crate::report::Tally;
+
+/// A heartbeat that is older than this counts for nothing.
+pub(super) const PATIENCE: Nanos = Nanos::from_millis(50);
+
+/// How programs are put on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookKind {
+    /// By a TCX link where the kernel has it (Linux 6.6), else by clsact.
+    #[default]
+    Auto,
+    /// By a TCX link, which goes with the process.
+    Tcx,
+    /// By a filter of a clsact qdisc, which stays if the process is killed, but lets every packet
+    /// pass; the next engine on the device removes it.
+    Clsact,
+}
+
+/// Where on a device a program sees packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Point {
+    Ingress,
+    Egress,
+}
+
+/// What the programs need to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// Of the socket that sends what leaves.
+    pub(super) cookie: u64,
+    /// A number that nobody can guess.
+    pub(super) token: u32,
+    pub(super) device: u32,
+    /// The TAPs, 0 where there is none.
+    pub(super) egress_tap: u32,
+    pub(super) ingress_tap: u32,
+    pub(super) only_ip: bool,
+}
+
+/// The programs, loaded.
+pub(super) struct Programs {
+    /// For the device's egress.
+    pub(super) out: OwnedFd,
+    /// For the device's ingress.
+    pub(super) arrive: OwnedFd,
+    /// For the ingress of the TAP of arriving packets.
+    pub(super) back: OwnedFd,
+    /// For TAPs: which packets they take.
+    pub(super) only: OwnedFd,
+    pulses: Arc<Pulses>,
+}
+
+impl Programs {
+    pub(super) fn load(facts: &Facts) -> io::Result<Self> {
+        let mut storage = MaybeUninit::uninit();
+        let mut open = HookSkelBuilder::default().open(&mut storage).map_err(system)?;
+        if let Some(rodata) = &mut open.maps.rodata_data {
+            let hook = &mut rodata.hook;
+            hook.cookie = facts.cookie;
+            hook.patience = PATIENCE.0;
+            hook.token = facts.token;
+            hook.device = facts.device;
+            hook.egress_tap = facts.egress_tap;
+            hook.ingress_tap = facts.ingress_tap;
+            hook.only_ip = facts.only_ip.into();
+        }
+        let loaded = open.load().map_err(system)?;
+        let own = |program: BorrowedFd<'_>| program.try_clone_to_owned();
+        let programs = &loaded.progs;
+        Ok(Self {
+            out: own(programs.shortlane_out.as_fd())?,
+            arrive: own(programs.shortlane_in.as_fd())?,
+            back: own(programs.shortlane_back.as_fd())?,
+            only: own(programs.shortlane_only.as_fd())?,
+            pulses: Arc::new(Pulses::open(loaded.maps.sl_pulses.as_fd())?),
+        })
+    }
+
+    pub(super) fn pulse(&self, of: Point) -> Pulse {
+        Pulse { pulses: Arc::clone(&self.pulses), of }
+    }
+}
+
+/// What libbpf could not do, by the kernel's error number if there is one.
+fn system(error: libbpf_rs::Error) -> io::Error {
+    io::Error::new(error.kind().into_io(), format!("{error:#}"))
+}
+
+/// The kind of an error, for the standard library.
+trait IntoIo {
+    fn into_io(self) -> io::ErrorKind;
+}
+
+impl IntoIo for libbpf_rs::ErrorKind {
+    fn into_io(self) -> io::ErrorKind {
+        match self {
+            Self::PermissionDenied => io::ErrorKind::PermissionDenied,
+            Self::OutOfMemory => io::ErrorKind::OutOfMemory,
+            _ => io::ErrorKind::Other,
+        }
+    }
+}
+
+/// A program on a device, until this is dropped.
+pub(super) enum Attached {
+    /// Closing it takes the program off, and no packet is in it any more after that.
+    Link(#[expect(dead_code, reason = "held")] OwnedFd),
+    Filter(#[expect(dead_code, reason = "held")] Filter),
+}
+
+/// Puts programs on a device, in front of those that are there.
+pub(super) struct Placer {
+    device: u32,
+    kind: HookKind,
+    clsact: Option<Arc<Clsact>>,
+}
+
+impl Placer {
+    pub(super) fn new(device: u32, kind: HookKind) -> Self {
+        Self { device, kind, clsact: None }
+    }
+
+    pub(super) fn place(&mut self, program: &OwnedFd, at: Point) -> io::Result<Attached> {
+        if self.kind != HookKind::Clsact && self.clsact.is_none() {
+            match link(self.device, program, at) {
+                Ok(link) => return Ok(Attached::Link(link)),
+                // A kernel that knows no TCX links.
+                Err(error)
+                    if self.kind == HookKind::Auto
+                        && error.raw_os_error() == Some(libc::EINVAL) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let clsact = match &self.clsact {
+            Some(clsact) => clsact,
+            None => self.clsact.insert(Arc::new(Clsact::on(self.device)?)),
+        };
+        Filter::place(clsact, program, at).map(Attached::Filter)
+    }
+}
+
+fn link(device: u32, program: &OwnedFd, at: Point) -> io::Result<OwnedFd> {
+    const BEFORE: u32 = 1 << 3; // BPF_F_BEFORE: of nobody in particular, so of all
+    let kind = match at {
+        Point::Ingress => libbpf_sys::BPF_TCX_INGRESS,
+        Point::Egress => libbpf_sys::BPF_TCX_EGRESS,
+    };
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: BEFORE,
+        ..Default::default()
+    };
+    // SAFETY: the options are a local that says how long it is, and ask for nothing else.
+    let fd = unsafe {
+        libbpf_sys::bpf_link_create(program.as_raw_fd(), device as i32, kind, &raw const options)
+    };
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(-fd));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// What both directions tell the programs, as the kernel has it in memory.
+struct Pulses {
+    start: NonNull<sl_pulses>,
+}
+
+// SAFETY: only atomic operations reach it.
+unsafe impl Send for Pulses {}
+// SAFETY: as above.
+unsafe impl Sync for Pulses {}
+
+impl Pulses {
+    fn open(map: BorrowedFd<'_>) -> io::Result<Self> {
+        let length = NonZeroUsize::new(size_of::<sl_pulses>()).ok_or(io::ErrorKind::InvalidData)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping, of which nobody else in the process knows.
+        let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, map, 0)? };
+        Ok(Self { start: start.cast() })
+    }
+
+    fn word(&self, of: Point, field: usize) -> &AtomicU64 {
+        let pulse = match of {
+            Point::Egress => offset_of!(sl_pulses, egress),
+            Point::Ingress => offset_of!(sl_pulses, ingress),
+        };
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned.
+        unsafe { self.start.byte_add(pulse + field).cast().as_ref() }
+    }
+}
+
+impl Drop for Pulses {
+    fn drop(&mut self) {
+        // SAFETY: what `open` mapped, and nothing points into it any more.
+        let _ = unsafe { munmap(self.start.cast(), size_of::<sl_pulses>()) };
+    }
+}
+
+/// The heartbeat of a direction.
+pub(super) struct Pulse {
+    pulses: Arc<Pulses>,
+    of: Point,
+}
+
+impl Pulse {
+    /// The direction is alive. Before the first beat every packet passes.
+    #[inline]
+    pub(super) fn beat(&self, now: Nanos) {
+        self.pulses.word(self.of, offset_of!(sl_pulse, heartbeat)).store(now.0, Ordering::Relaxed);
+    }
+
+    /// Packets that have passed since the heartbeat was too old.
+    pub(super) fn passed(&self) -> Tally {
+        let word = |field| self.pulses.word(self.of, field).load(Ordering::Relaxed);
+        Tally {
+            packets: word(offset_of!(sl_pulse, passed)),
+            bytes: word(offset_of!(sl_pulse, passed_bytes)),
+        }
+    }
+}

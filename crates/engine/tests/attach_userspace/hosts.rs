@@ -1,0 +1,142 @@
+//! Two hosts with a cable between them.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use engine::link::{Home, Links};
+use engine::netns::Namespace;
+use engine::report::DirectionReport;
+use engine::userspace::HookKind;
+use engine::{Engine, LinkConfig, Rate, Report};
+
+/// Hosts `a` and `b`, each with an `eth0`.
+pub(crate) struct Hosts {
+    pub(crate) a: Namespace,
+    pub(crate) b: Namespace,
+}
+
+pub(crate) const A4: &str = "10.9.0.1";
+pub(crate) const B4: &str = "10.9.0.2";
+pub(crate) const A6: &str = "fd09::1";
+pub(crate) const B6: &str = "fd09::2";
+
+impl Hosts {
+    /// `None`, said loudly, where the engine cannot be had.
+    pub(crate) fn new() -> Option<Self> {
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("SKIPPED, nothing was tested: BPF programs need root");
+            return None;
+        }
+        let [a, b] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+        let cable = || Links::open().unwrap().add_veth("eth0", "eth0", Home::Namespace(&b));
+        a.run(cable).unwrap().unwrap();
+        for (host, v4, v6) in [(&a, A4, A6), (&b, B4, B6)] {
+            host.run(|| {
+                let mut links = Links::open().unwrap();
+                links.set_up("lo").unwrap();
+                links.set_up("eth0").unwrap();
+                links.add_address("eth0", ip(v4), 24).unwrap();
+                links.add_address("eth0", ip(v6), 64).unwrap();
+            })
+            .unwrap();
+        }
+        Some(Self { a, b })
+    }
+
+    pub(crate) fn attach(
+        &self,
+        egress: Option<LinkConfig>,
+        ingress: Option<LinkConfig>,
+        hook: HookKind,
+    ) -> Engine {
+        self.a.run(|| Engine::attach("eth0", egress, ingress, hook)).unwrap().unwrap()
+    }
+
+    /// Runs `job` while the engine has both directions of `a`'s interface.
+    pub(crate) fn while_attached<T>(
+        &self,
+        egress: Option<LinkConfig>,
+        ingress: Option<LinkConfig>,
+        hook: HookKind,
+        job: impl FnOnce() -> T,
+    ) -> (T, Report) {
+        let engine = self.attach(egress, ingress, hook);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let running = scope.spawn(|| engine.run(&stop));
+            let done = job();
+            stop.store(true, Ordering::Relaxed);
+            (done, running.join().unwrap().unwrap())
+        })
+    }
+
+    /// What a command says on a host.
+    pub(crate) fn says(host: &Namespace, command: &str) -> String {
+        let mut words = command.split_whitespace();
+        let program = words.next().unwrap();
+        let run = || Command::new(program).args(words).output().unwrap();
+        let output = host.run(run).unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Programs, qdiscs and devices of `a` that an engine would have made.
+    pub(crate) fn left_behind(&self) -> Vec<String> {
+        let links = Self::says(&self.a, "ip -o link");
+        let qdiscs = Self::says(&self.a, "tc qdisc show dev eth0");
+        let programs = Self::says(&self.a, "bpftool net show dev eth0");
+        let lines = links.lines().chain(qdiscs.lines()).chain(programs.lines());
+        let is_ours = |line: &&str| ["shortlane", "clsact"].iter().any(|what| line.contains(what));
+        lines.filter(is_ours).map(str::to_owned).collect()
+    }
+
+    /// Sends `bytes` over TCP, and says whether they have arrived as they were sent.
+    pub(crate) fn transfer(&self, from: &Namespace, server: (&Namespace, IpAddr), bytes: usize) {
+        let listener = server.0.run(|| TcpListener::bind((server.1, 0))).unwrap().unwrap();
+        let address = listener.local_addr().unwrap();
+        let data: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
+        thread::scope(|scope| {
+            let receiving = scope.spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut received = Vec::new();
+                stream.read_to_end(&mut received).unwrap();
+                received
+            });
+            let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(20));
+            let mut stream = from.run(connect).unwrap().unwrap();
+            stream.write_all(&data).unwrap();
+            drop(stream);
+            assert!(receiving.join().unwrap() == data, "what arrived is not what was sent");
+        });
+    }
+
+    /// A socket that gives up after a while, so that a failing test ends.
+    pub(crate) fn udp(host: &Namespace, at: &str) -> UdpSocket {
+        let socket = host.run(|| UdpSocket::bind((ip(at), 0))).unwrap().unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket
+    }
+}
+
+pub(crate) fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+pub(crate) fn server<'a>(host: &'a Namespace, at: &str) -> (&'a Namespace, IpAddr) {
+    (host, ip(at))
+}
+
+/// A link under the named discipline.
+pub(crate) fn link(spec: &str, rate: u64) -> Option<LinkConfig> {
+    Some(LinkConfig::new(spec.parse().unwrap(), Rate(rate)))
+}
+
+/// All that was received is accounted for.
+pub(crate) fn adds_up(report: &DirectionReport) {
+    let accounted = report.sent + report.dropped() + report.queued + report.in_flight;
+    assert_eq!(report.received, accounted, "{report:#?}");
+}
