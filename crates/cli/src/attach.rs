@@ -1,29 +1,37 @@
 //! `shortlane attach`, `change`, `detach` and `show`: a discipline on a device of this machine.
 
+pub(crate) mod daemon;
 #[cfg(feature = "kernel")]
 mod in_kernel;
 #[cfg(feature = "kernel")]
+mod in_userspace;
 mod text;
 
 use clap::{Args, ValueEnum};
-use engine::Overhead;
+use engine::control::{self, Changes, ControlError};
+use engine::{Overhead, Rate, link};
 use sched::{Nanos, Spec};
+use serde_json::json;
 
 #[cfg(feature = "kernel")]
-use self::in_kernel as engine_side;
-use crate::{Failure, quantity};
+use self::{in_kernel as kernel_side, in_userspace as userspace_side};
+use crate::{Call, Failure, config, print, quantity, say};
 
-/// Puts a discipline on a device, inside the kernel.
+/// Puts a discipline on a device.
 ///
 /// It paces for the link's rate, so that the queue is here and not in a modem. It stays until
 /// `shortlane detach`, which leaves the device as it was.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct AttachOptions {
-    /// The device towards the link, such as eth0
-    device: String,
-    /// Rate of the link, a little below what it really carries; unlimited: the device sets the pace
+    /// The device towards the link, such as eth0; without one, all that the configuration has
+    #[arg(required_unless_present = "config")]
+    device: Option<String>,
+    /// Rate at which the device sends, a little below what the link really carries; unlimited: the device sets the pace
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    rate: LinkRate,
+    rate: Option<LinkRate>,
+    /// Rate at which the device receives, a little below what the link really carries
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
+    ingress: Option<LinkRate>,
     /// The discipline with its parameters, such as efd:threshold=30packets
     #[arg(long, value_name = "SPEC", default_value = "efd")]
     scheduler: String,
@@ -36,12 +44,18 @@ pub(crate) struct AttachOptions {
     /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
-    /// Take the place of a root qdisc that somebody configured
+    /// Take the place of a root qdisc that somebody configured, or of what is attached
     #[arg(long)]
     replace: bool,
-    /// Leave GRO and gso_max_segs as they are, whatever that costs in delay
+    /// Leave GRO and gso_max_segs as they are, whatever that costs in delay (kernel engine)
     #[arg(long)]
     keep_offloads: bool,
+    /// Stay until a signal ends it, and leave the device as it was then: for systemd
+    #[arg(long)]
+    foreground: bool,
+    /// Take what is not given here from this file: a table for each device, with these options as keys
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = config::DEFAULT)]
+    config: Option<std::path::PathBuf>,
 }
 
 /// Changes an attached discipline while packets are queued, without losing one.
@@ -51,9 +65,12 @@ pub(crate) struct AttachOptions {
 pub(crate) struct ChangeOptions {
     /// The device
     device: String,
-    /// Another rate
+    /// Another rate at which the device sends
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     rate: Option<LinkRate>,
+    /// Another rate at which it receives
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
+    ingress: Option<LinkRate>,
     /// Other parameters of the discipline, such as efd:threshold=30packets; those that are not named stay
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
@@ -84,19 +101,25 @@ pub(crate) struct ShowOptions {
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
-    /// The kernel
+    /// The kernel where it can, else userspace
     Auto,
     /// A qdisc inside the kernel
     Kernel,
-    /// A program that holds the packets
+    /// A process that holds the packets
     Userspace,
 }
 
 /// Bits per second, or as fast as the device is.
 #[derive(Clone, Copy)]
 pub(crate) struct LinkRate(Option<u64>);
+
+impl LinkRate {
+    fn for_engine(self) -> Rate {
+        self.0.map_or(Rate::UNLIMITED, Rate)
+    }
+}
 
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
@@ -111,59 +134,210 @@ fn link_rate(text: &str) -> Result<LinkRate, String> {
     }
 }
 
-pub(crate) fn attach(options: &AttachOptions) -> Result<(), Failure> {
-    let spec: Spec = options.scheduler.parse()?;
-    if matches!(options.engine, Engine::Userspace) {
-        let text = "--engine userspace is not built yet; kernel is, and auto takes it";
+/// What is to be attached to one device, checked as far as that needs no device.
+struct Order {
+    device: String,
+    rate: Option<LinkRate>,
+    ingress: Option<LinkRate>,
+    spec: Spec,
+    overhead: Overhead,
+    burst_time: Nanos,
+    replace: bool,
+    #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "the kernel engine's"))]
+    keep_offloads: bool,
+    foreground: bool,
+}
+
+pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure> {
+    let Some(file) = &options.config else { return attach_one(options, call) };
+    let all = config::attachments(file, options.device.as_deref(), call)?;
+    if options.foreground && all.len() > 1 {
+        let text = "--foreground is for one device; name it";
         return Err(Failure::Usage(text.into()));
     }
-    engine_side::attach(options, &spec)
+    // One that fails does not keep the others from working.
+    crate::all(all.into_iter().map(|options| attach_one(options, call)))
+}
+
+fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
+    let AttachOptions { device, rate, ingress, engine, .. } = options;
+    let spec: Spec = options.scheduler.parse()?;
+    spec.check()?;
+    let device = device.unwrap_or_default();
+    if rate.is_none() && ingress.is_none() {
+        let text = format!("{device}: it takes --rate, --ingress, or both");
+        return Err(Failure::Usage(text));
+    }
+    let order = Order {
+        device,
+        rate,
+        ingress,
+        spec,
+        overhead: options.overhead,
+        burst_time: options.burst_time,
+        replace: options.replace,
+        keep_offloads: options.keep_offloads,
+        foreground: options.foreground,
+    };
+    match engine {
+        Engine::Userspace => userspace_side::attach(&order, call),
+        Engine::Kernel => kernel_side::attach(&order),
+        Engine::Auto => match kernel_side::obstacle(&order)? {
+            None => kernel_side::attach(&order),
+            Some(obstacle) => {
+                say(&format!("{}: the userspace engine, since {obstacle}", order.device));
+                userspace_side::attach(&order, call)
+            }
+        },
+    }
+}
+
+/// The userspace engine in the background, which [`attach`] has started.
+pub(crate) fn serve_engine() -> Result<(), Failure> {
+    userspace_side::serve()
 }
 
 pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
-    let ChangeOptions { rate, scheduler, overhead, burst_time, .. } = options;
-    if (rate.is_none(), scheduler.is_none(), overhead.is_none(), burst_time.is_none())
-        == (true, true, true, true)
-    {
-        let text = "nothing to change; it takes --rate, --scheduler, --overhead or --burst-time";
+    let ChangeOptions { device, rate, ingress, scheduler, overhead, burst_time } = options;
+    let changes = Changes {
+        rate: rate.map(LinkRate::for_engine),
+        ingress_rate: ingress.map(LinkRate::for_engine),
+        scheduler: scheduler.clone(),
+        overhead: *overhead,
+        burst_time: *burst_time,
+    };
+    if changes == Changes::default() {
+        let text = "nothing to change; it takes --rate, --ingress, --scheduler, --overhead or \
+                    --burst-time";
         return Err(Failure::Usage(text.into()));
     }
     let spec = scheduler.as_ref().map(|text| text.parse::<Spec>()).transpose()?;
-    engine_side::change(options, spec)
+    match control::change(index_of(device)?, &changes) {
+        Err(ControlError::Nobody) => kernel_side::change(device, &changes, spec),
+        changed => changed.map_err(|error| about(device, &error)),
+    }
 }
 
 pub(crate) fn detach(options: &DetachOptions) -> Result<(), Failure> {
-    engine_side::detach(&options.device)
+    let device = &options.device;
+    // One that is gone may have left something to be put back.
+    let Ok(ifindex) = link::index_of(device) else { return kernel_side::detach(device) };
+    match control::stop(ifindex) {
+        Err(ControlError::Nobody) => match userspace_side::tidy_up(device)? {
+            // Somebody else's qdisc may be there.
+            true => Ok(()),
+            false => kernel_side::detach(device),
+        },
+        Ok(false) => Ok(()),
+        Ok(true) => {
+            say(&format!("{device}: the engine did not answer and was killed"));
+            Ok(())
+        }
+        Err(error) => Err(about(device, &error)),
+    }
 }
 
 pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
-    engine_side::show(options)
+    let shown = attached(options.device.as_deref())?;
+    if options.json {
+        return print(&format!("{:#}\n", json!({ "attached": shown })));
+    }
+    if shown.is_empty() {
+        say("nothing is attached in this network namespace");
+    }
+    let texts: Vec<String> = shown.iter().map(text::describe).collect();
+    print(&texts.join("\n"))
+}
+
+/// What is attached to a device, or to any in this network namespace, by either engine.
+pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Status>, Failure> {
+    if let Some(device) = device {
+        return match control::status(index_of(device)?) {
+            Err(ControlError::Nobody) => kernel_side::show(Some(device)),
+            found => found.map_err(|error| about(device, &error)),
+        };
+    }
+    let mut found = Vec::new();
+    for (ifindex, device) in link::all().map_err(|error| Failure::Failed(error.to_string()))? {
+        match control::status(ifindex) {
+            // A bridge's direction is the egress of one interface, which is enough.
+            Ok(status) => found.extend(status.into_iter().filter(|way| {
+                way.peer.is_none() || way.direction == engine::status::Heading::Egress
+            })),
+            Err(ControlError::Nobody) => {}
+            Err(error) => say(&format!("shortlane: {}", about(&device, &error).text())),
+        }
+    }
+    match kernel_side::show(None) {
+        Ok(qdiscs) => found.extend(qdiscs),
+        Err(failure) if found.is_empty() => return Err(failure),
+        Err(failure) => say(&format!("shortlane: {}", failure.text())),
+    }
+    found.sort_by_key(|status| (status.ifindex, status.direction));
+    Ok(found)
+}
+
+/// The index of a device of this network namespace.
+fn index_of(device: &str) -> Result<u32, Failure> {
+    link::index_of(device).map_err(|_| {
+        let there = link::all().unwrap_or_default();
+        let there: Vec<String> = there.into_iter().map(|(_, name)| name).collect();
+        let there = there.join(", ");
+        Failure::Usage(format!(
+            "there is no device '{device}' in this network namespace; there are {there}"
+        ))
+    })
+}
+
+fn about(device: &str, error: &ControlError) -> Failure {
+    let text = format!("{device}: {error}");
+    if error.is_usage() { Failure::Usage(text) } else { Failure::Failed(text) }
 }
 
 /// What a program says that was built where nothing could compile the qdisc.
 #[cfg(not(feature = "kernel"))]
 pub(crate) fn missing() -> Failure {
     Failure::Usage(
-        "this program was built without the kernel engine; `scripts/setup.sh bpf` installs \
-         what that takes, and `make build` then builds it"
+        "this program was built without the engines for a single device; `scripts/setup.sh bpf` \
+         installs what they take, and `make build` then builds them"
             .into(),
     )
 }
 
-/// Of such a program.
 #[cfg(not(feature = "kernel"))]
-mod engine_side {
-    use super::{AttachOptions, ChangeOptions, Failure, ShowOptions, Spec, missing};
+mod userspace_side {
+    use super::{Call, Failure, Order, missing};
 
-    pub(super) fn attach(options: &AttachOptions, _: &Spec) -> Result<(), Failure> {
-        let AttachOptions { device, rate, overhead, burst_time, replace, keep_offloads, .. } =
-            options;
-        let _ = (device, rate.0, overhead, burst_time, replace, keep_offloads);
+    pub(super) fn attach(_: &Order, _: &Call) -> Result<(), Failure> {
         Err(missing())
     }
 
-    pub(super) fn change(options: &ChangeOptions, _: Option<Spec>) -> Result<(), Failure> {
-        let _ = &options.device;
+    pub(super) fn serve() -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn tidy_up(_: &str) -> Result<bool, Failure> {
+        Ok(false)
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+mod kernel_side {
+    use engine::control::Changes;
+    use engine::status::Status;
+    use sched::Spec;
+
+    use super::{Failure, Order, missing};
+
+    pub(super) fn obstacle(_: &Order) -> Result<Option<String>, Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn attach(_: &Order) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn change(_: &str, _: &Changes, _: Option<Spec>) -> Result<(), Failure> {
         Err(missing())
     }
 
@@ -171,8 +345,8 @@ mod engine_side {
         Err(missing())
     }
 
-    pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
-        let _ = (&options.device, options.json);
-        Err(missing())
+    /// Whatever a qdisc of ours does is not for this program to see.
+    pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
+        device.map_or_else(|| Ok(Vec::new()), |_| Err(missing()))
     }
 }

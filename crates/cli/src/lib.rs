@@ -1,6 +1,7 @@
 //! The `shortlane` command as a library: the binary and the Python package run the same code.
 
 mod attach;
+mod config;
 mod lab;
 mod list;
 pub mod quantity;
@@ -61,6 +62,12 @@ enum Action {
         /// `client` or `server`
         role: String,
     },
+    /// The userspace engine in the background; started by attach
+    #[command(hide = true)]
+    Engine {
+        /// The device, for whoever lists processes
+        device: String,
+    },
 }
 
 /// The arguments of a command that is written in Python.
@@ -101,7 +108,7 @@ impl From<sched::SpecError> for Failure {
 }
 
 impl Failure {
-    fn into_text(self) -> String {
+    fn text(&self) -> &str {
         let (Self::Usage(text) | Self::Failed(text)) = self;
         text
     }
@@ -120,7 +127,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Lab(options) => lab::run(*options, call),
         Action::Replay(options) => replay::run(&options, call),
         Action::Sim(options) => sim::run(&options),
-        Action::Attach(options) => attach::attach(&options),
+        Action::Attach(options) => attach::attach(*options, call),
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
@@ -129,7 +136,9 @@ pub fn run(call: &Call) -> u8 {
         Action::Report(_) => Err(in_python("report")),
         Action::Paper(_) => Err(in_python("paper")),
         Action::Campaign(_) => Err(in_python("campaign")),
-        Action::LabAgent { role } => return u8::from(!agent(&role)),
+        // Where this is no program of its own, one does for both.
+        Action::LabAgent { role } if role != "engine" => return u8::from(!agent(&role)),
+        Action::Engine { .. } | Action::LabAgent { .. } => attach::serve_engine(),
     };
     let (status, text) = match result {
         Ok(()) => return 0,
@@ -149,10 +158,16 @@ fn in_python(name: &str) -> Failure {
 }
 
 /// Whatever failed, in one.
-fn all(results: [Result<(), Failure>; 3]) -> Result<(), Failure> {
-    let said = results.into_iter().filter_map(Result::err).map(Failure::into_text);
-    let said: Vec<String> = said.collect();
-    if said.is_empty() { Ok(()) } else { Err(Failure::Failed(said.join("; "))) }
+fn all(results: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut failures: Vec<Failure> = results.into_iter().filter_map(Result::err).collect();
+    match failures.len() {
+        0 => Ok(()),
+        1 => failures.pop().map_or(Ok(()), Err),
+        _ => {
+            let said: Vec<&str> = failures.iter().map(Failure::text).collect();
+            Err(Failure::Failed(said.join("; ")))
+        }
+    }
 }
 
 /// Writes results to standard output. A reader that has seen enough and left is no failure.

@@ -21,16 +21,13 @@ pub(crate) fn answer(error: &Error) -> u8 {
     error.exit_code() as u8
 }
 
-fn one_line(error: &Error) -> String {
+/// What was found, and what is accepted.
+pub(crate) fn one_line(error: &Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let accepted = match (error.source(), error.get(ContextKind::ValidValue)) {
-        (Some(reason), _) => Some(reason.to_string()),
-        (_, Some(ContextValue::Strings(values))) => Some(format!("it takes {}", values.join(", "))),
-        _ => None,
-    };
+    let accepted = accepted(error);
     let (option, found) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     match (option, found, accepted) {
         (Some(option), Some(found), Some(accepted)) if !found.is_empty() => {
@@ -47,5 +44,14 @@ fn one_line(error: &Error) -> String {
             let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
             format!("{}; --help says what is accepted", said.join("; "))
         }
+    }
+}
+
+/// What an option takes, if a value of one was refused.
+pub(crate) fn accepted(error: &Error) -> Option<String> {
+    match (error.source(), error.get(ContextKind::ValidValue)) {
+        (Some(reason), _) => Some(reason.to_string()),
+        (_, Some(ContextValue::Strings(values))) => Some(format!("it takes {}", values.join(", "))),
+        _ => None,
     }
 }

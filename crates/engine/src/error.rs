@@ -47,7 +47,8 @@ pub enum EngineError {
     },
     /// The process may not attach.
     #[error(
-        "{interface}: attaching needs {capability}; run it as root (not in a user namespace), or          give the program what is missing"
+        "{interface}: attaching needs {capability}; run it as root (not in a user namespace), or \
+         give the program what is missing"
     )]
     Lacking {
         /// The interface's name.
@@ -103,4 +104,22 @@ pub enum EngineError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl EngineError {
+    /// Whether what was asked for is at fault, rather than what was found.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchInterface { .. }
+                | Self::NotEthernet { .. }
+                | Self::SameInterface { .. }
+                | Self::Loopback { .. }
+                | Self::Unfit { .. }
+                | Self::NoDirection { .. }
+                | Self::RateZero { .. }
+                | Self::Unsuitable { .. }
+        )
+    }
 }

@@ -16,6 +16,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::net::if_::{Interface, if_indextoname, if_nameindex, if_nametoindex};
 
 use crate::netlink::Connection;
 use crate::netns::Namespace;
@@ -383,6 +384,31 @@ fn family(address: IpAddr) -> AddressFamily {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
     }
+}
+
+/// Index and name of every interface of the calling thread's network namespace, by index.
+///
+/// # Errors
+/// If the system does not tell.
+pub fn all() -> io::Result<Vec<(u32, String)>> {
+    let found = if_nameindex()?;
+    let name = |interface: &Interface| interface.name().to_string_lossy().into_owned();
+    let mut all: Vec<_> = found.iter().map(|found| (found.index(), name(found))).collect();
+    all.sort();
+    Ok(all)
+}
+
+/// The index of an interface of the calling thread's network namespace.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn index_of(name: &str) -> io::Result<u32> {
+    Ok(if_nametoindex(name)?)
+}
+
+/// What an interface is called now; `None` if it is gone.
+pub(crate) fn name_of(index: u32) -> Option<String> {
+    if_indextoname(index).ok()?.into_string().ok()
 }
 
 /// A name as the kernel takes it.

@@ -112,11 +112,7 @@ impl Shaper {
         if start > self.free {
             self.fraction = 0;
         }
-        let Segments { count, each, last } = frame.into();
-        let size = self
-            .size_on_link(each)
-            .saturating_mul(u32::from(count) - 1)
-            .saturating_add(self.size_on_link(last));
+        let size = self.pacing.framing.segments_on_link(frame.into());
         self.note_burst(size, now);
         self.free = start + self.transmission(size);
         start
@@ -146,12 +142,6 @@ impl Shaper {
     #[must_use]
     pub fn punctuality(&self) -> Punctuality {
         self.punctuality
-    }
-
-    /// Bytes that a frame of `size` bytes takes up on the link.
-    #[must_use]
-    pub fn size_on_link(&self, size: u32) -> u32 {
-        self.pacing.framing.on_link(size)
     }
 
     /// How long a frame takes, to the nanosecond below; what is cut off is carried over to the

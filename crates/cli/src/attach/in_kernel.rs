@@ -1,12 +1,14 @@
 //! The commands by the kernel engine.
 
-use engine::kernel::{self, Changes, KernelError, Order, Shaping};
+use engine::Rate;
+use engine::control;
+use engine::kernel::{self, KernelError, Shaping};
+use engine::status::Status;
 use sched::Spec;
-use sched::params::text::Rate;
-use serde_json::json;
+use sched::params::text;
 
-use super::{AttachOptions, ChangeOptions, ShowOptions, text};
-use crate::{Failure, print, say};
+use super::{LinkRate, Order, daemon, index_of};
+use crate::{Failure, say};
 
 impl From<KernelError> for Failure {
     fn from(error: KernelError) -> Self {
@@ -15,33 +17,127 @@ impl From<KernelError> for Failure {
     }
 }
 
-pub(super) fn attach(options: &AttachOptions, spec: &Spec) -> Result<(), Failure> {
-    let notes = kernel::attach(&Order {
-        device: &options.device,
-        spec,
-        shaping: Shaping {
-            rate: options.rate.0,
-            overhead: options.overhead,
-            burst: options.burst_time,
-            ..Shaping::default()
-        },
-        replace: options.replace,
-        keep_offloads: options.keep_offloads,
-    })?;
-    tell(&notes);
-    let rate = options.rate.0.map_or_else(|| "the device's pace".into(), |r| Rate(r).to_string());
-    say(&format!("{}: {spec} at {rate}; `shortlane show` tells how it goes", options.device));
+/// Why the kernel engine cannot do this, for userspace to do it.
+pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
+    let rate = order.rate.or(order.ingress).and_then(|rate| rate.0);
+    match kernel::can(&order.spec, &shaping(order, rate)) {
+        Ok(()) => Ok(None),
+        Err(
+            error @ (KernelError::Kernel { .. }
+            | KernelError::NotInKernel { .. }
+            | KernelError::Parameter { .. }),
+        ) => Ok(Some(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
+    Shaping { rate, overhead: order.overhead, burst: order.burst_time, ..Shaping::default() }
+}
+
+pub(super) fn attach(order: &Order) -> Result<(), Failure> {
+    let device = &order.device;
+    let ifindex = index_of(device)?;
+    match control::status(ifindex) {
+        Err(control::ControlError::Nobody) => {}
+        _ if order.replace => {
+            control::stop(ifindex).map_err(|error| super::about(device, &error))?;
+        }
+        Ok(status) => {
+            let pid = status.iter().find_map(|way| way.process.as_ref()).map_or(0, |way| way.pid);
+            return Err(Failure::Failed(format!(
+                "{device} has a userspace engine already, process {pid}; `shortlane change \
+                 {device}` changes it as it runs, --replace puts the new one in its place"
+            )));
+        }
+        Err(error) => return Err(super::about(device, &error)),
+    }
+    if let Some(rate) = order.rate {
+        tell(&kernel::attach(&ordered(order, rate))?);
+        said(order, rate, "sends");
+    }
+    if let Some(rate) = order.ingress {
+        match kernel::attach_ingress(&ordered(order, rate)) {
+            Ok(notes) => tell(&notes),
+            Err(error) => {
+                if order.rate.is_some() {
+                    tell(&kernel::detach(device).unwrap_or_default());
+                }
+                return Err(error.into());
+            }
+        }
+        said(order, rate, "receives");
+    }
+    if order.foreground {
+        daemon::wait()?;
+        tell(&kernel::detach(device)?);
+    }
     Ok(())
 }
 
-pub(super) fn change(options: &ChangeOptions, spec: Option<Spec>) -> Result<(), Failure> {
-    let changes = Changes {
-        rate: options.rate.map(|rate| rate.0),
-        spec,
-        overhead: options.overhead,
-        burst: options.burst_time,
+/// Sees to it that no qdisc of ours is on the device of a userspace engine.
+pub(super) fn make_way(order: &Order) -> Result<(), Failure> {
+    let device = &order.device;
+    let ingress = kernel::ingress_device(device)?;
+    let Some(found) = kernel::attached_qdisc(device)?.or(ingress) else { return Ok(()) };
+    if order.replace {
+        return detach(device);
+    }
+    Err(Failure::Failed(format!(
+        "{device} has {found} already, of the kernel engine; `shortlane change {device}` changes \
+         it as it runs, --replace puts the new one in its place"
+    )))
+}
+
+fn ordered(order: &Order, rate: LinkRate) -> kernel::Order<'_> {
+    kernel::Order {
+        device: &order.device,
+        spec: &order.spec,
+        shaping: shaping(order, rate.0),
+        replace: order.replace,
+        keep_offloads: order.keep_offloads,
+    }
+}
+
+fn said(order: &Order, rate: LinkRate, does: &str) {
+    let rate = rate.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
+    say(&format!(
+        "{}: {} for what it {does}, at {rate}, in the kernel; `shortlane show` tells how it goes",
+        order.device, order.spec
+    ));
+}
+
+pub(super) fn change(
+    device: &str,
+    changes: &control::Changes,
+    spec: Option<Spec>,
+) -> Result<(), Failure> {
+    let rate = |rate: Option<Rate>| rate.map(|rate| (rate != Rate::UNLIMITED).then_some(rate.0));
+    let of = |rate| kernel::Changes {
+        rate,
+        spec: spec.clone(),
+        overhead: changes.overhead,
+        burst: changes.burst_time,
     };
-    tell(&kernel::change(&options.device, &changes)?);
+    let is_for_both = spec.is_some() || changes.overhead.is_some() || changes.burst_time.is_some();
+    let ingress = kernel::ingress_device(device)?;
+    if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
+        tell(&kernel::change(device, &of(rate(changes.rate)))?);
+    } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
+        tell(&kernel::change(device, &of(None))?);
+    }
+    match ingress {
+        Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
+            tell(&kernel::change(&ifb, &of(rate(changes.ingress_rate)))?);
+        }
+        None if changes.ingress_rate.is_some() => {
+            return Err(Failure::Failed(format!(
+                "{device}: what it receives is not attached; `shortlane attach {device} --ingress \
+                 RATE` attaches it"
+            )));
+        }
+        _ => {}
+    }
     Ok(())
 }
 
@@ -50,16 +146,8 @@ pub(super) fn detach(device: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
-    let shown = kernel::show(options.device.as_deref())?;
-    if options.json {
-        return print(&format!("{:#}\n", json!({ "attached": shown })));
-    }
-    if shown.is_empty() {
-        say("nothing is attached in this network namespace");
-    }
-    let texts: Vec<String> = shown.iter().map(text::describe).collect();
-    print(&texts.join("\n"))
+pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
+    Ok(kernel::show(device)?)
 }
 
 /// What else was changed, and what could not be put back.

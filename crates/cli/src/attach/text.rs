@@ -1,72 +1,121 @@
-//! An attached qdisc for a terminal of 80 columns, with `tc`'s names where `tc` has them.
+//! What is attached, for a terminal of 80 columns, with `tc`'s names where `tc` has them.
 
 use std::time::Duration;
 
-use engine::kernel::{Histogram, LaneCounters, Shown};
+use engine::status::{EngineKind, Heading, Histogram, LaneCounters, Process, Qdisc, Status};
 use sched::Nanos;
 use sched::params::text::{Rate, Time};
 
-/// Everything about a qdisc.
-pub(super) fn describe(shown: &Shown) -> String {
-    let mut text = head(shown);
-    text += &lanes(&shown.status.lanes);
-    text += &flows(shown);
+/// Everything about what is attached.
+pub(super) fn describe(status: &Status) -> String {
+    let mut text = head(status);
+    text += &lanes(status);
+    text += &flows(status);
     text
 }
 
-fn head(shown: &Shown) -> String {
-    let (status, tc) = (&shown.status, &shown.tc);
+fn head(status: &Status) -> String {
     let name = status.scheduler.split(':').next().unwrap_or_default();
     let rate = status.rate_bps.map_or("unlimited".to_owned(), |rate| Rate(rate).to_string());
-    let uptime = Duration::from_secs(shown.uptime_ns / 1_000_000_000);
-    let mut text = format!("{}: {name}, rate {rate}, ", shown.device);
+    let uptime = Duration::from_secs(status.uptime_ns / 1_000_000_000);
+    let direction = match status.direction {
+        Heading::Egress => "",
+        Heading::Ingress => " ingress",
+    };
+    let mut text = format!("{}{direction}: {name}, rate {rate}, ", status.device);
     text += &format!("attached for {}\n", humantime::format_duration(uptime));
+    text += &match (&status.qdisc, &status.process) {
+        (Some(Qdisc { kind, handle, parent, .. }), _) => format!(" qdisc {kind} {handle} {parent}"),
+        (_, Some(Process { pid, .. })) => match &status.peer {
+            Some(peer) => format!(" bridge with {peer}, process {pid}"),
+            None => format!(" userspace engine, process {pid}"),
+        },
+        _ => String::new(),
+    };
     text += &format!(
-        " qdisc {} {} {}, limit {}, overhead {}b, burst-time {}\n",
-        shown.kind,
-        shown.handle,
-        shown.parent,
-        status.limit,
-        status.overhead_bytes,
+        ", limit {}, overhead {}, burst-time {}\n",
+        status.limit.as_deref().unwrap_or("none"),
+        status.overhead,
         Time(Nanos(status.burst_ns))
     );
     if status.scheduler != name {
         text += &format!(" scheduler {}\n", status.scheduler);
     }
-    if status.from_tc {
+    text += &status.qdisc.as_ref().map(by_tc).unwrap_or_default();
+    text += &status.process.as_ref().map(|process| by_process(status, process)).unwrap_or_default();
+    text + &format!(", at most {}p\n\n", status.most_packets)
+}
+
+fn by_tc(qdisc: &Qdisc) -> String {
+    let tc = &qdisc.tc;
+    let mut text = String::new();
+    if qdisc.from_tc {
         text += " attached by tc, whose options come on top of these\n";
     }
     text += &format!(
         " Sent {} bytes {} pkt (dropped {}, overlimits {} requeues {})\n",
         tc.bytes, tc.packets, tc.drops, tc.overlimits, tc.requeues
     );
-    text + &format!(" backlog {}b {}p, at most {}p\n\n", tc.backlog, tc.qlen, status.most_packets)
+    text + &format!(" backlog {}b {}p", tc.backlog, tc.qlen)
+}
+
+fn by_process(status: &Status, process: &Process) -> String {
+    let late = process.punctuality;
+    let mut text = format!(
+        " Sent {} bytes {} pkt (dropped {}, overlimits {})\n",
+        status.sent_bytes(),
+        status.sent_packets(),
+        status.dropped_packets(),
+        status.paced
+    );
+    if status.rate_bps.is_some() {
+        text += &format!(
+            " started at most {} late; lost to the rate by lateness {}\n",
+            duration(late.max_late_ns),
+            duration(late.lost_ns)
+        );
+    }
+    let backlog = |of: Counter| status.lanes.iter().map(of).sum::<u64>();
+    let bytes = backlog(|lane| lane.backlog_bytes);
+    text + &format!(" backlog {bytes}b {}p", backlog(|lane| lane.backlog_packets))
 }
 
 type Counter = fn(&LaneCounters) -> u64;
 
-fn lanes(lanes: &[LaneCounters; 2]) -> String {
-    let mut text = row("", &["short lane".into(), "long lane".into()]);
-    let counters: [(&str, Counter); 7] = [
-        ("sent packets", |lane| lane.sent_packets),
-        ("sent bytes", |lane| lane.sent_bytes),
-        ("dropped, queue full", |lane| lane.full),
-        ("dropped, pushed out", |lane| lane.pushed_out),
-        ("backlog packets", |lane| lane.backlog_packets),
-        ("backlog segments", |lane| lane.backlog_segments),
-        ("backlog bytes", |lane| lane.backlog_bytes),
+fn lanes(status: &Status) -> String {
+    let lanes = &status.lanes;
+    let name = |lane: usize| match (lane, lanes.len()) {
+        (_, 1) => "queue".into(),
+        (0, _) => "short lane".into(),
+        (1, 2) => "long lane".into(),
+        _ => format!("lane {lane}"),
+    };
+    let mut text = row("", (0..lanes.len()).map(name));
+    let counters: [(&str, bool, Counter); 8] = [
+        ("sent packets", true, |lane| lane.sent_packets),
+        ("sent bytes", true, |lane| lane.sent_bytes),
+        ("dropped, queue full", true, |lane| lane.full),
+        ("dropped, pushed out", true, |lane| lane.pushed_out),
+        ("dropped, congestion", false, |lane| lane.congested),
+        ("backlog packets", true, |lane| lane.backlog_packets),
+        ("backlog segments", true, |lane| lane.backlog_segments),
+        ("backlog bytes", true, |lane| lane.backlog_bytes),
     ];
-    for (label, counter) in counters {
-        text += &row(label, &lanes.each_ref().map(|lane| counter(lane).to_string()));
+    for (label, always, counter) in counters {
+        if always || lanes.iter().any(|lane| counter(lane) > 0) {
+            text += &row(label, lanes.iter().map(|lane| counter(lane).to_string()));
+        }
     }
     for (label, part) in [("sojourn p50", 0.5), ("sojourn p99", 0.99), ("sojourn max", 1.0)] {
-        text += &row(label, &lanes.each_ref().map(|lane| quantile(&lane.sojourn, part)));
+        text += &row(label, lanes.iter().map(|lane| quantile(&lane.sojourn, part)));
     }
     text
 }
 
-fn row(label: &str, cells: &[String; 2]) -> String {
-    format!(" {label:<22}{:>20}{:>20}\n", cells[0], cells[1])
+fn row(label: &str, cells: impl ExactSizeIterator<Item = String>) -> String {
+    let width = (57 / cells.len().max(1)).min(20);
+    let cells: String = cells.map(|cell| format!("{cell:>width$}")).collect();
+    format!(" {label:<22}{cells}\n")
 }
 
 /// Sojourn times are counted in buckets: the bound of the one that is meant.
@@ -88,32 +137,52 @@ fn duration(ns: u64) -> String {
     format!("{}{unit}", measure::text::decimals(value))
 }
 
-fn flows(shown: &Shown) -> String {
-    let status = &shown.status;
+fn flows(status: &Status) -> String {
+    let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
     let mut text = format!(
-        "\n flows now {}, at most {} of {}; taken up {}, forgotten {}, became long {}\n",
-        status.flows,
-        status.most_flows,
-        status.flow_bound,
-        status.flows_created,
-        status.flows_removed,
-        status.demoted
+        "\n flows now {}, at most {}{bound}; taken up {}, forgotten {}, became long {}\n",
+        status.flows, status.most_flows, status.flows_created, status.flows_removed, status.demoted
     );
+    let of_qdisc = |of: fn(&Qdisc) -> u64| status.qdisc.as_ref().map_or(0, of);
+    let in_kernel = status.process.as_ref().map_or(0, |process| process.lost_in_kernel);
     let rare = [
-        (status.flows_untracked, "without room in the flow table"),
-        (status.super_packets, "super-packets"),
-        (status.fragments, "fragments"),
-        (status.not_ip, "not IP"),
-        (status.no_slots, "dropped without a slot"),
-        (status.lost, "lost by a defect: please report it"),
+        (status.marked, "marked".to_owned()),
+        (status.promoted, "became short again".into()),
+        (status.flows_untracked, "without room in the flow table".into()),
+        (status.super_packets, "super-packets".into()),
+        (status.fragments, "fragments".into()),
+        (status.not_ip, "not IP".into()),
+        (of_qdisc(|qdisc| qdisc.no_slots), "dropped without a slot".into()),
+        (of_qdisc(|qdisc| qdisc.lost), "lost by a defect: please report it".into()),
+        (in_kernel, "that came too fast to be received".into()),
     ];
+    let by_engine = status.drops.iter().filter(|drop| drop.lane.is_none());
+    let by_engine = by_engine.filter(|_| status.engine == EngineKind::Userspace);
+    let by_engine = by_engine.map(|drop| (drop.packets, format!("dropped: {}", drop.reason)));
     let said: Vec<String> = rare
-        .iter()
+        .into_iter()
+        .chain(by_engine)
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if !said.is_empty() {
-        text += &format!(" packets: {}\n", said.join(", "));
+        text += &wrapped(" packets: ", &said);
     }
     text
+}
+
+/// A list on lines of 80 columns.
+fn wrapped(label: &str, parts: &[String]) -> String {
+    let mut lines = vec![label.to_owned()];
+    for (at, part) in parts.iter().enumerate() {
+        let part = if at + 1 < parts.len() { format!("{part}, ") } else { part.clone() };
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if line + part.trim_end().chars().count() > 80 {
+            lines.push(" ".repeat(label.len()));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(&part);
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }

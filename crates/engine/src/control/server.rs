@@ -17,6 +17,7 @@ use super::merge::merged;
 use super::protocol::{Answer, Changes, Request, hear, say};
 use crate::bridge::LinkConfig;
 use crate::clock;
+use crate::link::name_of;
 use crate::shaper::{Pacing, Rate};
 use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
 
@@ -155,11 +156,11 @@ impl Server {
             DropCounter { reason: drop.reason.clone(), lane: None, packets: drop.count.packets }
         }));
         Status {
-            device: self.ports[port].name.clone(),
+            device: self.name(port),
             ifindex: self.ports[port].ifindex,
             engine: EngineKind::Userspace,
             direction: heading,
-            peer: peer.map(|(other, _)| self.ports[*other].name.clone()),
+            peer: peer.map(|(other, _)| self.name(*other)),
             scheduler: config.spec.to_string(),
             limit: params.has("limit").then(|| params.amount("limit").to_string()),
             rate_bps: (config.rate != Rate::UNLIMITED).then_some(config.rate.0),
@@ -199,6 +200,12 @@ impl Server {
                 newest_flows,
             }),
         }
+    }
+
+    /// What a port is called now.
+    fn name(&self, port: usize) -> String {
+        let Port { name, ifindex, .. } = &self.ports[port];
+        name_of(*ifindex).unwrap_or_else(|| name.clone())
     }
 
     /// Changes the directions of a port: all of it, or nothing.

@@ -10,7 +10,7 @@ use super::error::KernelError;
 use super::ingress::{self, ingress_of};
 use super::instance::Instance;
 use super::journal::{Journal, Journals};
-use super::load::load;
+use super::load::{check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
 use super::root_qdisc::Former;
@@ -197,6 +197,28 @@ fn link_header(devices: &[Device], device: &Device) -> u8 {
     let received = ingress_of(&device.name);
     let other = received.and_then(|index| devices.iter().find(|other| other.index == index));
     other.unwrap_or(device).link_header
+}
+
+/// Whether this kernel can, and has a form of the discipline; nothing is done.
+///
+/// # Errors
+/// Says what is missing.
+pub fn can(spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
+    compose(spec, shaping)?;
+    check_kernel()
+}
+
+/// What of ours is at the root of a device, in words.
+///
+/// # Errors
+/// If there is no such device, or the kernel does not tell.
+pub fn attached_qdisc(name: &str) -> Result<Option<String>, KernelError> {
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, name)?;
+    let mut tc = TrafficControl::open()
+        .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
+    let root = tc.root(device.index).map_err(on(name, "reading its root qdisc"))?;
+    Ok(root.filter(Qdisc::is_ours).map(|root| describe(&root)))
 }
 
 /// What attaching is going to do.

@@ -189,7 +189,7 @@ fn xoshiro_state(mut seed: u64) -> [u64; 4] {
 }
 
 /// Looks for what a kernel must have, rather than at its version.
-fn check_kernel() -> Result<(), KernelError> {
+pub(super) fn check_kernel() -> Result<(), KernelError> {
     let release = || {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         release.trim().to_owned()

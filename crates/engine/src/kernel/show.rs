@@ -3,6 +3,7 @@
 use super::attach::{find_device, not_attached, on};
 use super::device::Device;
 use super::error::KernelError;
+use super::ingress::ingress_of;
 use super::instance;
 use super::instance::Instance;
 use super::privileges::{FIND, require};
@@ -23,18 +24,22 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
     let mut shown = Vec::new();
     for instance in Instance::all()? {
         let status = instance.status();
-        let index = status.ifindex;
-        if named.is_some_and(|named| named.index != index) {
+        // One may have gone in the meantime.
+        let find = |index| devices.iter().find(|device: &&Device| device.index == index);
+        let Some(found) = find(status.ifindex) else { continue };
+        let (device, direction) = match ingress_of(&found.name).filter(|_| found.ifb) {
+            Some(index) => (find(index).unwrap_or(found), Heading::Ingress),
+            None => (found, Heading::Egress),
+        };
+        if named.is_some_and(|named| named.index != device.index && named.index != found.index) {
             continue;
         }
-        // One may have gone in the meantime.
-        let Some(device) = devices.iter().find(|device| device.index == index) else { continue };
-        let qdiscs = tc.qdiscs(index).map_err(on(&device.name, "reading its qdiscs"))?;
-        let found = qdiscs.into_iter().find(|qdisc| handle_text(qdisc.handle) == status.handle);
-        shown.extend(found.map(|qdisc| describe(device, qdisc, status)));
+        let qdiscs = tc.qdiscs(found.index).map_err(on(&found.name, "reading its qdiscs"))?;
+        let qdisc = qdiscs.into_iter().find(|qdisc| handle_text(qdisc.handle) == status.handle);
+        shown.extend(qdisc.map(|qdisc| describe(device, direction, qdisc, status)));
     }
     let place = |shown: &Status| shown.qdisc.as_ref().map(|qdisc| qdisc.parent.clone());
-    shown.sort_by_key(|shown| (shown.ifindex, place(shown)));
+    shown.sort_by_key(|shown| (shown.ifindex, shown.direction, place(shown)));
     match named {
         Some(device) if shown.is_empty() => Err(not_attached(&mut tc, device)),
         _ => Ok(shown),
@@ -48,13 +53,18 @@ fn parent(qdisc: &traffic_control::Qdisc) -> String {
     format!("{:x}:{:x}", qdisc.parent >> 16, qdisc.parent & 0xffff)
 }
 
-fn describe(device: &Device, qdisc: traffic_control::Qdisc, status: instance::Status) -> Status {
+fn describe(
+    device: &Device,
+    direction: Heading,
+    qdisc: traffic_control::Qdisc,
+    status: instance::Status,
+) -> Status {
     let drops = drops(&status);
     Status {
         device: device.name.clone(),
-        ifindex: status.ifindex,
+        ifindex: device.index,
         engine: EngineKind::Kernel,
-        direction: Heading::Egress,
+        direction,
         peer: None,
         scheduler: status.scheduler,
         limit: Some(status.limit),

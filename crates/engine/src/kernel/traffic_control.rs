@@ -15,8 +15,8 @@ pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
 pub(crate) const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_DELTFILTER: u16 = 45;
+pub(crate) const RTM_NEWTFILTER: u16 = 44;
+pub(crate) const RTM_DELTFILTER: u16 = 45;
 pub(crate) const RTM_GETTFILTER: u16 = 46;
 
 pub(crate) const TCA_KIND: u16 = 1;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use engine::kernel::testing::TestHooks;
 use engine::kernel::{Registered, Shaping, compose, load};
 use engine::overhead::{ETHERNET_HEADER, KEYWORDS};
+use engine::segments::Segments;
 use engine::{Framing, Overhead};
 use serde_json::Value;
 
@@ -83,10 +84,10 @@ fn charged(device: &mut Device, overhead: Overhead, framing: Framing) -> Result<
     }
     for (full, segment, last) in SUPER {
         let frame = super_packet(full, segment, last);
-        let (segments, bytes) = frame.cost();
         let found = charge(device, &registered, &frame, (&mut arrivals, &mut events))?;
-        let each = (HEADERS + segment) as u32;
-        let expected = framing.segments_on_link(bytes, segments.into(), each);
+        let of = |payload| (HEADERS + payload) as u32;
+        let segments = Segments { count: full as u16 + 1, each: of(segment), last: of(last) };
+        let expected = u64::from(framing.segments_on_link(segments));
         ensure!(
             found == expected,
             "{full} segments of {segment} and one of {last} take {found}, not {expected}"

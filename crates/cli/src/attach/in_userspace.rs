@@ -1,0 +1,104 @@
+//! `attach` by the userspace engine.
+
+use std::io;
+
+use engine::control::{self, ControlError};
+use engine::userspace::HookKind;
+use engine::{Engine, EngineError, LinkConfig, Overhead, Rate};
+use sched::params::text;
+use sched::{Nanos, Spec};
+use serde::{Deserialize, Serialize};
+
+use super::{LinkRate, Order, about, daemon, index_of};
+use crate::{Call, Failure, say};
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let text = error.to_string();
+        if error.is_usage() { Self::Usage(text) } else { Self::Failed(text) }
+    }
+}
+
+/// What the process in the background is told.
+#[derive(Serialize, Deserialize)]
+struct Task {
+    device: String,
+    rate: Option<Rate>,
+    ingress: Option<Rate>,
+    scheduler: String,
+    overhead: Overhead,
+    burst_ns: u64,
+}
+
+pub(super) fn attach(order: &Order, call: &Call) -> Result<(), Failure> {
+    let device = &order.device;
+    let ifindex = index_of(device)?;
+    super::kernel_side::make_way(order)?;
+    if order.replace {
+        match control::stop(ifindex) {
+            Ok(_) | Err(ControlError::Nobody) => {}
+            Err(error) => return Err(about(device, &error)),
+        }
+    }
+    let task = Task {
+        device: device.clone(),
+        rate: order.rate.map(LinkRate::for_engine),
+        ingress: order.ingress.map(LinkRate::for_engine),
+        scheduler: order.spec.to_string(),
+        overhead: order.overhead,
+        burst_ns: order.burst_time.0,
+    };
+    if order.foreground {
+        let engine = open(&task)?;
+        said(order);
+        return daemon::foreground(engine);
+    }
+    let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
+    daemon::start(device, &text, call)?;
+    said(order);
+    Ok(())
+}
+
+fn said(order: &Order) {
+    let at = |rate: Option<LinkRate>, what: &str| {
+        let rate =
+            rate?.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
+        Some(format!("what it {what}, at {rate}"))
+    };
+    let ways = [at(order.rate, "sends"), at(order.ingress, "receives")];
+    let ways: Vec<String> = ways.into_iter().flatten().collect();
+    say(&format!(
+        "{}: {} for {}, in userspace; `shortlane show` tells how it goes",
+        order.device,
+        order.spec,
+        ways.join("; for ")
+    ));
+}
+
+/// The process in the background: its task is on standard input.
+pub(super) fn serve() -> Result<(), Failure> {
+    let task: Task = serde_json::from_reader(io::stdin().lock()).map_err(|error| {
+        Failure::Usage(format!("this is for `shortlane attach` alone: {error}"))
+    })?;
+    daemon::background(open(&task)?, &task.device)
+}
+
+/// Removes what an engine that was killed has left, where the kernel does not do so itself.
+pub(super) fn tidy_up(device: &str) -> Result<bool, Failure> {
+    let found = engine::userspace::tidy_up(device)?;
+    if found {
+        say(&format!("{device}: removed what an engine that was killed had left"));
+    }
+    Ok(found)
+}
+
+fn open(task: &Task) -> Result<Engine, Failure> {
+    let spec: Spec = task.scheduler.parse()?;
+    let link = |rate| LinkConfig {
+        overhead: task.overhead,
+        burst_time: Nanos(task.burst_ns),
+        ..LinkConfig::new(spec.clone(), rate)
+    };
+    let (egress, ingress) = (task.rate.map(link), task.ingress.map(link));
+    Ok(Engine::attach(&task.device, egress, ingress, HookKind::Auto)?)
+}
