@@ -4,12 +4,15 @@ mod attach;
 mod config;
 mod lab;
 mod list;
+mod manual;
+mod metrics;
 pub mod quantity;
 mod register;
 mod replay;
 mod signals;
 mod sim;
 pub mod specs;
+mod top;
 mod usage;
 
 pub use list::disciplines;
@@ -46,10 +49,18 @@ enum Action {
     Detach(attach::DetachOptions),
     /// What is attached, and what it has counted
     Show(attach::ShowOptions),
+    /// What is attached to a device, live
+    Top(top::Options),
+    /// What is attached, for Prometheus
+    Metrics(metrics::Options),
     /// A discipline as a kind of qdisc for `tc`; without one, what is registered
     Register(register::RegisterOptions),
     /// Takes a kind of qdisc away from `tc` again
     Unregister(register::UnregisterOptions),
+    /// Man pages of all commands, into a directory
+    Man(manual::ManOptions),
+    /// Completions for a shell, on standard output
+    Completions(manual::CompletionsOptions),
     /// One self-contained HTML page from a directory of results (in the Python package)
     Report(InPython),
     /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
@@ -131,6 +142,10 @@ pub fn run(call: &Call) -> u8 {
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
+        Action::Top(options) => top::run(&options),
+        Action::Metrics(options) => metrics::run(&options),
+        Action::Man(options) => manual::man(&options),
+        Action::Completions(options) => manual::completions(&options),
         Action::Register(options) => register::register(&options),
         Action::Unregister(options) => register::unregister(&options),
         Action::Report(_) => Err(in_python("report")),
