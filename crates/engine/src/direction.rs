@@ -34,6 +34,9 @@ const LONGEST_SLEEP: Nanos = Nanos::from_millis(10);
 const NAP: Nanos = Nanos(50_000);
 /// Shortest nap. More frequent wake-ups cost more than the shaper's catching up.
 const LEAST_NAP: Nanos = Nanos(20_000);
+/// With something to do this soon, the thread goes on at once: falling asleep and waking up take
+/// longer.
+const SPIN: Nanos = Nanos(5_000);
 /// Most frames that one direction holds.
 pub(crate) const MOST_FRAMES: usize = 1 << 16;
 /// Most super-packets that one direction holds.
@@ -158,7 +161,7 @@ impl<O: Observer> Direction<O> {
         let mut last = clock::now();
         loop {
             self.link.iter_mut().for_each(|frame| frame.release = Nanos::ZERO);
-            let Ok(received) = self.pass_on() else { return };
+            let Ok(received) = self.pass_on(clock::now) else { return };
             let now = clock::now();
             if received > 0 {
                 last = now;
@@ -174,24 +177,38 @@ impl<O: Observer> Direction<O> {
     }
 
     fn step(&mut self) -> Result<(), Fault> {
-        let received = self.pass_on()?;
-        let now = clock::now();
-        sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
-        let flows = self.parts.qdisc.flows() as u64;
-        self.counts.peak_flows = self.counts.peak_flows.max(flows);
-        self.obey(now);
-        if received < BATCH {
+        if self.work(clock::now)? < BATCH {
             self.sleep();
         }
         Ok(())
     }
 
+    /// The output may have room again.
+    #[cfg(feature = "harness")]
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
+    /// Does all that is to be done now, and returns how many frames have come in.
+    pub(crate) fn work(&mut self, clock: impl Fn() -> Nanos) -> Result<usize, Fault> {
+        let received = self.pass_on(&clock)?;
+        let now = clock();
+        sample_if_due(&mut self.parts.observer, &*self.parts.qdisc, now);
+        let flows = self.parts.qdisc.flows() as u64;
+        self.counts.peak_flows = self.counts.peak_flows.max(flows);
+        self.obey(now);
+        Ok(received)
+    }
+
     /// Takes in what has come, and lets out what may go. Returns how many frames have come.
-    fn pass_on(&mut self) -> Result<usize, Fault> {
+    fn pass_on(&mut self, clock: impl Fn() -> Nanos) -> Result<usize, Fault> {
         self.receive()?;
         let received = self.received.len();
-        let now = clock::now();
+        let now = clock();
         self.take_in(received, now);
+        // What has become due in the meantime: small packets on a fast link take less than it
+        // takes to look at them.
+        let now = if self.waiting { clock() } else { now };
         self.serve(now);
         self.reclaim();
         self.send(now)?;
@@ -359,7 +376,7 @@ impl<O: Observer> Direction<O> {
         let now = clock::now();
         self.priority.adjust(self.waiting || !self.link.is_empty(), now);
         let timeout = self.next_event().min(now + LONGEST_SLEEP) - now;
-        if timeout == Nanos::ZERO {
+        if timeout < SPIN && !self.blocked {
             return;
         }
         if self.waiting && !self.blocked && timeout < NAP {
@@ -418,7 +435,7 @@ impl<O: Observer> Direction<O> {
     }
 
     /// What has been counted so far.
-    fn counted(&mut self) -> DirectionReport {
+    pub(crate) fn counted(&mut self) -> DirectionReport {
         // An interface that is gone has nothing more to tell.
         self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
         let backlog = self.parts.qdisc.backlog();
@@ -446,6 +463,7 @@ impl<O: Observer> Direction<O> {
             in_flight,
             drops,
             lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
+            passed: self.parts.input.passed(),
             marked: self.counts.marked,
             realtime: self.priority.is_granted(),
             punctuality: self.shaper.punctuality(),

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use crate::buffers::Buffers;
+use crate::report::Tally;
 
 /// Most frames that one call moves.
 pub const BATCH: usize = 64;
@@ -34,6 +35,11 @@ pub trait FrameIo: Send {
         false
     }
 
+    /// Frames that have passed by themselves since the engine did not answer in time.
+    fn passed(&self) -> Tally {
+        Tally::default()
+    }
+
     /// Gives back the buffers of frames that have left meanwhile.
     fn reclaim(&mut self, _buffers: &mut Buffers) {}
 
@@ -46,4 +52,12 @@ pub trait FrameIo: Send {
 
     /// What to poll for frames to receive or room to send.
     fn fd(&self) -> BorrowedFd<'_>;
+}
+
+/// What one direction works with.
+pub(crate) struct Half {
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
+    /// Memory for frames that they share with the kernel, if they do.
+    pub(crate) buffers: Option<Buffers>,
 }

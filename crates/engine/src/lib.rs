@@ -13,10 +13,14 @@
 mod bridge;
 pub mod buffers;
 pub mod clock;
+#[cfg(feature = "kernel")]
+mod clsact;
 pub mod control;
 mod direction;
 mod error;
 pub mod framing;
+#[cfg(feature = "harness")]
+pub mod harness;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -28,6 +32,7 @@ pub mod observe;
 mod offload;
 pub mod overhead;
 pub mod packet_socket;
+mod ports;
 mod punctual;
 pub mod report;
 pub mod segments;
@@ -36,11 +41,14 @@ pub mod status;
 #[cfg(feature = "kernel")]
 pub mod userspace;
 mod watch;
+mod xdp;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
 pub use framing::Framing;
 pub use observe::Observe;
 pub use overhead::Overhead;
+pub use ports::Io;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;
+pub use xdp::Unavailable;

@@ -26,6 +26,7 @@ const SWITCHES: [u32; 7] = [
 const TRANSMIT_CHECKSUMS: u32 = 0x17;
 const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
+const GET_CHANNELS: u32 = 0x3c;
 /// Large receive offload, VLAN tags apart on transmission, on reception.
 const FLAGS: u32 = 1 << 15 | 1 << 7 | 1 << 8;
 
@@ -56,6 +57,28 @@ pub(crate) fn switch_all(interface: &str, on: bool) -> io::Result<()> {
 
 pub(crate) fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result<()> {
     ioctl(&control()?, interface, TRANSMIT_CHECKSUMS, on.into()).map(|_| ())
+}
+
+/// How many queues an interface receives by; `None` if its driver does not say.
+pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
+    /// `struct ethtool_channels`: the most of each kind, then those in use.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Channels {
+        command: u32,
+        most: [u32; 4],
+        receive: u32,
+        transmit: u32,
+        other: u32,
+        combined: u32,
+    }
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    // SAFETY: the command takes an `ethtool_channels`, and writes nothing beyond it.
+    match unsafe { ethtool(&control()?, interface, (&raw mut channels).cast()) } {
+        Ok(()) => Ok(Some(channels.receive + channels.combined)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Any socket will do to speak about interfaces.

@@ -41,6 +41,10 @@ pub struct DirectionReport {
     /// Frames lost in the kernel because the engine did not receive them in time, or had no
     /// buffer left.
     pub lost_in_kernel: u64,
+    /// Frames that passed by themselves, unshaped, since the engine did not answer in time; the
+    /// engine has not received them.
+    #[serde(default)]
+    pub passed: Tally,
     /// Frames that the discipline marked "congestion experienced".
     pub marked: u64,
     /// Whether it had real-time priority while pacing (or never needed it).

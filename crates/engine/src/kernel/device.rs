@@ -23,8 +23,6 @@ pub(super) struct Device {
     pub(super) link_header: u8,
     /// Whether packets get here from the input of other devices by redirection.
     pub(super) ifb: bool,
-    /// What somebody has noted about it.
-    pub(super) alias: String,
     /// Segments of a super-packet that the device takes.
     pub(super) gso_max_segs: u32,
     /// Bytes of a super-packet that it makes of what it receives.
@@ -75,11 +73,10 @@ pub(super) fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal>
     Connection::open()?.request(message, NLM_F_ACK).map(|_| ())
 }
 
-/// Makes an ifb device, with a note about it.
-pub(super) fn add_ifb(name: &str, alias: &str) -> Result<(), Refusal> {
+/// Makes an ifb device.
+pub(super) fn add_ifb(name: &str) -> Result<(), Refusal> {
     let mut message = LinkMessage::default();
     message.attributes.push(LinkAttribute::IfName(name.to_owned()));
-    message.attributes.push(LinkAttribute::IfAlias(alias.to_owned()));
     message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]));
     let message = RouteNetlinkMessage::NewLink(message);
     let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
@@ -116,7 +113,6 @@ fn describe(link: &LinkMessage) -> Device {
             _ => 0,
         },
         ifb: false,
-        alias: String::new(),
         gso_max_segs: GSO_MAX_SEGS,
         gro_max_size: GRO_MAX_SIZE,
     };
@@ -124,7 +120,6 @@ fn describe(link: &LinkMessage) -> Device {
         match attribute {
             LinkAttribute::IfName(name) => device.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
-            LinkAttribute::IfAlias(alias) => device.alias.clone_from(alias),
             LinkAttribute::GsoMaxSegs(segments) => device.gso_max_segs = *segments,
             LinkAttribute::GroMaxSize(size) => device.gro_max_size = *size,
             LinkAttribute::LinkInfo(info) => {

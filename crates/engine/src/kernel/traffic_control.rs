@@ -1,10 +1,9 @@
 //! Qdiscs and classes of a device, as the kernel's traffic control tells and takes them.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE,
+    DecodeError, DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE,
     NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
 };
 
@@ -13,7 +12,7 @@ use crate::status::TcStats;
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
-pub(crate) const RTM_GETQDISC: u16 = 38;
+const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 pub(crate) const RTM_NEWTFILTER: u16 = 44;
 pub(crate) const RTM_DELTFILTER: u16 = 45;
@@ -27,21 +26,21 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 
-const TCA_BPF_FD: u16 = 6;
-const TCA_BPF_NAME: u16 = 7;
-const TCA_BPF_FLAGS: u16 = 8;
+pub(crate) const TCA_BPF_FD: u16 = 6;
+pub(crate) const TCA_BPF_NAME: u16 = 7;
+pub(crate) const TCA_BPF_FLAGS: u16 = 8;
 /// The program's answer says what becomes of the packet.
-const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+pub(crate) const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 
 /// The parent of a root qdisc (`TC_H_ROOT`).
 const ROOT: u32 = u32::MAX;
 /// The parent of `clsact` and of `ingress` (`TC_H_CLSACT`).
-const CLSACT: u32 = 0xffff_fff1;
+pub(crate) const CLSACT: u32 = 0xffff_fff1;
 /// The handle of either.
-const CLSACT_HANDLE: u32 = 0xffff_0000;
+pub(crate) const CLSACT_HANDLE: u32 = 0xffff_0000;
 /// Where filters of what is received, and of what is sent, are (`TC_H_MIN_INGRESS`, `_EGRESS`).
-const INGRESS: u32 = 0xffff_fff2;
-const EGRESS: u32 = 0xffff_fff3;
+pub(crate) const INGRESS: u32 = 0xffff_fff2;
+pub(crate) const EGRESS: u32 = 0xffff_fff3;
 const HEADER: usize = 20;
 
 /// A message about a qdisc, a class or a filter: `struct tcmsg`, and attributes as they came.
@@ -51,7 +50,7 @@ pub(crate) struct Message {
     pub(crate) ifindex: u32,
     pub(crate) handle: u32,
     pub(crate) parent: u32,
-    /// Of a filter: its priority and protocol.
+    /// Of a filter: its priority, and the protocol that it is for.
     pub(crate) info: u32,
     pub(crate) attributes: Vec<(u16, Vec<u8>)>,
 }
@@ -175,16 +174,6 @@ pub(super) fn handle_text(handle: u32) -> String {
     format!("{:x}:", handle >> 16)
 }
 
-/// A filter of what a device receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Filter {
-    pub(super) kind: String,
-    /// The name of its program, if it is one.
-    pub(super) program: Option<String>,
-    /// Priority and protocol.
-    info: u32,
-}
-
 /// A class with options of its own, which the options of its qdisc do not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class {
@@ -246,8 +235,7 @@ impl TrafficControl {
         let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
         attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
         let kind = RTM_NEWQDISC;
-        let message =
-            Message { kind, ifindex, handle, parent: ROOT, attributes, ..Message::default() };
+        let message = Message { kind, ifindex, handle, parent: ROOT, info: 0, attributes };
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
         self.connection.request(message, flags).map(|_| ())
     }
@@ -255,100 +243,6 @@ impl TrafficControl {
     /// Removes the root, so that the kernel puts its default there.
     pub(super) fn delete_root(&mut self, ifindex: u32) -> Result<(), Refusal> {
         let message = Message { kind: RTM_DELQDISC, ifindex, parent: ROOT, ..Message::default() };
-        self.connection.request(message, NLM_F_ACK).map(|_| ())
-    }
-
-    /// Whether the device has a place for filters of what it receives.
-    pub(super) fn has_clsact(&mut self, ifindex: u32) -> Result<bool, Refusal> {
-        Ok(self.qdiscs(ifindex)?.iter().any(|qdisc| qdisc.parent == CLSACT))
-    }
-
-    /// Makes a place for filters of what the device receives, unless there is one.
-    pub(super) fn make_clsact(&mut self, ifindex: u32) -> Result<(), Refusal> {
-        let message = Message {
-            kind: RTM_NEWQDISC,
-            ifindex,
-            handle: CLSACT_HANDLE,
-            parent: CLSACT,
-            attributes: vec![(TCA_KIND, b"clsact\0".to_vec())],
-            ..Message::default()
-        };
-        match self.connection.request(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
-            Ok(_) => Ok(()),
-            Err(refusal) if refusal.number() == Some(libc::EEXIST) => Ok(()),
-            Err(refusal) => Err(refusal),
-        }
-    }
-
-    /// Removes that place, unless somebody has filters there.
-    pub(super) fn remove_empty_clsact(&mut self, ifindex: u32) -> Result<(), Refusal> {
-        for parent in [INGRESS, EGRESS] {
-            if !self.dump(RTM_GETTFILTER, ifindex, parent)?.is_empty() {
-                return Ok(());
-            }
-        }
-        let handle = CLSACT_HANDLE;
-        let kind = RTM_DELQDISC;
-        let message = Message { kind, ifindex, handle, parent: CLSACT, ..Message::default() };
-        self.connection.request(message, NLM_F_ACK).map(|_| ())
-    }
-
-    /// The filters of what a device receives.
-    pub(super) fn ingress_filters(&mut self, ifindex: u32) -> Result<Vec<Filter>, Refusal> {
-        if !self.has_clsact(ifindex)? {
-            return Ok(Vec::new());
-        }
-        let found = self.dump(RTM_GETTFILTER, ifindex, INGRESS)?;
-        let filter = |message: &Message| {
-            let options = attributes(message.attribute(TCA_OPTIONS).unwrap_or_default());
-            let options = options.unwrap_or_default();
-            let name = options.iter().find(|(kind, _)| *kind == TCA_BPF_NAME);
-            let name =
-                name.map(|(_, name)| String::from_utf8_lossy(name).trim_end_matches('\0').into());
-            Filter { kind: message.text(TCA_KIND), program: name, info: message.info }
-        };
-        // Each priority shows itself once, and once with each of its filters, which have options.
-        let options = |message: &&Message| message.attribute(TCA_OPTIONS).is_some();
-        Ok(found.iter().filter(options).map(filter).collect())
-    }
-
-    /// Puts a program of this name before whatever a device receives.
-    pub(super) fn add_ingress_program(
-        &mut self,
-        ifindex: u32,
-        program: BorrowedFd<'_>,
-        name: &str,
-    ) -> Result<(), Refusal> {
-        let options = [
-            (TCA_BPF_FD, (program.as_raw_fd() as u32).to_ne_bytes().to_vec()),
-            (TCA_BPF_NAME, [name.as_bytes(), &[0]].concat()),
-            (TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes().to_vec()),
-        ];
-        let options: Vec<_> =
-            options.into_iter().map(|(kind, value)| DefaultNla::new(kind, value)).collect();
-        let mut bytes = vec![0; options.as_slice().buffer_len()];
-        options.as_slice().emit(&mut bytes);
-        let message = Message {
-            kind: RTM_NEWTFILTER,
-            ifindex,
-            parent: INGRESS,
-            // The first priority, all protocols.
-            info: 1 << 16 | u32::from((libc::ETH_P_ALL as u16).to_be()),
-            attributes: vec![(TCA_KIND, b"bpf\0".to_vec()), (TCA_OPTIONS, bytes)],
-            ..Message::default()
-        };
-        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-        self.connection.request(message, flags).map(|_| ())
-    }
-
-    /// Removes a filter of what a device receives.
-    pub(super) fn remove_ingress_filter(
-        &mut self,
-        ifindex: u32,
-        filter: &Filter,
-    ) -> Result<(), Refusal> {
-        let (kind, info) = (RTM_DELTFILTER, filter.info);
-        let message = Message { kind, ifindex, parent: INGRESS, info, ..Message::default() };
         self.connection.request(message, NLM_F_ACK).map(|_| ())
     }
 

@@ -13,9 +13,9 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use sched::Nanos;
 
-use super::clsact::{Clsact, Filter};
 use super::skeleton::HookSkelBuilder;
 use super::skeleton::types::{sl_pulse, sl_pulses};
+use crate::clsact::{Clsact, Filter, Point};
 use crate::report::Tally;
 
 /// A heartbeat that is older than this counts for nothing.
@@ -32,13 +32,6 @@ pub enum HookKind {
     /// By a filter of a clsact qdisc, which stays if the process is killed, but lets every packet
     /// pass; the next engine on the device removes it.
     Clsact,
-}
-
-/// Where on a device a program sees packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Point {
-    Ingress,
-    Egress,
 }
 
 /// What the programs need to know.

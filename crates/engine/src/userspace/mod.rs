@@ -18,21 +18,22 @@
 //! and priority, its sender's socket, and its time to leave as `fq` keeps it. Captures on the
 //! device show an arriving packet twice.
 
-mod clsact;
 mod hook;
 mod skeleton;
 mod tap;
 
 use std::io;
 
-use self::hook::{Facts, Placer, Point, Programs};
+use self::hook::{Facts, Placer, Programs};
 use self::tap::{Layer, Tap};
 use crate::bridge::{self, HEADER, LinkConfig, Medium, Way, system};
+use crate::clsact::{self, Owner, Point};
 use crate::control::{self, Adjust};
 use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::kernel::privileges::{BPF, NET_ADMIN, NET_RAW, lacking};
 use crate::link::Link;
+use crate::overhead::ETHERNET_HEADER;
 use crate::packet_socket::PacketSocket;
 use crate::shaper::Rate;
 use crate::status::Heading;
@@ -83,7 +84,7 @@ impl Engine {
         })?;
         let (ways, watch) = made;
         let ports = vec![control::Port { name: device.to_owned(), ifindex: link.index, lock }];
-        Ok(Self { ways, ports, watch: Some(watch) })
+        Ok(Self { ways, io: "TAP and AF_PACKET".to_owned(), ports, watch: Some(watch) })
     }
 }
 
@@ -95,7 +96,7 @@ impl Engine {
 pub fn tidy_up(device: &str) -> Result<bool, EngineError> {
     let link = bridge::look_up(device)?;
     let _lock = bridge::hold(device, &link)?;
-    clsact::tidy_up(link.index).map_err(system(device, "removing what was left"))
+    clsact::tidy_up(Owner::Userspace, link.index).map_err(system(device, "removing what was left"))
 }
 
 fn layer(device: &str, link: &Link) -> Result<Layer, EngineError> {
@@ -132,7 +133,8 @@ impl Place<'_> {
         ingress: Option<LinkConfig>,
         hook: HookKind,
     ) -> Result<(Vec<Way>, Watch), Failed> {
-        clsact::tidy_up(self.link.index).map_err(when("removing what an engine has left"))?;
+        clsact::tidy_up(Owner::Userspace, self.link.index)
+            .map_err(when("removing what an engine has left"))?;
         let tap = |config: &LinkConfig, what| self.tap(what, config.rate).map_err(when(TAP));
         let egress = egress
             .map(|config| Ok((tap(&config, "what leaves by")?, self.sender()?, config)))
@@ -231,11 +233,13 @@ impl Place<'_> {
             Heading::Egress => (tap_name, device),
             Heading::Ingress => (device, tap_name),
         };
+        let (link_type, link_header) = match self.layer {
+            Layer::Ethernet => (LinkType::Ethernet, ETHERNET_HEADER),
+            Layer::Ip => (LinkType::RawIp, 0),
+        };
+        let config = LinkConfig { link_header, ..config };
         let medium = Medium {
-            link_type: match self.layer {
-                Layer::Ethernet => LinkType::Ethernet,
-                Layer::Ip => LinkType::RawIp,
-            },
+            link_type,
             // The device's MTU may change; it says itself what is too large for it.
             largest: u32::MAX,
             head: HEAD.max((self.link.mtu + HEADER) as usize).min(LARGEST_HEAD),
@@ -244,6 +248,6 @@ impl Place<'_> {
         };
         let adjust: Adjust = Box::new(move |config| tap.suit(config.rate));
         let (known_as, adjust) = (vec![(0, heading)], Some(adjust));
-        Way { from, to, input, output, config, medium, known_as, adjust }
+        Way { from, to, input, output, buffers: None, config, medium, known_as, adjust }
     }
 }

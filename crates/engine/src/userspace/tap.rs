@@ -19,6 +19,7 @@ use crate::buffers::{Buffers, Offload, TAIL};
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::netlink::Connection;
+use crate::report::Tally;
 use crate::segments::fits;
 use crate::shaper::Rate;
 
@@ -241,6 +242,10 @@ impl FrameIo for TapReader {
 
     fn let_pass(&mut self) -> bool {
         self.hook.take().is_some()
+    }
+
+    fn passed(&self) -> Tally {
+        self.pulse.passed()
     }
 
     fn arrived(&mut self) -> io::Result<u64> {

@@ -1,7 +1,9 @@
 //! The engine on a single interface, between two hosts.
 #![cfg(feature = "kernel")]
 
+mod faults;
 mod hosts;
+mod process;
 mod works;
 
 use engine::userspace::HookKind;

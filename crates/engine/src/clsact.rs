@@ -1,0 +1,219 @@
+//! Programs as filters of a clsact qdisc: of the userspace engine on kernels without TCX links
+//! (before Linux 6.6), and of the kernel engine, whose filters are to outlive the command.
+//!
+//! Filters outlive the process that made them, so they are known again by their name, and whether
+//! the clsact was made for them by their handle. Other filters, and a clsact that was there or
+//! that others have come to use, are left alone.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use netlink_packet_core::{DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+
+use crate::kernel::traffic_control::{
+    CLSACT, CLSACT_HANDLE, EGRESS, INGRESS, Message, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
+    RTM_NEWQDISC, RTM_NEWTFILTER, TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_NAME,
+    TCA_KIND, TCA_OPTIONS,
+};
+use crate::netlink::{Connection, Refusal, attributes};
+
+/// Of a filter of ours; one more if the clsact was made for it.
+const FILTER: u32 = 0x534c_0000;
+
+/// Where on a device a program sees packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    Ingress,
+    Egress,
+}
+
+/// Whose filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A process, which may have been killed.
+    Userspace,
+    /// A device whose ingress an ifb has.
+    Kernel,
+}
+
+impl Owner {
+    /// What its filters' names begin with.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Userspace => "shortlane-user-",
+            Self::Kernel => "shortlane-ifb-",
+        }
+    }
+
+    fn has(self, filter: &Message) -> bool {
+        program(filter).is_some_and(|name| name.starts_with(self.prefix()))
+    }
+}
+
+impl Point {
+    const BOTH: [Self; 2] = [Self::Ingress, Self::Egress];
+
+    fn parent(self) -> u32 {
+        match self {
+            Self::Ingress => INGRESS,
+            Self::Egress => EGRESS,
+        }
+    }
+}
+
+/// The clsact qdisc of a device.
+pub(crate) struct Clsact {
+    device: u32,
+    /// Whether there was none before.
+    made: bool,
+    connection: Mutex<Connection>,
+}
+
+/// What filters others have at a point of a device: the names of their programs, or their kinds.
+pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
+    let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
+    let ours = |filter: &&Message| Owner::Userspace.has(filter) || Owner::Kernel.has(filter);
+    let name = |filter: &Message| program(filter).unwrap_or_else(|| filter.text(TCA_KIND));
+    Ok(all.iter().filter(|filter| !ours(filter)).map(name).collect())
+}
+
+/// Whether an owner has a filter at a point of a device.
+pub(crate) fn is_placed(owner: Owner, device: u32, at: Point) -> io::Result<bool> {
+    let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
+    Ok(all.iter().any(|filter| owner.has(filter)))
+}
+
+/// Removes the filters that an owner has, or has left, on a device. Says whether there were any.
+/// Only for who holds the device.
+pub(crate) fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
+    let mut connection = Connection::open()?;
+    let mut found = Vec::new();
+    for at in Point::BOTH {
+        let filters = filters(&mut connection, device, at).map_err(Refusal::into_system)?;
+        found.extend(filters.into_iter().filter(|filter| owner.has(filter)));
+    }
+    for filter in &found {
+        delete(&mut connection, filter).map_err(Refusal::into_system)?;
+    }
+    let made = found.iter().any(|filter| filter.handle == FILTER + 1);
+    Clsact { device, made, connection: connection.into() }.go_if_unused();
+    Ok(!found.is_empty())
+}
+
+impl Clsact {
+    pub(crate) fn on(device: u32) -> io::Result<Self> {
+        let mut connection = Connection::open()?;
+        let attributes = vec![(TCA_KIND, b"clsact\0".to_vec())];
+        let kind = RTM_NEWQDISC;
+        let (handle, parent) = (CLSACT_HANDLE, CLSACT);
+        let message =
+            Message { kind, ifindex: device, handle, parent, attributes, ..Message::default() };
+        let made = match connection.request(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
+            Ok(_) => true,
+            Err(refusal) if refusal.number() == Some(libc::EEXIST) => false,
+            Err(refusal) => return Err(told(&refusal)),
+        };
+        Ok(Self { device, made, connection: connection.into() })
+    }
+
+    /// Puts a program in front of all other filters, unless one has the first priority. The filter
+    /// stays.
+    pub(crate) fn add(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<Message> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = filters(&mut connection, self.device, at).map_err(|refusal| told(&refusal))?;
+        let is_free = |priority: &u32| there.iter().all(|filter| filter.info >> 16 != *priority);
+        let priority = (1..=0xffff).find(is_free).unwrap_or(1);
+        let direction = match at {
+            Point::Ingress => "in",
+            Point::Egress => "out",
+        };
+        let name = format!("{}{direction}\0", owner.prefix());
+        let program = program.as_fd().as_raw_fd();
+        let options = [
+            DefaultNla::new(TCA_BPF_FD, program.to_ne_bytes().to_vec()),
+            DefaultNla::new(TCA_BPF_NAME, name.into()),
+            DefaultNla::new(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes().to_vec()),
+        ];
+        let mut bytes = vec![0; options.as_slice().buffer_len()];
+        options.as_slice().emit(&mut bytes);
+        let every_protocol = (libc::ETH_P_ALL as u16).to_be();
+        let message = Message {
+            kind: RTM_NEWTFILTER,
+            ifindex: self.device,
+            handle: FILTER + u32::from(self.made),
+            parent: at.parent(),
+            info: priority << 16 | u32::from(every_protocol),
+            attributes: vec![(TCA_KIND, b"bpf\0".to_vec()), (TCA_OPTIONS, bytes)],
+        };
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+        connection.request(message.clone(), flags).map_err(|refusal| told(&refusal))?;
+        Ok(message)
+    }
+
+    /// Removes the qdisc if it was made for filters of ours, and there is none at all any more.
+    fn go_if_unused(&self) {
+        let connection = &mut *self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unused = |at| filters(connection, self.device, at).is_ok_and(|all| all.is_empty());
+        if self.made && Point::BOTH.into_iter().all(&mut unused) {
+            let (handle, parent) = (CLSACT_HANDLE, CLSACT);
+            let kind = RTM_DELQDISC;
+            let message =
+                Message { kind, ifindex: self.device, handle, parent, ..Message::default() };
+            // If the device is gone, so is it.
+            let _ = connection.request(message, NLM_F_ACK);
+        }
+    }
+}
+
+/// A program as a filter, until this is dropped.
+pub(crate) struct Filter {
+    clsact: Arc<Clsact>,
+    message: Message,
+}
+
+impl Filter {
+    pub(crate) fn place(clsact: &Arc<Clsact>, program: &OwnedFd, at: Point) -> io::Result<Self> {
+        let message = clsact.add(Owner::Userspace, program, at)?;
+        Ok(Self { clsact: Arc::clone(clsact), message })
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        let connection = &self.clsact.connection;
+        let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // If the device is gone, so is the filter.
+        let _ = delete(&mut connection, &self.message);
+        drop(connection);
+        self.clsact.go_if_unused();
+    }
+}
+
+fn filters(connection: &mut Connection, device: u32, at: Point) -> Result<Vec<Message>, Refusal> {
+    let (kind, parent) = (RTM_GETTFILTER, at.parent());
+    let message = Message { kind, ifindex: device, parent, ..Message::default() };
+    let found: Vec<Message> = connection.dump(message)?;
+    // Each priority comes once more without a handle.
+    Ok(found.into_iter().filter(|filter| filter.ifindex == device && filter.handle != 0).collect())
+}
+
+/// The name of a filter's program, if it has one.
+fn program(filter: &Message) -> Option<String> {
+    let options = attributes(filter.attribute(TCA_OPTIONS).unwrap_or_default()).ok()?;
+    let (_, name) = options.into_iter().find(|(kind, _)| *kind == TCA_BPF_NAME)?;
+    let name = name.strip_suffix(&[0]).unwrap_or(&name);
+    (filter.text(TCA_KIND) == "bpf").then(|| String::from_utf8_lossy(name).into_owned())
+}
+
+fn delete(connection: &mut Connection, filter: &Message) -> Result<(), Refusal> {
+    let kind = RTM_DELTFILTER;
+    let attributes = vec![(TCA_KIND, b"bpf\0".to_vec())];
+    connection.request(Message { kind, attributes, ..filter.clone() }, NLM_F_ACK).map(|_| ())
+}
+
+/// A refusal with the kernel's words.
+fn told(refusal: &Refusal) -> io::Error {
+    let number = refusal.number().unwrap_or_default();
+    io::Error::new(io::Error::from_raw_os_error(number).kind(), refusal.to_string())
+}
