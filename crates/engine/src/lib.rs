@@ -18,6 +18,7 @@ mod clsact;
 pub mod control;
 mod direction;
 mod error;
+pub mod framing;
 #[cfg(feature = "harness")]
 pub mod harness;
 pub mod io;
@@ -29,6 +30,7 @@ mod netlink;
 pub mod netns;
 pub mod observe;
 mod offload;
+pub mod overhead;
 pub mod packet_socket;
 mod ports;
 mod punctual;
@@ -43,7 +45,9 @@ mod xdp;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
+pub use framing::Framing;
 pub use observe::Observe;
+pub use overhead::Overhead;
 pub use ports::Io;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;

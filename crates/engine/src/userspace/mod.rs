@@ -36,6 +36,7 @@ use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::kernel::privileges::{BPF, NET_ADMIN, NET_RAW, lacking};
 use crate::link::Link;
+use crate::overhead::ETHERNET_HEADER;
 use crate::packet_socket::PacketSocket;
 use crate::shaper::Rate;
 use crate::status::Heading;
@@ -235,11 +236,13 @@ impl Place<'_> {
             Heading::Egress => (tap_name, device),
             Heading::Ingress => (device, tap_name),
         };
+        let (link_type, link_header) = match self.layer {
+            Layer::Ethernet => (LinkType::Ethernet, ETHERNET_HEADER),
+            Layer::Ip => (LinkType::RawIp, 0),
+        };
+        let config = LinkConfig { link_header, ..config };
         let medium = Medium {
-            link_type: match self.layer {
-                Layer::Ethernet => LinkType::Ethernet,
-                Layer::Ip => LinkType::RawIp,
-            },
+            link_type,
             // The device's MTU may change; it says itself what is too large for it.
             largest: u32::MAX,
             head: HEAD.max((self.link.mtu + HEADER) as usize).min(LARGEST_HEAD),
