@@ -94,22 +94,22 @@ impl Seen {
     }
 }
 
-impl Default for Live {
-    fn default() -> Self {
+impl Live {
+    /// For a discipline with so many lanes, as far as that is known before packets come.
+    #[must_use]
+    pub fn new(lanes: usize) -> Self {
         Self {
             drops: Drops::default(),
             now: Nanos::ZERO,
             held: Vec::new(),
-            lanes: vec![Counted::default()],
+            lanes: vec![Counted::default(); lanes],
             flows: FlowTable::new(),
             queued: 0,
             counters: Counters::default(),
             moving: false,
         }
     }
-}
 
-impl Live {
     #[inline]
     fn lane(&mut self, lane: Lane) -> &mut Counted {
         let lane = usize::from(lane.0);

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn what_is_not_named_stays() {
         let merged = change("efd:threshold=7packets,limit=100packets", "efd:limit=200packets");
-        assert_eq!(merged.unwrap(), "efd:threshold=7packets,limit=200packets");
+        assert_eq!(merged.unwrap(), "efd:limit=200packets,threshold=7packets");
     }
 
     #[test]
