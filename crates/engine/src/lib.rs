@@ -8,7 +8,8 @@
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
 //! `unsafe` stands only around system calls that no library wraps and memory that is shared with
-//! the kernel: in `buffers`, `offload`, `packet_socket`, `punctual`, `kernel`, `userspace` and `xdp`.
+//! the kernel: in `buffers`, `kernel`, `netns`, `offload`,
+//! `packet_socket`, `punctual`, `userspace`, `watch` and `xdp`.
 
 mod bridge;
 pub mod buffers;
