@@ -24,6 +24,9 @@ const RUN: Duration = Duration::from_millis(1500);
 /// Segments in a super-packet of 64 KB.
 const SEGMENTS: usize = 44;
 
+/// What can be measured: its name, and how, in so many rounds.
+type Part = (&'static str, fn(usize));
+
 fn main() {
     // `cargo test --benches` runs this as well; it has nothing to test.
     if !std::env::args().any(|argument| argument == "--bench") {
@@ -36,7 +39,7 @@ fn main() {
     }
     let parts = std::env::var("PARTS").unwrap_or_default();
     let wanted = |part: &str| parts.is_empty() || parts.split(',').any(|wanted| wanted == part);
-    let all: [(&str, fn(usize)); 7] = [
+    let all: [Part; 7] = [
         ("packets", packets),
         ("tcp", tcp),
         ("offloads", offloads),

@@ -220,7 +220,7 @@ impl FrameIo for TapReader {
             let Some(slot) = self.slot.take().or_else(|| buffers.take()) else { break };
             let mut offload = Offload::default();
             let [head, tail] = buffers.spaces(slot);
-            let mut pieces = [&mut offload.0[..], head, tail].map(|piece| IoSliceMut::new(piece));
+            let mut pieces = [&mut offload.0[..], head, tail].map(IoSliceMut::new);
             match (&self.file).read_vectored(&mut pieces) {
                 Ok(length) => {
                     let length = length.saturating_sub(Offload::LEN) as u32;
