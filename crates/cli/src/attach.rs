@@ -115,21 +115,21 @@ enum Engine {
 
 /// Bits per second, or as fast as the device is.
 #[derive(Clone, Copy)]
-pub(crate) struct LinkRate(Option<u64>);
+pub(crate) struct LinkRate(pub(crate) Option<u64>);
 
 impl LinkRate {
-    fn for_engine(self) -> Rate {
+    pub(crate) fn for_engine(self) -> Rate {
         self.0.map_or(Rate::UNLIMITED, Rate)
     }
 }
 
-const LEAST_OVERHEAD: i32 = -64;
-const MOST_OVERHEAD: i32 = 1024;
+pub(crate) const LEAST_OVERHEAD: i32 = -64;
+pub(crate) const MOST_OVERHEAD: i32 = 1024;
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
-const DEFAULT_BURST: &str = "10ms";
+pub(crate) const DEFAULT_BURST: &str = "10ms";
 
-fn link_rate(text: &str) -> Result<LinkRate, String> {
+pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
     match text {
         "unlimited" | "inf" => Ok(LinkRate(None)),
         _ => quantity::rate(text)

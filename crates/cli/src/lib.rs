@@ -1,6 +1,7 @@
 //! The `shortlane` command as a library: the binary and the Python package run the same code.
 
 mod attach;
+mod bridge;
 mod config;
 #[cfg(feature = "kernel")]
 mod doctor;
@@ -42,6 +43,8 @@ enum Action {
     Sim(Box<sim::Options>),
     /// A discipline on a device of this machine, for the link behind it
     Attach(Box<attach::AttachOptions>),
+    /// A discipline between two interfaces that it joins as a bridge does
+    Bridge(bridge::Options),
     /// Other parameters or another rate for an attached discipline, as it runs
     Change(attach::ChangeOptions),
     /// Takes a discipline off a device, and leaves the device as it was
@@ -133,6 +136,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Replay(options) => replay::run(&options, call),
         Action::Sim(options) => sim::run(&options),
         Action::Attach(options) => attach::attach(*options, call),
+        Action::Bridge(options) => bridge::run(&options),
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),

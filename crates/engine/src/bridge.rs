@@ -17,7 +17,7 @@ use crate::io::FrameIo;
 use crate::link::{Link, Links};
 use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
-use crate::packet_socket::PacketSocket;
+use crate::ports::{Io, Port, take_io};
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
 use crate::status::Heading;
@@ -66,6 +66,8 @@ impl LinkConfig {
 /// What takes frames from one place to another through slow links.
 pub struct Engine {
     pub(crate) ways: Vec<Way>,
+    /// How frames come and go, and why so.
+    pub(crate) io: String,
     /// The interfaces, which no other engine can hold meanwhile.
     pub(crate) ports: Vec<control::Port>,
     /// Sees whether the interfaces stay as the engine needs them.
@@ -78,21 +80,14 @@ pub(crate) struct Way {
     pub(crate) to: String,
     pub(crate) input: Box<dyn FrameIo>,
     pub(crate) output: Box<dyn FrameIo>,
+    /// Memory for frames that the input and output share with the kernel, if they do.
+    pub(crate) buffers: Option<Buffers>,
     pub(crate) config: LinkConfig,
     pub(crate) medium: Medium,
     /// As which direction of which of the engine's ports it is known.
     pub(crate) known_as: Vec<(usize, Heading)>,
     /// Makes what surrounds it ready for a change.
     pub(crate) adjust: Option<Adjust>,
-}
-
-/// An interface, held.
-struct Port {
-    name: String,
-    link: Link,
-    input: PacketSocket,
-    output: PacketSocket,
-    lock: Lock,
 }
 
 /// What frames are like, and what becomes of some.
@@ -112,7 +107,7 @@ pub(crate) struct Medium {
 
 impl Medium {
     /// Between two interfaces, of which the far one has this MTU.
-    fn bridged(mtu: u32) -> Self {
+    pub(crate) fn bridged(mtu: u32) -> Self {
         let largest = mtu + HEADER;
         Self {
             link_type: LinkType::Ethernet,
@@ -139,6 +134,7 @@ impl Engine {
         right: &str,
         left_to_right: LinkConfig,
         right_to_left: LinkConfig,
+        io: Io,
     ) -> Result<Self, EngineError> {
         const LEFT: usize = 0;
         const RIGHT: usize = 1;
@@ -148,31 +144,35 @@ impl Engine {
         if left == right {
             return Err(EngineError::SameInterface { interface: left.to_owned() });
         }
-        let (left, right) = (Port::open(left)?, Port::open(right)?);
-        let forth = Way {
-            from: left.name.clone(),
-            to: right.name.clone(),
-            input: Box::new(left.input),
-            output: Box::new(right.output),
-            config: left_to_right,
-            medium: Medium::bridged(right.link.mtu),
-            known_as: vec![(RIGHT, Heading::Egress), (LEFT, Heading::Ingress)],
-            adjust: None,
+        let ports = [Port::open(left)?, Port::open(right)?];
+        let configs = [left_to_right, right_to_left];
+        let (halves, io) = take_io(&ports, &configs, io)?;
+        let ends = [(LEFT, RIGHT), (RIGHT, LEFT)];
+        let ways =
+            halves.into_iter().zip(configs).zip(ends).map(|((half, config), (from, to))| Way {
+                from: ports[from].name.clone(),
+                to: ports[to].name.clone(),
+                input: half.input,
+                output: half.output,
+                buffers: half.buffers,
+                config,
+                medium: Medium::bridged(ports[to].link.mtu),
+                known_as: vec![(to, Heading::Egress), (from, Heading::Ingress)],
+                adjust: None,
+            });
+        let ways = ways.collect();
+        let held = |port: Port| control::Port {
+            name: port.name,
+            ifindex: port.link.index,
+            lock: port.lock,
         };
-        let back = Way {
-            from: right.name.clone(),
-            to: left.name.clone(),
-            input: Box::new(right.input),
-            output: Box::new(left.output),
-            config: right_to_left,
-            medium: Medium::bridged(left.link.mtu),
-            known_as: vec![(LEFT, Heading::Egress), (RIGHT, Heading::Ingress)],
-            adjust: None,
-        };
-        let held = |name, link: Link, lock| control::Port { name, ifindex: link.index, lock };
-        let left = held(left.name, left.link, left.lock);
-        let right = held(right.name, right.link, right.lock);
-        Ok(Self { ways: vec![forth, back], ports: vec![left, right], watch: None })
+        Ok(Self { ways, io, ports: ports.map(held).into(), watch: None })
+    }
+
+    /// How frames come and go, and why so, in words.
+    #[must_use]
+    pub fn io(&self) -> &str {
+        &self.io
     }
 
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
@@ -197,7 +197,7 @@ impl Engine {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
-        let Self { mut ways, ports, watch } = self;
+        let Self { mut ways, ports, watch, .. } = self;
         let mut handles = Vec::new();
         let mut prepared = Vec::new();
         for mut way in ways.drain(..) {
@@ -225,7 +225,7 @@ impl Engine {
         stop: &AtomicBool,
         observer: impl Fn() -> O,
     ) -> Result<Report, EngineError> {
-        let Self { ways, ports: _ports, watch } = self;
+        let Self { ways, ports: _ports, watch, .. } = self;
         let prepare = |way: Way| {
             let names = way.names();
             Ok((way.prepare(observer(), None)?, names))
@@ -288,12 +288,13 @@ impl Way {
         observer: O,
         commands: Option<Receiver<Command>>,
     ) -> Result<Direction<O>, EngineError> {
-        let Self { to, input, output, config, medium, .. } = self;
+        let Self { to, input, output, buffers, config, medium, .. } = self;
         let fingerprinter = Fingerprinter::random().map_err(|error| {
             system(&to, "drawing a key for flow fingerprints")(io::Error::other(error))
         })?;
-        let buffers = Buffers::with_tails(medium.head, MOST_FRAMES, MOST_SUPER_PACKETS)
-            .map_err(system(&to, "reserving memory for frames"))?;
+        let own = || Buffers::with_tails(medium.head, MOST_FRAMES, MOST_SUPER_PACKETS);
+        let buffers =
+            buffers.map_or_else(own, Ok).map_err(system(&to, "reserving memory for frames"))?;
         let parts = Parts {
             input,
             output,
@@ -308,31 +309,6 @@ impl Way {
             medium,
         };
         Ok(Direction::new(parts, buffers))
-    }
-}
-
-impl Port {
-    fn open(name: &str) -> Result<Self, EngineError> {
-        let interface = || name.to_owned();
-        let link = look_up(name)?;
-        if !link.ethernet {
-            return Err(EngineError::NotEthernet { interface: interface() });
-        }
-        if !link.up {
-            return Err(EngineError::Down { interface: interface() });
-        }
-        let lock = hold(name, &link)?;
-        let socket = |result: io::Result<_>| {
-            result.map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    EngineError::NoPermission { interface: interface() }
-                }
-                _ => system(name, "opening a packet socket")(error),
-            })
-        };
-        let input = socket(PacketSocket::receiver(link.index))?;
-        let output = socket(PacketSocket::sender(link.index))?;
-        Ok(Self { name: interface(), link, input, output, lock })
     }
 }
 

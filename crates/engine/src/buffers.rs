@@ -8,6 +8,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -112,6 +113,59 @@ impl Buffers {
             tails: Slab::new(TAIL, tails)?,
             meta: vec![Meta::EMPTY; bound],
         })
+    }
+
+    /// Two sets of `bound` buffers of `chunk` bytes each, one behind the other in one piece of
+    /// memory that the kernel is to know as well. It leaves `headroom` bytes of each free.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn pair(chunk: usize, headroom: usize, bound: usize) -> io::Result<[Self; 2]> {
+        let region = Arc::new(Region::new(chunk * bound * 2)?);
+        let set = |number: usize| -> io::Result<Self> {
+            Ok(Self {
+                capacity: chunk - headroom.max(HEADROOM),
+                heads: Slab::in_region(&region, number * chunk * bound, chunk, bound),
+                tails: Slab::new(TAIL, 0)?,
+                meta: vec![Meta::EMPTY; bound],
+            })
+        };
+        Ok([set(0)?, set(1)?])
+    }
+
+    /// The memory that all heads lie in, and those of the other set of a [`pair`](Self::pair).
+    pub(crate) fn region(&self) -> (NonNull<u8>, usize) {
+        (self.heads.region.start, self.heads.region.length)
+    }
+
+    /// Where in the region a buffer begins.
+    pub(crate) fn offset(&self, id: u32) -> u64 {
+        (self.heads.offset + id as usize * self.heads.size) as u64
+    }
+
+    /// Where in the region a frame begins.
+    pub(crate) fn frame_offset(&self, id: u32) -> u64 {
+        self.offset(id) + u64::from(self.meta[id as usize].start)
+    }
+
+    /// The buffer that a place in the region belongs to; `None` if it is none of this set's.
+    pub(crate) fn at_offset(&self, offset: u64) -> Option<u32> {
+        let within = (offset as usize).checked_sub(self.heads.offset)?;
+        let id = within / self.heads.size;
+        (id < self.heads.bound).then_some(id as u32)
+    }
+
+    /// A frame of `len` bytes has been written at this place of the region; `None` if that is not
+    /// inside one of the buffers of this set.
+    pub(crate) fn received_at(&mut self, offset: u64, len: u32) -> Option<u32> {
+        let id = self.at_offset(offset)?;
+        let start = offset - self.offset(id);
+        if start + u64::from(len) > self.heads.size as u64 {
+            return None;
+        }
+        let start = start as u16;
+        self.meta[id as usize] = Meta { start, len, wire_len: len, ..Meta::EMPTY };
+        Some(id)
     }
 
     /// An unused buffer; `None` if all are in use.
@@ -236,32 +290,63 @@ impl Buffers {
     }
 }
 
+/// Memory from the system, all 0.
+struct Region {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: it is no more than an address; what lies there is reached through slabs only.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn new(length: usize) -> io::Result<Self> {
+        let Some(bytes) = NonZeroUsize::new(length) else {
+            return Ok(Self { start: NonNull::dangling(), length });
+        };
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: new memory, wherever the kernel likes.
+        let start = unsafe { mmap_anonymous(None, bytes, access, flags) }?;
+        Ok(Self { start: start.cast(), length })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: what `new` has mapped; nobody has a reference into it any more.
+            let _ = unsafe { munmap(self.start.cast(), self.length) };
+        }
+    }
+}
+
 /// Pieces of memory of one size.
 struct Slab {
     size: usize,
     bound: usize,
-    /// `bound` times `size` bytes; `None` if that is nothing.
-    region: Option<NonNull<u8>>,
+    region: Arc<Region>,
+    /// Where in the region the first piece begins; `bound` times `size` bytes from there on are
+    /// this slab's alone.
+    offset: usize,
     /// Pieces that were used and are free again.
     free: Vec<u32>,
     /// Pieces from this one on were never used.
     fresh: u32,
 }
 
-// SAFETY: the region is the slab's own, and is reached through its methods only.
-unsafe impl Send for Slab {}
-
 impl Slab {
     fn new(size: usize, bound: usize) -> io::Result<Self> {
         let length = size.checked_mul(bound).ok_or(io::ErrorKind::OutOfMemory)?;
-        let map = |length| {
-            let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-            let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-            // SAFETY: new memory, wherever the kernel likes.
-            unsafe { mmap_anonymous(None, length, access, flags) }
-        };
-        let region = NonZeroUsize::new(length).map(map).transpose()?;
-        Ok(Self { size, bound, region: region.map(NonNull::cast), free: Vec::new(), fresh: 0 })
+        Ok(Self::in_region(&Arc::new(Region::new(length)?), 0, size, bound))
+    }
+
+    fn in_region(region: &Arc<Region>, offset: usize, size: usize, bound: usize) -> Self {
+        let region = Arc::clone(region);
+        debug_assert!(offset + size * bound <= region.length);
+        Self { size, bound, region, offset, free: Vec::with_capacity(bound), fresh: 0 }
     }
 
     fn take(&mut self) -> Option<u32> {
@@ -295,19 +380,9 @@ impl Slab {
     }
 
     fn at(&self, piece: u32) -> NonNull<u8> {
-        let region = self.region.filter(|_| (piece as usize) < self.bound);
-        let region = region.expect("a piece of this slab");
+        assert!((piece as usize) < self.bound, "a piece of this slab");
         // SAFETY: inside the region, as `piece < bound`.
-        unsafe { region.add(piece as usize * self.size) }
-    }
-}
-
-impl Drop for Slab {
-    fn drop(&mut self) {
-        if let Some(region) = self.region {
-            // SAFETY: what `new` has mapped; nobody has a reference into it any more.
-            let _ = unsafe { munmap(region.cast(), self.size * self.bound) };
-        }
+        unsafe { self.region.start.add(self.offset + piece as usize * self.size) }
     }
 }
 

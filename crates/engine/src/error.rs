@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::xdp::Unavailable;
+
 /// Why an engine cannot start: which interface, what is wrong with it, and the remedy.
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -65,6 +67,16 @@ pub enum EngineError {
         /// Its name.
         interface: String,
     },
+    /// The kernel forwards the interface's frames already.
+    #[error(
+        "{interface}: the interface is part of a bridge or bond of the kernel, which would pass \
+         every frame on a second time; `ip link set {interface} nomaster` takes it out, and with \
+         AF_XDP it could stay"
+    )]
+    Enslaved {
+        /// Its name.
+        interface: String,
+    },
     /// Both ends of the bridge are one interface.
     #[error("{interface}: a bridge needs two interfaces, and both ends are this one")]
     SameInterface {
@@ -97,6 +109,9 @@ pub enum EngineError {
         /// What it needs.
         needed: &'static str,
     },
+    /// `AF_XDP` was asked for and cannot be had.
+    #[error("{0}; without `--io xdp` packet sockets serve")]
+    Xdp(#[from] Unavailable),
     /// The system has refused something else.
     #[error("{interface}: {doing}: {source}")]
     System {

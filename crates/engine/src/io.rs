@@ -53,3 +53,11 @@ pub trait FrameIo: Send {
     /// What to poll for frames to receive or room to send.
     fn fd(&self) -> BorrowedFd<'_>;
 }
+
+/// What one direction works with.
+pub(crate) struct Half {
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
+    /// Memory for frames that they share with the kernel, if they do.
+    pub(crate) buffers: Option<Buffers>,
+}

@@ -18,6 +18,8 @@ mod clsact;
 pub mod control;
 mod direction;
 mod error;
+#[cfg(feature = "harness")]
+pub mod harness;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -28,6 +30,7 @@ pub mod netns;
 pub mod observe;
 mod offload;
 pub mod packet_socket;
+mod ports;
 mod punctual;
 pub mod report;
 pub mod segments;
@@ -36,9 +39,12 @@ pub mod status;
 #[cfg(feature = "kernel")]
 pub mod userspace;
 mod watch;
+mod xdp;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
 pub use observe::Observe;
+pub use ports::Io;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;
+pub use xdp::Unavailable;

@@ -72,6 +72,10 @@ pub struct Link {
     pub ip_only: bool,
     /// Whether it leads back to the machine itself.
     pub loopback: bool,
+    /// Whether it is made by software (a veth, a TAP device, a bridge, ...), no device.
+    pub software: bool,
+    /// Whether it is a port of a bridge or part of a bond: the index of that.
+    pub controller: Option<u32>,
     /// Its MAC address.
     pub mac: [u8; 6],
 }
@@ -365,11 +369,17 @@ fn describe(link: &LinkMessage) -> Link {
             LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip
         ),
         loopback: link.header.flags.contains(LinkFlags::Loopback),
+        software: false,
+        controller: None,
         mac: [0; 6],
     };
     for attribute in &link.attributes {
         match attribute {
             LinkAttribute::Mtu(mtu) => described.mtu = *mtu,
+            LinkAttribute::Controller(index) => described.controller = Some(*index),
+            LinkAttribute::LinkInfo(infos) => {
+                described.software = infos.iter().any(|info| matches!(info, LinkInfo::Kind(_)));
+            }
             LinkAttribute::Address(mac) => {
                 described.mac = mac.as_slice().try_into().unwrap_or_default();
             }

@@ -24,6 +24,8 @@ pub struct Live {
     flows: FlowTable,
     queued: u64,
     counters: Counters,
+    /// Whether what leaves the queue joins another one.
+    moving: bool,
 }
 
 /// A packet that has arrived, and where it is.
@@ -104,6 +106,7 @@ impl Live {
             flows: FlowTable::new(),
             queued: 0,
             counters: Counters::default(),
+            moving: false,
         }
     }
 
@@ -151,6 +154,9 @@ impl Live {
     #[inline]
     fn dequeued(&mut self, buffer: usize, lane: Lane) {
         let held = self.leaves(buffer);
+        if self.moving {
+            return;
+        }
         let sojourn = self.now.since(held.arrived);
         let counters = &mut self.lane(lane).counters;
         counters.sent_packets += 1;
@@ -222,6 +228,10 @@ impl Observer for Live {
     #[inline]
     fn serving(&mut self, now: Nanos) {
         self.now = now;
+    }
+
+    fn moving(&mut self, moving: bool) {
+        self.moving = moving;
     }
 
     fn seen(&self, now: Nanos) -> Seen {

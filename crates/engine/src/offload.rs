@@ -26,6 +26,7 @@ const SWITCHES: [u32; 7] = [
 const TRANSMIT_CHECKSUMS: u32 = 0x17;
 const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
+const GET_CHANNELS: u32 = 0x3c;
 /// Large receive offload, VLAN tags apart on transmission, on reception.
 const FLAGS: u32 = 1 << 15 | 1 << 7 | 1 << 8;
 
@@ -71,6 +72,28 @@ pub(crate) fn speed_bps(interface: &str) -> Option<u64> {
     let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
     let mbps = u32::from(half(settings[7])) << 16 | u32::from(half(settings[3]));
     (mbps > 0 && mbps < u32::MAX).then(|| u64::from(mbps) * 1_000_000)
+}
+
+/// How many queues an interface receives by; `None` if its driver does not say.
+pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
+    /// `struct ethtool_channels`: the most of each kind, then those in use.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Channels {
+        command: u32,
+        most: [u32; 4],
+        receive: u32,
+        transmit: u32,
+        other: u32,
+        combined: u32,
+    }
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    // SAFETY: the command takes an `ethtool_channels`, and writes nothing beyond it.
+    match unsafe { ethtool(&control()?, interface, (&raw mut channels).cast()) } {
+        Ok(()) => Ok(Some(channels.receive + channels.combined)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Any socket will do to speak about interfaces.

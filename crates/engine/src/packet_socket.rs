@@ -327,6 +327,14 @@ fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     check(result)
 }
 
+/// A socket that receives nothing, and makes the interface take every frame on the wire, whoever
+/// it is for, until it is closed.
+pub(crate) fn promiscuous(ifindex: u32) -> io::Result<OwnedFd> {
+    let socket = open(libc::SOCK_RAW)?;
+    be_promiscuous(&socket, ifindex)?;
+    Ok(socket)
+}
+
 /// The interface goes back to normal when the socket is closed.
 fn be_promiscuous(socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
     let membership = libc::packet_mreq {

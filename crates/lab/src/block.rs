@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::link::{Home, LinkError, Links};
 use engine::netns::{Namespace, NetnsError, set_parameter};
-use engine::{Engine, EngineError, LinkConfig, Observe, Rate, Report};
+use engine::{Engine, EngineError, Io, LinkConfig, Observe, Rate, Report};
 use sched::{Nanos, Spec};
 
 use crate::agents::{Agent, AgentError};
@@ -184,7 +184,7 @@ impl Hosts {
             config
         };
         let (up, down) = (direction(seed), direction(seed ^ 1));
-        Ok(self.middle.run(|| Engine::bridge(TO_CLIENT, TO_SERVER, up, down))??)
+        Ok(self.middle.run(|| Engine::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
     }
 
     fn traffic(

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use engine::link::{Home, Links};
 use engine::netns::{Namespace, set_parameter};
-use engine::{Engine, LinkConfig, Rate};
+use engine::{Engine, Io, LinkConfig, Rate};
 use sched::{Nanos, Spec};
 
 use crate::case::Case;
@@ -80,7 +80,7 @@ impl Hosts {
 fn bridge(at: &Namespace, spec: Spec, rate_bps: u64, rtt: Nanos) -> Result<Engine, Failed> {
     let mut config = LinkConfig::new(spec, Rate(rate_bps));
     config.delay = Nanos(rtt.0 / 2);
-    Ok(at.run(|| Engine::bridge("left", "right", config.clone(), config))??)
+    Ok(at.run(|| Engine::bridge("left", "right", config.clone(), config, Io::Packet))??)
 }
 
 /// Joins the current namespace to two others: name here, namespace there, name there.

@@ -8,7 +8,8 @@
 //! 50 ms, so that traffic flows on if the process is stopped or stuck; if it ends, however it
 //! does, the kernel removes programs and TAPs with it. On a kernel without TCX links (before 6.6)
 //! a killed process leaves a filter that passes everything, which the next engine on the device
-//! removes. When it ends in order, what is queued goes out at once, before the programs' removal
+//! removes; there, filters of others that have the first priority see packets before the engine
+//! does, and keep from it those that they decide on. When it ends in order, what is queued goes out at once, before the programs' removal
 //! lets other packets overtake it for long.
 //!
 //! **Super-packets** stay whole if one of 64 KB takes a millisecond at most, which is at
@@ -21,6 +22,8 @@
 mod hook;
 mod skeleton;
 mod tap;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 
@@ -83,7 +86,7 @@ impl Engine {
         })?;
         let (ways, watch) = made;
         let ports = vec![control::Port { name: device.to_owned(), ifindex: link.index, lock }];
-        Ok(Self { ways, ports, watch: Some(watch) })
+        Ok(Self { ways, io: "TAP and AF_PACKET".to_owned(), ports, watch: Some(watch) })
     }
 }
 
@@ -245,6 +248,6 @@ impl Place<'_> {
         };
         let adjust: Adjust = Box::new(move |config| tap.suit(config.rate));
         let (known_as, adjust) = (vec![(0, heading)], Some(adjust));
-        Way { from, to, input, output, config, medium, known_as, adjust }
+        Way { from, to, input, output, buffers: None, config, medium, known_as, adjust }
     }
 }

@@ -7,13 +7,14 @@ use std::thread;
 
 use engine::link::{Home, Links};
 use engine::netns::{Namespace, set_parameter};
-use engine::{Engine, LinkConfig, Observe, Rate, Report};
+use engine::{Engine, Io, LinkConfig, Observe, Rate, Report};
 
 /// Hosts `a` and `b`, whose interfaces are the peers of `left` and `right` in `middle`.
 pub(crate) struct Lab {
     pub(crate) a: Namespace,
     pub(crate) b: Namespace,
     pub(crate) middle: Namespace,
+    io: Io,
 }
 
 pub(crate) const A4: &str = "10.9.0.1";
@@ -22,6 +23,22 @@ pub(crate) const A6: &str = "fd09::1";
 pub(crate) const B6: &str = "fd09::2";
 
 impl Lab {
+    /// One whose engine takes frames by packet sockets, and one by `AF_XDP`; said loudly where
+    /// these cannot be had.
+    pub(crate) fn each() -> impl Iterator<Item = Self> {
+        let xdp = || {
+            let lab = Self::new()?;
+            let fifo = || link("fifo", 1_000_000);
+            let open = || Engine::bridge("left", "right", fifo(), fifo(), Io::Xdp).map(|_| ());
+            if let Err(error) = lab.middle.run(open).unwrap() {
+                eprintln!("SKIPPED, AF_XDP was not tested: {error}");
+                return None;
+            }
+            Some(Self { io: Io::Xdp, ..lab })
+        };
+        [Self::new(), xdp()].into_iter().flatten()
+    }
+
     /// `None`, said loudly, where namespaces cannot be had.
     pub(crate) fn new() -> Option<Self> {
         let make = || Ok([Namespace::new()?, Namespace::new()?, Namespace::new()?]);
@@ -54,7 +71,7 @@ impl Lab {
             })
             .unwrap();
         }
-        Some(Self { a, b, middle })
+        Some(Self { a, b, middle, io: Io::Packet })
     }
 
     /// Runs `job` while the engine passes frames between the hosts.
@@ -84,8 +101,11 @@ impl Lab {
         job: impl FnOnce() -> T + Send,
         stop_it: bool,
     ) -> (T, Report) {
-        let engine =
-            self.middle.run(|| Engine::bridge("left", "right", forth, back)).unwrap().unwrap();
+        let engine = self
+            .middle
+            .run(|| Engine::bridge("left", "right", forth, back, self.io))
+            .unwrap()
+            .unwrap();
         let stop = AtomicBool::new(false);
         let observe = Observe::since(engine::clock::now());
         thread::scope(|scope| {

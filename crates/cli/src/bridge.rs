@@ -1,0 +1,92 @@
+//! `shortlane bridge`: two interfaces, joined as by a bridge whose ports are slow links.
+
+use clap::{Args, ValueEnum};
+use engine::{Engine, EngineError, Io, LinkConfig};
+use sched::{Nanos, Spec};
+
+use crate::attach::daemon::foreground;
+use crate::attach::{DEFAULT_BURST, LEAST_OVERHEAD, LinkRate, MOST_OVERHEAD, link_rate};
+use crate::{Failure, quantity, say};
+
+/// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
+///
+/// It stays in the foreground until SIGINT or SIGTERM; `show`, `change` and `top` work on LEFT and
+/// RIGHT meanwhile. The two are joined only as long as it runs, unless they are ports of a bridge
+/// of the kernel: that one takes over within 100 ms when this program ends, dies or stalls, if
+/// AF_XDP is used.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// One interface, such as eth0
+    left: String,
+    /// The other one
+    right: String,
+    /// Rate of the link from LEFT to RIGHT, a little below what it really carries
+    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
+    rate: LinkRate,
+    /// Rate of the link from RIGHT to LEFT, if it is another
+    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
+    back_rate: Option<LinkRate>,
+    /// The discipline with its parameters, such as efd:threshold=30packets
+    #[arg(long, value_name = "SPEC", default_value = "efd")]
+    scheduler: String,
+    /// The discipline from RIGHT to LEFT, if it is another
+    #[arg(long, value_name = "SPEC")]
+    back_scheduler: Option<String>,
+    /// How packets come and go
+    #[arg(long, value_enum, default_value_t = Kind::Auto)]
+    io: Kind,
+    /// Bytes that a packet takes on the link beside its own, such as 24 for Ethernet's preamble, gap and checksum
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_hyphen_values = true, value_parser = quantity::number(LEAST_OVERHEAD..=MOST_OVERHEAD))]
+    overhead: i32,
+    /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
+    #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    burst_time: Nanos,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// AF_XDP where it can be had, else packet sockets
+    Auto,
+    /// AF_XDP: fastest; super-packets and checksums must be complete
+    Xdp,
+    /// Packet sockets: any interface, and what is left to the interface stays left to it
+    Packet,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let Options { left, right, .. } = options;
+    let [forth, back] = configs(options)?;
+    let io = match options.io {
+        Kind::Auto => Io::Auto,
+        Kind::Xdp => Io::Xdp,
+        Kind::Packet => Io::Packet,
+    };
+    let engine = Engine::bridge(left, right, forth, back, io).map_err(refused)?;
+    say(&format!("{left} - {right} by {}", engine.io()));
+    foreground(engine)
+}
+
+/// From left to right, and back.
+fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
+    let forth: Spec = options.scheduler.parse()?;
+    let back = options.back_scheduler.as_ref().map_or(Ok(forth.clone()), |spec| spec.parse())?;
+    let link = |spec, rate: LinkRate| LinkConfig {
+        overhead: options.overhead,
+        burst_time: options.burst_time,
+        ..LinkConfig::new(spec, rate.for_engine())
+    };
+    Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
+}
+
+/// What is wrong with what was asked for is bad usage; the rest has not worked out.
+fn refused(error: EngineError) -> Failure {
+    let text = error.to_string();
+    match error {
+        EngineError::SameInterface { .. }
+        | EngineError::NoSuchInterface { .. }
+        | EngineError::NotEthernet { .. }
+        | EngineError::RateZero { .. }
+        | EngineError::Unsuitable { .. } => Failure::Usage(text),
+        _ => Failure::Failed(text),
+    }
+}
