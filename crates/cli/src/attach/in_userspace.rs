@@ -51,7 +51,7 @@ pub(super) fn attach(order: &Order, call: &Call) -> Result<(), Failure> {
     if order.foreground {
         let engine = open(&task)?;
         said(order);
-        return daemon::foreground(engine);
+        return daemon::foreground(engine, || ());
     }
     let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
     daemon::start(device, &text, call)?;
