@@ -3,6 +3,8 @@
 mod attach;
 mod bridge;
 mod config;
+#[cfg(feature = "kernel")]
+mod doctor;
 mod lab;
 mod list;
 pub mod quantity;
@@ -49,6 +51,9 @@ enum Action {
     Detach(attach::DetachOptions),
     /// What is attached, and what it has counted
     Show(attach::ShowOptions),
+    /// What keeps a discipline from working as it should, and what to do about it
+    #[cfg(feature = "kernel")]
+    Doctor(doctor::Options),
     /// A discipline as a kind of qdisc for `tc`; without one, what is registered
     Register(register::RegisterOptions),
     /// Takes a kind of qdisc away from `tc` again
@@ -135,6 +140,8 @@ pub fn run(call: &Call) -> u8 {
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
+        #[cfg(feature = "kernel")]
+        Action::Doctor(options) => doctor::run(&options),
         Action::Register(options) => register::register(&options),
         Action::Unregister(options) => register::unregister(&options),
         Action::Report(_) => Err(in_python("report")),

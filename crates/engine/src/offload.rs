@@ -87,6 +87,21 @@ pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
     }
 }
 
+/// What an interface says it carries, in bit/s; none if it does not know.
+#[cfg(feature = "kernel")]
+pub(crate) fn speed_bps(interface: &str) -> Option<u64> {
+    /// `ETHTOOL_GSET`, whose answer every driver can give.
+    const GET_SETTINGS: u32 = 1;
+    // `struct ethtool_cmd`: the command, ..., `speed` at byte 12, ..., `speed_hi` at byte 28.
+    let mut settings = [0u32; 11];
+    settings[0] = GET_SETTINGS;
+    // SAFETY: an `ethtool_cmd`, which has 44 bytes.
+    unsafe { ethtool(&control().ok()?, interface, settings.as_mut_ptr().cast()) }.ok()?;
+    let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
+    let mbps = u32::from(half(settings[7])) << 16 | u32::from(half(settings[3]));
+    (mbps > 0 && mbps < u32::MAX).then(|| u64::from(mbps) * 1_000_000)
+}
+
 /// Any socket will do to speak about interfaces.
 fn control() -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
