@@ -180,7 +180,8 @@ fn rates() {
     ];
     for (io, rate, offloads) in cases {
         let hosts = Hosts::new(offloads).expect("namespaces could be made before");
-        let segments = if offloads == Offloads::On { SEGMENTS } else { 1 };
+        // Without offloads the kernel splits what is sent before it leaves the host.
+        let segments = if rate > MEGABIT { SEGMENTS } else { 1 };
         let (windows, report) = hosts
             .joined_by(Middle::Engine(io, DEEP, rate), || loads::flood(&hosts, rate, segments, 5));
         let ratios: Vec<_> = windows
