@@ -59,7 +59,8 @@ impl PacketSocket {
     /// # Errors
     /// As [`sender`](Self::sender).
     pub fn ip_sender(ifindex: u32) -> io::Result<Self> {
-        let socket = open(libc::SOCK_DGRAM)?;
+        // No datagram socket: the kernel takes what is left to it of raw ones only.
+        let socket = open(libc::SOCK_RAW)?;
         prepare_to_send(&socket, ifindex)?;
         let address = |protocol: c_int| address(ifindex, protocol as u16);
         let addresses = [address(libc::ETH_P_IP), address(libc::ETH_P_IPV6)];
