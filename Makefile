@@ -9,6 +9,8 @@ CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
 FUZZ_SECONDS ?= 60
+# Packets of `make soak`.
+PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
@@ -204,13 +206,23 @@ bench: ## Benchmarks: disciplines, parsing and hashing, the engine
 	$(CARGO) bench --locked --workspace --bench '*'
 
 .PHONY: fuzz
-fuzz: ## Fuzz disciplines and frames from the committed corpus (FUZZ_SECONDS=60 each)
+fuzz: ## Fuzz disciplines and the engine's path of frames from the committed corpus (FUZZ_SECONDS=60 each)
 	@scripts/setup.sh fuzz
 	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
 	mkdir -p fuzz/target/corpus # what is found goes here, and not among what is committed
 	cargo-fuzz run --sanitizer none disciplines \
 		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
 		-- -max_total_time=$(FUZZ_SECONDS)
+	mkdir -p fuzz/target/corpus-path
+	cargo-fuzz run --sanitizer none path \
+		$(CURDIR)/fuzz/target/corpus-path $(CURDIR)/fuzz/corpus/path \
+		-- -max_total_time=$(FUZZ_SECONDS) -max_len=8192
+
+.PHONY: soak
+soak: ## 300 million packets through the userspace engine: memory must not grow (PACKETS=...)
+	@scripts/setup.sh
+	$(CARGO) run --quiet --locked --release --package shortlane-engine --features harness \
+		--example soak -- $(PACKETS)
 
 .PHONY: validate-linux
 validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 12 minutes

@@ -9,6 +9,8 @@ mod text;
 
 use clap::{Args, ValueEnum};
 use engine::control::{self, Changes, ControlError};
+#[cfg(feature = "kernel")]
+use engine::status::EngineKind;
 use engine::{Overhead, Rate, link};
 use sched::{Nanos, Spec};
 use serde_json::json;
@@ -180,15 +182,43 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         foreground: options.foreground,
     };
     match engine {
-        Engine::Userspace => userspace_side::attach(&order, call),
+        Engine::Userspace => userspace_side::attach(&order, None, call),
         Engine::Kernel => kernel_side::attach(&order),
         Engine::Auto => match kernel_side::obstacle(&order)? {
             None => kernel_side::attach(&order),
-            Some(obstacle) => {
-                say(&format!("{}: the userspace engine, since {obstacle}", order.device));
-                userspace_side::attach(&order, call)
-            }
+            Some(obstacle) => userspace_side::attach(&order, Some(&obstacle), call),
         },
+    }
+}
+
+/// Refuses a device that has something of ours already, with who holds it; with `--replace` that
+/// is detached. The kernel engine replaces what is its own by itself, one direction at a time.
+#[cfg(feature = "kernel")]
+fn make_way_for(order: &Order, kind: EngineKind) -> Result<(), Failure> {
+    let device = &order.device;
+    let ifindex = index_of(device)?;
+    let held = match control::status(ifindex) {
+        Err(ControlError::Nobody) => None,
+        Ok(status) => status
+            .iter()
+            .find_map(|way| way.process.as_ref())
+            .map(|process| format!("a userspace engine already, process {}", process.pid)),
+        Err(ControlError::Silent { pid }) if order.replace => Some(format!("process {pid}")),
+        Err(error) => return Err(about(device, &error)),
+    };
+    let held = match (held, kind) {
+        (None, EngineKind::Userspace) => {
+            kernel_side::holder(device)?.map(|qdisc| format!("{qdisc} already"))
+        }
+        (held, _) => held,
+    };
+    match held {
+        Some(held) if !order.replace => Err(Failure::Failed(format!(
+            "{device} has {held}; `shortlane change {device}` changes it as it runs, --replace \
+             puts a new one in its place"
+        ))),
+        Some(_) => detach(&DetachOptions { device: device.clone() }),
+        None => Ok(()),
     }
 }
 
@@ -308,7 +338,7 @@ pub(crate) fn missing() -> Failure {
 mod userspace_side {
     use super::{Call, Failure, Order, missing};
 
-    pub(super) fn attach(_: &Order, _: &Call) -> Result<(), Failure> {
+    pub(super) fn attach(_: &Order, _: Option<&str>, _: &Call) -> Result<(), Failure> {
         Err(missing())
     }
 

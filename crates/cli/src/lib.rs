@@ -3,6 +3,8 @@
 mod attach;
 mod bridge;
 mod config;
+#[cfg(feature = "kernel")]
+mod doctor;
 mod lab;
 mod list;
 mod manual;
@@ -56,6 +58,9 @@ enum Action {
     Top(top::Options),
     /// What is attached, for Prometheus
     Metrics(metrics::Options),
+    /// What keeps a discipline from working as it should, and what to do about it
+    #[cfg(feature = "kernel")]
+    Doctor(doctor::Options),
     /// A discipline as a kind of qdisc for `tc`; without one, what is registered
     Register(register::RegisterOptions),
     /// Takes a kind of qdisc away from `tc` again
@@ -150,6 +155,8 @@ pub fn run(call: &Call) -> u8 {
         Action::Metrics(options) => metrics::run(&options),
         Action::Man(options) => manual::man(&options),
         Action::Completions(options) => manual::completions(&options),
+        #[cfg(feature = "kernel")]
+        Action::Doctor(options) => doctor::run(&options),
         Action::Register(options) => register::register(&options),
         Action::Unregister(options) => register::unregister(&options),
         Action::Report(_) => Err(in_python("report")),

@@ -26,7 +26,8 @@ fn is_bad_usage(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn bad_usage_is_said_in_one_line() {
-    is_bad_usage(&["attach", "eth0"], &["--rate"]);
+    is_bad_usage(&["attach", "eth0"], &["--rate, --ingress, or both"]);
+    is_bad_usage(&["attach"], &["<DEVICE>"]);
     for rate in ["0mbit", "10", "-1mbit", "99999999999gbit", "18446744073709551615bit"] {
         is_bad_usage(&["attach", "eth0", "--rate", rate], &[rate, "above 0", "unlimited"]);
     }
@@ -39,8 +40,10 @@ fn bad_usage_is_said_in_one_line() {
     is_bad_usage(&attach("--scheduler", "nope"), &["no discipline is named 'nope'", "efd"]);
     is_bad_usage(&attach("--scheduler", "efd:limit=0packets"), &["limit=0packets"]);
     is_bad_usage(&attach("--engine", "gpu"), &["auto, kernel, userspace"]);
-    is_bad_usage(&attach("--engine", "userspace"), &["not built yet"]);
-    is_bad_usage(&["change", "eth0"], &["--rate, --scheduler, --overhead or --burst-time"]);
+    let contradiction = "red:min=300packets,max=100packets";
+    is_bad_usage(&attach("--scheduler", contradiction), &["red", "min", "max"]);
+    let options = "--rate, --ingress, --scheduler, --overhead or --burst-time";
+    is_bad_usage(&["change", "eth0"], &[options]);
     is_bad_usage(&["detach"], &["<DEVICE>"]);
 }
 
@@ -49,15 +52,17 @@ fn bad_usage_is_said_in_one_line() {
 fn a_program_without_the_kernel_engine_says_how_to_get_one() {
     for arguments in [
         &["attach", "eth0", "--rate", "10mbit"][..],
-        &["change", "eth0", "--rate", "10mbit"],
-        &["detach", "eth0"],
-        &["show"],
+        &["detach", "lo"],
+        &["change", "lo", "--rate", "10mbit"],
+        &["show", "lo"],
     ] {
         is_bad_usage(
             arguments,
-            &["without the kernel engine", "scripts/setup.sh bpf", "make build"],
+            &["without the engines for a single device", "scripts/setup.sh bpf", "make build"],
         );
     }
+    // A bridge's engines are to be seen all the same.
+    assert_eq!(shortlane(&["show"]).0, Some(0));
 }
 
 #[cfg(feature = "kernel")]
@@ -96,9 +101,10 @@ mod with_engine {
         is_refused("$S attach lo --rate 10mbit", 2, &["loopback", "eth0"]);
         is_refused("$S change eth7 --rate 10mbit", 2, &["'eth7'"]);
         is_refused("$S detach eth7", 2, &["'eth7'"]);
-        is_bad_usage(&["attach", "lo", "--rate", "1mbit", "--scheduler", "las"], &["las", "efd"]);
-        let limit = ["attach", "lo", "--rate", "1mbit", "--scheduler", "efd:limit=9999999packets"];
-        is_bad_usage(&limit, &["4194304 packets at most"]);
+        let in_kernel =
+            |spec| ["attach", "lo", "--rate", "1mbit", "--engine", "kernel", "--scheduler", spec];
+        is_bad_usage(&in_kernel("las"), &["las", "efd"]);
+        is_bad_usage(&in_kernel("efd:limit=9999999packets"), &["4194304 packets at most"]);
     }
 
     #[test]
@@ -116,7 +122,7 @@ mod with_engine {
             format!(
                 "ip link add t0 type veth peer name t1; ip link set t0 up; \
                  tc qdisc add dev t0 root {root}; tc qdisc show dev t0 > /run/before; \
-                 $S attach t0 --rate 10mbit || status=$?; \
+                 $S attach t0 --rate 10mbit --engine kernel || status=$?; \
                  tc qdisc show dev t0 | cmp - /run/before; [ ! -e /run/shortlane ]; exit $status"
             )
         };
@@ -143,7 +149,7 @@ mod with_engine {
     fn a_kernel_or_a_user_that_cannot_is_told_why_and_nothing_has_changed() {
         let script = "ip link add t0 type veth peer name t1; ip link set t0 up; \
              ip -d link show t0 > /run/before; \
-             $S attach t0 --rate 10mbit || status=$?; \
+             $S attach t0 --rate 10mbit --engine kernel || status=$?; \
              [ -n \"$status\" ] || exit 77; \
              ip -d link show t0 | cmp - /run/before; [ ! -e /run/shortlane ]; exit $status";
         let Some((status, text)) = in_private(script) else { return };

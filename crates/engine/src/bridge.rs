@@ -209,7 +209,8 @@ impl Engine {
                 adjust: way.adjust.take(),
             });
             let names = way.names();
-            prepared.push((way.prepare(Live::default(), Some(commands))?, names));
+            let lanes = if way.config.spec.info().parts.is_some() { 2 } else { 1 };
+            prepared.push((way.prepare(Live::new(lanes), Some(commands))?, names));
         }
         let mut server = Server::new(ports, handles);
         let report = run(prepared, stop, watch, |halt| {

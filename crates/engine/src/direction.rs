@@ -9,12 +9,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use frame::{Fingerprinter, LinkType, mark_ce, set_dscp};
+use frame::{Fingerprinter, LinkType, Parsed, mark_ce, set_dscp};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use sched::edge::Tagger;
-use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
+use sched::{Dequeue, Nanos, Needs, Packet, Qdisc, Spec};
 
 use crate::bridge::Medium;
 use crate::buffers::Buffers;
@@ -43,8 +43,8 @@ pub(crate) const MOST_FRAMES: usize = 1 << 16;
 pub(crate) const MOST_SUPER_PACKETS: usize = 1 << 12;
 /// With frames passing by themselves: how long the engine goes on with those it has, at most, and
 /// for how long none has to come for it to end.
-const LAST_FRAMES: Nanos = Nanos::from_millis(100);
-const SILENCE: Nanos = Nanos::from_millis(5);
+const LAST_FRAMES: Nanos = Nanos::from_millis(500);
+const SILENCE: Nanos = Nanos::from_millis(20);
 /// Frames between two looks at the kernel's counter, which has 32 bits.
 const COUNTER_PERIOD: u64 = 1 << 20;
 
@@ -156,13 +156,13 @@ impl<O: Observer> Direction<O> {
             return;
         }
         let pacing = Pacing { rate: Rate::UNLIMITED, ..self.parts.pacing };
-        self.shaper = Shaper::new(pacing);
+        self.shaper.change(pacing, clock::now());
         self.parts.delay = Nanos::ZERO;
         let mut last = clock::now();
         loop {
             self.link.iter_mut().for_each(|frame| frame.release = Nanos::ZERO);
-            let Ok(received) = self.pass_on(clock::now) else { return };
             let now = clock::now();
+            let Ok(received) = self.pass_on(clock::now) else { return };
             if received > 0 {
                 last = now;
             }
@@ -264,20 +264,26 @@ impl<O: Observer> Direction<O> {
     }
 
     fn enqueue(&mut self, buffer: u32, segments: u16, now: Nanos) {
-        let Parts { qdisc, tagger, observer, fingerprinter, needs, medium, .. } = &mut self.parts;
-        let size = self.buffers.wire_len(buffer);
-        let frame = self.buffers.frame(buffer);
-        let parsed = fingerprinter.packet(medium.link_type, frame, size, *needs);
-        let mut packet = parsed.packet.with_id(buffer.into()).with_segments(segments);
+        let Parsed { mut packet, key, .. } = self.parse(buffer, segments);
+        let Parts { qdisc, tagger, observer, medium, .. } = &mut self.parts;
         if let Some(tagger) = tagger {
             tag(tagger, &mut packet, medium.link_type, self.buffers.frame_mut(buffer), now);
         }
-        observer.arriving(&packet, &parsed.key, now);
+        observer.arriving(&packet, &key, now);
         qdisc.enqueue(packet, now, observer);
         if !self.waiting {
             self.waiting = true;
             self.shaper.waits_since(now);
         }
+    }
+
+    /// The packet that the frame in a buffer is.
+    fn parse(&self, buffer: u32, segments: u16) -> Parsed {
+        let Parts { fingerprinter, needs, medium, .. } = &self.parts;
+        let (frame, size) = (self.buffers.frame(buffer), self.buffers.wire_len(buffer));
+        let parsed = fingerprinter.packet(medium.link_type, frame, size, *needs);
+        let packet = parsed.packet.with_id(buffer.into()).with_segments(segments);
+        Parsed { packet, ..parsed }
     }
 
     /// Starts every transmission that is due.
@@ -298,11 +304,15 @@ impl<O: Observer> Direction<O> {
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
         let buffer = packet.id as u32;
         self.parts.observer.departing(&packet);
+        self.mark(buffer, mark);
+        let start = self.shaper.start(Segments::of(&self.buffers, buffer), now);
+        self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
+    }
+
+    fn mark(&mut self, buffer: u32, mark: bool) {
         if mark && mark_ce(self.parts.medium.link_type, self.buffers.frame_mut(buffer)) {
             self.counts.marked += 1;
         }
-        let start = self.shaper.start(Segments::of(&self.buffers, buffer), now);
-        self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
     }
 
     /// Releases every frame that has arrived at the far end of the link.
@@ -358,8 +368,37 @@ impl<O: Observer> Direction<O> {
                 }
                 drop(answer.send(changed));
             }
+            Some(Command::Replace(spec, seed, pacing, answer)) => {
+                self.replace(&spec, seed, now);
+                self.shaper.change(pacing, now);
+                self.parts.pacing = pacing;
+                drop(answer.send(()));
+            }
             None => {}
         }
+    }
+
+    /// Another discipline takes over. What the old one holds joins it in the order in which it
+    /// would have left, as far as there is room.
+    fn replace(&mut self, spec: &Spec, seed: u64, now: Nanos) {
+        let mut old = std::mem::replace(&mut self.parts.qdisc, spec.build(seed));
+        self.parts.needs = spec.info().needs;
+        self.parts.observer.moving(true);
+        let mut at = now;
+        loop {
+            match old.dequeue(at, &mut self.parts.observer) {
+                Dequeue::Packet { packet, mark } => {
+                    let buffer = packet.id as u32;
+                    self.mark(buffer, mark);
+                    let parsed = self.parse(buffer, packet.segments);
+                    self.parts.qdisc.enqueue(parsed.packet, now, &mut self.parts.observer);
+                }
+                // The old one need not be patient any more.
+                Dequeue::Wait(until) => at = until.max(at + Nanos(1000)),
+                Dequeue::Empty => break,
+            }
+        }
+        self.parts.observer.moving(false);
     }
 
     fn snapshot(&mut self, now: Nanos) -> Snapshot {

@@ -28,14 +28,15 @@ pub enum EngineError {
         interface: String,
     },
     /// The interface is the loopback.
-    #[error("{interface}: the loopback leads to no link; name the interface towards the link")]
+    #[error("{interface}: the loopback leads to no link; name the interface towards it, such as eth0")]
     Loopback {
         /// Its name.
         interface: String,
     },
     /// The interface carries something else than Ethernet frames or IP packets.
     #[error(
-        "{interface}: the interface carries neither Ethernet frames nor bare IP packets; attach to          the one that its packets leave by"
+        "{interface}: the interface carries neither Ethernet frames nor bare IP packets; attach to \
+         the one that its packets leave by"
     )]
     Unfit {
         /// Its name.

@@ -24,6 +24,8 @@ pub struct Live {
     flows: FlowTable,
     queued: u64,
     counters: Counters,
+    /// Whether what leaves the queue joins another one.
+    moving: bool,
 }
 
 /// A packet that has arrived, and where it is.
@@ -92,21 +94,22 @@ impl Seen {
     }
 }
 
-impl Default for Live {
-    fn default() -> Self {
+impl Live {
+    /// For a discipline with so many lanes, as far as that is known before packets come.
+    #[must_use]
+    pub fn new(lanes: usize) -> Self {
         Self {
             drops: Drops::default(),
             now: Nanos::ZERO,
             held: Vec::new(),
-            lanes: vec![Counted::default()],
+            lanes: vec![Counted::default(); lanes],
             flows: FlowTable::new(),
             queued: 0,
             counters: Counters::default(),
+            moving: false,
         }
     }
-}
 
-impl Live {
     #[inline]
     fn lane(&mut self, lane: Lane) -> &mut Counted {
         let lane = usize::from(lane.0);
@@ -151,6 +154,9 @@ impl Live {
     #[inline]
     fn dequeued(&mut self, buffer: usize, lane: Lane) {
         let held = self.leaves(buffer);
+        if self.moving {
+            return;
+        }
         let sojourn = self.now.since(held.arrived);
         let counters = &mut self.lane(lane).counters;
         counters.sent_packets += 1;
@@ -222,6 +228,10 @@ impl Observer for Live {
     #[inline]
     fn serving(&mut self, now: Nanos) {
         self.now = now;
+    }
+
+    fn moving(&mut self, moving: bool) {
+        self.moving = moving;
     }
 
     fn seen(&self, now: Nanos) -> Seen {

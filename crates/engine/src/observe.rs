@@ -31,6 +31,9 @@ pub trait Observer: Sink + Send + 'static {
     #[inline(always)]
     fn departing(&mut self, _packet: &Packet) {}
 
+    /// From now on packets that leave the queue join another one, until they no longer do.
+    fn moving(&mut self, _moving: bool) {}
+
     /// When the queue is to be looked at next.
     #[inline(always)]
     fn next_sample(&self) -> Nanos {

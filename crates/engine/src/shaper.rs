@@ -299,6 +299,7 @@ mod tests {
         shaper.change(pacing(1), Nanos(20 * second));
         assert!(shaper.due() <= Nanos(20 * second));
         assert_eq!(shaper.paced(), 0);
+        shaper.waits_since(Nanos(20 * second));
         shaper.start(1250, Nanos(20 * second));
         shaper.change(pacing(u64::MAX), Nanos(30 * second));
         shaper.start(1250, Nanos(30 * second));

@@ -233,7 +233,7 @@ fn a_frame_above_the_mtu_is_counted_and_the_rest_passes() {
 #[test]
 fn super_packets_are_refused_and_say_so() {
     let Some(lab) = Lab::new() else { return };
-    let (_, report) = lab.while_bridged(link("fifo", AMPLE), link("fifo", AMPLE), || {
+    let (_, report) = lab.while_bridged(link("fifo", 10_000_000), link("fifo", AMPLE), || {
         let listener = lab.b.run(|| TcpListener::bind((ip(B4), 0))).unwrap().unwrap();
         let server = listener.local_addr().unwrap();
         // Offloads on: TCP hands the interface several segments at a time.

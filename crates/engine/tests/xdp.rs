@@ -92,6 +92,19 @@ fn frames_that_do_not_fit_are_a_reason_for_packet_sockets() {
 }
 
 #[test]
+fn tags_that_the_interface_takes_off_are_a_reason_for_packet_sockets() {
+    let Some(lab) = Lab::new() else { return };
+    let Some(_) = open(&lab, Io::Xdp) else { return };
+    let engine = open(&lab, Io::Auto).unwrap().unwrap();
+    assert!(engine.io().starts_with("AF_XDP, "), "{}", engine.io());
+    drop(engine);
+    lab.middle.run(|| Links::open().unwrap().offloads("right", true)).unwrap().unwrap();
+    let Some(engine) = open(&lab, Io::Auto) else { return };
+    let io = engine.unwrap().io().to_owned();
+    assert!(io.contains("right takes VLAN tags off"), "{io}");
+}
+
+#[test]
 fn two_queues_are_a_reason_for_packet_sockets() {
     let Some(lab) = Lab::new() else { return };
     shell(&lab, "ip link del left");

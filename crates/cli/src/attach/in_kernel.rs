@@ -3,11 +3,11 @@
 use engine::Rate;
 use engine::control;
 use engine::kernel::{self, KernelError, Shaping};
-use engine::status::Status;
+use engine::status::{EngineKind, Status};
 use sched::Spec;
 use sched::params::text;
 
-use super::{LinkRate, Order, daemon, index_of};
+use super::{LinkRate, Order, daemon, make_way_for};
 use crate::{Failure, say};
 
 impl From<KernelError> for Failure {
@@ -37,21 +37,7 @@ fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
 
 pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     let device = &order.device;
-    let ifindex = index_of(device)?;
-    match control::status(ifindex) {
-        Err(control::ControlError::Nobody) => {}
-        _ if order.replace => {
-            control::stop(ifindex).map_err(|error| super::about(device, &error))?;
-        }
-        Ok(status) => {
-            let pid = status.iter().find_map(|way| way.process.as_ref()).map_or(0, |way| way.pid);
-            return Err(Failure::Failed(format!(
-                "{device} has a userspace engine already, process {pid}; `shortlane change \
-                 {device}` changes it as it runs, --replace puts the new one in its place"
-            )));
-        }
-        Err(error) => return Err(super::about(device, &error)),
-    }
+    make_way_for(order, EngineKind::Kernel)?;
     if let Some(rate) = order.rate {
         tell(&kernel::attach(&ordered(order, rate))?);
         said(order, rate, "sends");
@@ -75,18 +61,10 @@ pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sees to it that no qdisc of ours is on the device of a userspace engine.
-pub(super) fn make_way(order: &Order) -> Result<(), Failure> {
-    let device = &order.device;
+/// What of the kernel engine's is on a device, in words.
+pub(super) fn holder(device: &str) -> Result<Option<String>, Failure> {
     let ingress = kernel::ingress_device(device)?;
-    let Some(found) = kernel::attached_qdisc(device)?.or(ingress) else { return Ok(()) };
-    if order.replace {
-        return detach(device);
-    }
-    Err(Failure::Failed(format!(
-        "{device} has {found} already, of the kernel engine; `shortlane change {device}` changes \
-         it as it runs, --replace puts the new one in its place"
-    )))
+    Ok(kernel::attached_qdisc(device)?.or(ingress))
 }
 
 fn ordered(order: &Order, rate: LinkRate) -> kernel::Order<'_> {

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use engine::control::{self, ControlError};
+use engine::status::EngineKind;
 use engine::userspace::HookKind;
 use engine::{Engine, EngineError, LinkConfig, Overhead, Rate};
 use sched::params::text;
 use sched::{Nanos, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkRate, Order, about, daemon, index_of};
+use super::{LinkRate, Order, daemon, make_way_for};
 use crate::{Call, Failure, say};
 
 impl From<EngineError> for Failure {
@@ -30,16 +30,9 @@ struct Task {
     burst_ns: u64,
 }
 
-pub(super) fn attach(order: &Order, call: &Call) -> Result<(), Failure> {
+pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<(), Failure> {
     let device = &order.device;
-    let ifindex = index_of(device)?;
-    super::kernel_side::make_way(order)?;
-    if order.replace {
-        match control::stop(ifindex) {
-            Ok(_) | Err(ControlError::Nobody) => {}
-            Err(error) => return Err(about(device, &error)),
-        }
-    }
+    make_way_for(order, EngineKind::Userspace)?;
     let task = Task {
         device: device.clone(),
         rate: order.rate.map(LinkRate::for_engine),
@@ -50,16 +43,19 @@ pub(super) fn attach(order: &Order, call: &Call) -> Result<(), Failure> {
     };
     if order.foreground {
         let engine = open(&task)?;
-        said(order);
+        said(order, since);
         return daemon::foreground(engine);
     }
     let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
     daemon::start(device, &text, call)?;
-    said(order);
+    said(order, since);
     Ok(())
 }
 
-fn said(order: &Order) {
+fn said(order: &Order, since: Option<&str>) {
+    if let Some(since) = since {
+        say(&format!("{}: the userspace engine, since {since}", order.device));
+    }
     let at = |rate: Option<LinkRate>, what: &str| {
         let rate =
             rate?.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());

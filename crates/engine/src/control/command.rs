@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use sched::{ParamError, Params};
+use sched::{ParamError, Params, Spec};
 
 use crate::live::Seen;
 use crate::report::DirectionReport;
@@ -15,6 +15,8 @@ pub(crate) enum Command {
     /// Other parameters and another pacing, from the next packet on. If a parameter cannot
     /// change, nothing has changed.
     Change(Params, Pacing, SyncSender<Result<(), ParamError>>),
+    /// Another discipline, made with this seed, takes over the queue.
+    Replace(Box<Spec>, u64, Pacing, SyncSender<()>),
 }
 
 /// What a direction has counted.

@@ -28,13 +28,22 @@ pub(crate) fn merged(running: &Spec, wanted: &Spec) -> Result<Spec, SpecChangeEr
         let (found, running) = (wanted.to_string(), running.to_string());
         return Err(SpecChangeError::Other { found, running });
     }
+    let merged = overlaid(running, wanted)?;
+    merged.params().check_live(running.params()).map_err(SpecChangeError::NotLive)?;
+    Ok(merged)
+}
+
+/// The same where a running queue can be handed to another discipline.
+pub(crate) fn overlaid(running: &Spec, wanted: &Spec) -> Result<Spec, SpecError> {
+    if running.info() != wanted.info() {
+        return Ok(wanted.clone());
+    }
     let mut merged = running.clone();
     for (def, value) in wanted.params().iter() {
         if wanted.params().is_given(def.name) {
             merged = merged.with(def.name, &value)?;
         }
     }
-    merged.params().check_live(running.params()).map_err(SpecChangeError::NotLive)?;
     merged.check()?;
     Ok(merged)
 }
@@ -51,7 +60,7 @@ mod tests {
     #[test]
     fn what_is_not_named_stays() {
         let merged = change("efd:threshold=7packets,limit=100packets", "efd:limit=200packets");
-        assert_eq!(merged.unwrap(), "efd:threshold=7packets,limit=200packets");
+        assert_eq!(merged.unwrap(), "efd:limit=200packets,threshold=7packets");
     }
 
     #[test]

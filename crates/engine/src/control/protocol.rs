@@ -86,5 +86,5 @@ pub(super) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<T
     if line.last() != Some(&b'\n') {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(serde_json::from_slice(&line)?)
+    serde_json::from_slice(&line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

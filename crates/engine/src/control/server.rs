@@ -13,9 +13,9 @@ use sched::{Nanos, Spec};
 
 use super::command::{Command, Snapshot};
 use super::lock::{Lock, Peer};
-use super::merge::merged;
+use super::merge::overlaid;
 use super::protocol::{Answer, Changes, Request, hear, say};
-use crate::bridge::LinkConfig;
+use crate::bridge::{LinkConfig, check_config};
 use crate::clock;
 use crate::link::name_of;
 use crate::shaper::{Pacing, Rate};
@@ -229,7 +229,9 @@ impl Server {
         let mut wanted = Vec::new();
         for (at, way) in self.ways.iter().enumerate() {
             if let Some(heading) = headings(way).first() {
-                wanted.push((at, changed(&way.config, changes, *heading)?));
+                let config = changed(&way.config, changes, *heading)?;
+                check_config(&config, &self.ports[port].name).map_err(usage)?;
+                wanted.push((at, config));
             }
         }
         wanted.into_iter().try_for_each(|(at, config)| self.ways[at].change(config))
@@ -244,10 +246,20 @@ impl Handle {
                 usage: false,
             })?;
         }
-        let params = config.spec.clone().on_link(config.rate.0).params().clone();
+        let spec = config.spec.clone().on_link(config.rate.0);
         let pacing = config.pacing();
-        let answer = ask(&self.commands, |answer| Command::Change(params, pacing, answer));
-        answer.ok_or_else(silent)?.map_err(usage)?;
+        let running = &self.config.spec;
+        let is_live = spec.info() == running.info()
+            && config.spec.params().check_live(running.params()).is_ok();
+        if is_live {
+            let params = spec.params().clone();
+            let answer = ask(&self.commands, |answer| Command::Change(params, pacing, answer));
+            answer.ok_or_else(silent)?.map_err(usage)?;
+        } else {
+            let (spec, seed) = (Box::new(spec), config.seed);
+            let answer = ask(&self.commands, |done| Command::Replace(spec, seed, pacing, done));
+            answer.ok_or_else(silent)?;
+        }
         self.config = config;
         Ok(())
     }
@@ -270,7 +282,7 @@ fn changed(
     let spec = match &changes.scheduler {
         Some(text) => {
             let wanted: Spec = text.parse().map_err(usage)?;
-            merged(&config.spec, &wanted).map_err(usage)?
+            overlaid(&config.spec, &wanted).map_err(usage)?
         }
         None => config.spec.clone(),
     };

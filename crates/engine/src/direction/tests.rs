@@ -243,7 +243,8 @@ fn a_blocked_output_is_used_again_when_it_has_room() {
 
 #[test]
 fn what_is_too_large_is_dropped_before_it_is_queued() {
-    let mut bench = over_free_link("fifo", frames(2), vec![]);
+    // Where 100 bytes take longer than a millisecond.
+    let mut bench = over_link("fifo", Rate(500_000), Nanos::ZERO, vec![], vec![]);
     bench.direction.parts.input = Box::new(Source {
         frames: [(vec![1; 150], Offload::default()), (vec![1; 201], Offload::default())]
             .into_iter()
@@ -258,6 +259,67 @@ fn what_is_too_large_is_dropped_before_it_is_queued() {
     assert_eq!((count(&report, "oversize"), count(&report, "super-packet")), (1, 1));
     assert_eq!(report.received.bytes, 150 + 201 + 100);
     assert_eq!(report.lost_in_kernel, 7);
+}
+
+/// A TCP packet of four segments that the kernel has not split.
+fn super_packet() -> (Vec<u8>, Offload) {
+    let mut frame = vec![2; 12];
+    frame.extend([0x08, 0, 0x45, 0, 0, 174, 0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 80]);
+    frame.extend([0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0]);
+    frame.extend([0; 130]);
+    // To be completed from byte 34 on, 40 bytes a segment.
+    let offload = [[1, 1], 54u16.to_ne_bytes(), 40u16.to_ne_bytes(), 34u16.to_ne_bytes(), [16, 0]];
+    (frame, Offload(offload.concat().try_into().unwrap()))
+}
+
+#[test]
+fn a_super_packet_counts_as_its_segments_do() {
+    let mut bench = over_link("fifo:limit=5packets", Rate(1_000_000), Nanos::ZERO, vec![], vec![]);
+    let medium = &mut bench.direction.parts.medium;
+    medium.splits = true;
+    bench.direction.parts.pacing.overhead = 10;
+    bench.direction.shaper = Shaper::new(bench.direction.parts.pacing);
+    bench.direction.parts.input = Box::new(Source {
+        frames: [super_packet(), super_packet(), super_packet()].into(),
+        handed_out: 0,
+        lost: 0,
+        socket: UnixDatagram::unbound().unwrap(),
+    });
+    bench.direction.receive().unwrap();
+    bench.direction.take_in(3, Nanos::ZERO);
+    // Three of 94 bytes, one of 64, and 10 bytes more for each, at 8 us a byte.
+    assert_eq!(bench.direction.shaper.due(), Nanos((3 * 104 + 74) * 8000));
+    // One has started, one is queued, and a third has no room for four segments beside it.
+    let backlog = bench.direction.parts.qdisc.backlog();
+    assert_eq!((backlog.packets, backlog.segments, backlog.bytes), (1, 4, 346));
+    let report = bench.direction.report(Nanos::ZERO);
+    let (received, on_link) = (report.received.bytes, report.in_flight.bytes);
+    assert_eq!((received, on_link, count(&report, "full")), (3 * 346, 346, 1));
+}
+
+#[test]
+fn another_discipline_takes_over_what_is_queued_in_order() {
+    // Two flows, of which the second is the longer one: EFD sends the first one's packets first.
+    let flows: Vec<_> = (0..6).map(|n| frame(1 + u8::from(n > 0 && n < 5), n)).collect();
+    let spec = "efd:threshold=2packets,limit=100packets";
+    let mut bench = over_link(spec, Rate(1_000_000), Nanos::ZERO, flows.clone(), vec![]);
+    bench.direction.receive().unwrap();
+    bench.direction.take_in(6, Nanos::ZERO);
+    let direction = &mut bench.direction;
+    direction.replace(&"fifo:limit=3packets".parse().unwrap(), 1, Nanos(1));
+    let order: Vec<u64> = std::iter::from_fn(|| {
+        direction.parts.qdisc.dequeue(Nanos(2), &mut direction.parts.observer).packet()
+    })
+    .map(|packet| {
+        u16::from_be_bytes(direction.buffers.frame(packet.id as u32)[42..44].try_into().unwrap())
+            .into()
+    })
+    .collect();
+    // 0 is on the link; 3 and 4 are long, and there is room for three.
+    assert_eq!(order, [1, 2, 5]);
+    let full = direction.parts.observer.drops().report();
+    assert_eq!((full[0].reason.as_str(), full[0].count.packets), ("full", 2));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn ingress_device(name: &str) -> Result<Option<String>, KernelError> {
     Ok(ifb_of(&devices, device).map(|ifb| ifb.name.clone()))
 }
 
-fn ifb_of<'a>(devices: &'a [Device], device: &Device) -> Option<&'a Device> {
+pub(super) fn ifb_of<'a>(devices: &'a [Device], device: &Device) -> Option<&'a Device> {
     devices.iter().find(|found| found.ifb && found.name == ifb_name(device.index))
 }
 

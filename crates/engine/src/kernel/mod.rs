@@ -18,6 +18,7 @@ mod compose;
 mod device;
 mod error;
 mod ingress;
+pub mod inspect;
 mod instance;
 mod journal;
 mod load;

@@ -18,7 +18,7 @@ use crate::offload::features;
 pub const LONGEST: Nanos = Nanos::from_millis(1);
 
 /// Features that join received packets to larger ones.
-const RECEIVE: [&str; 3] = ["rx-gro", "rx-gro-hw", "rx-lro"];
+pub(super) const RECEIVE: [&str; 3] = ["rx-gro", "rx-gro-hw", "rx-lro"];
 const ETHERNET_HEADER: u64 = 14;
 
 /// What was switched, with what it was before.
@@ -46,7 +46,7 @@ fn bytes_in_time(rate: u64) -> u64 {
 }
 
 /// How many segments a super-packet of a device may have at this rate: one at least.
-fn segments_at(rate: Option<u64>, mtu: u32) -> u32 {
+pub(super) fn segments_at(rate: Option<u64>, mtu: u32) -> u32 {
     let fit = |rate| bytes_in_time(rate) / (u64::from(mtu) + ETHERNET_HEADER);
     rate.map_or(u32::MAX, |rate| u32::try_from(fit(rate).max(1)).unwrap_or(u32::MAX))
 }

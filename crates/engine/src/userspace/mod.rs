@@ -8,7 +8,8 @@
 //! 50 ms, so that traffic flows on if the process is stopped or stuck; if it ends, however it
 //! does, the kernel removes programs and TAPs with it. On a kernel without TCX links (before 6.6)
 //! a killed process leaves a filter that passes everything, which the next engine on the device
-//! removes. When it ends in order, what is queued goes out at once, before the programs' removal
+//! removes; there, filters of others that have the first priority see packets before the engine
+//! does, and keep from it those that they decide on. When it ends in order, what is queued goes out at once, before the programs' removal
 //! lets other packets overtake it for long.
 //!
 //! **Super-packets** stay whole if one of 64 KB takes a millisecond at most, which is at
@@ -21,6 +22,8 @@
 mod hook;
 mod skeleton;
 mod tap;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 

@@ -68,8 +68,12 @@ impl Hosts {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let running = scope.spawn(|| engine.run(&stop));
+            // Even if the job panics, so that the test ends.
+            let stopping = Stop(&stop);
+            // A heartbeat of every direction is at most 10 ms away.
+            thread::sleep(Duration::from_millis(100));
             let done = job();
-            stop.store(true, Ordering::Relaxed);
+            drop(stopping);
             (done, running.join().unwrap().unwrap())
         })
     }
@@ -82,6 +86,17 @@ impl Hosts {
         let output = host.run(run).unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Moves an interface of the calling thread's namespace to another one.
+    pub(crate) fn move_to(name: &str, namespace: &Namespace) {
+        // `ip` takes a process for its namespace.
+        let holder = namespace.run(|| Command::new("sleep").arg("100").spawn()).unwrap();
+        let mut holder = holder.unwrap();
+        let there = holder.id().to_string();
+        let moved = Command::new("ip").args(["link", "set", name, "netns", &there]).status();
+        holder.kill().and_then(|()| holder.wait()).unwrap();
+        assert!(moved.unwrap().success());
     }
 
     /// Programs, qdiscs and devices of `a` that an engine would have made.
@@ -119,6 +134,15 @@ impl Hosts {
         let socket = host.run(|| UdpSocket::bind((ip(at), 0))).unwrap().unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         socket
+    }
+}
+
+/// Sets a flag when it is dropped.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

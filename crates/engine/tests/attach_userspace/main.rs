@@ -1,9 +1,13 @@
 //! The engine on a single interface, between two hosts.
 #![cfg(feature = "kernel")]
 
-mod faults;
+mod device_faults;
+mod frames;
 mod hosts;
+mod neighbours;
+mod probe;
 mod process;
+mod process_faults;
 mod works;
 
 use engine::userspace::HookKind;

@@ -1,0 +1,83 @@
+//! `shortlane doctor`: what keeps a discipline from working, each with its remedy.
+
+mod judge;
+
+use clap::Args;
+use engine::kernel::inspect;
+use serde::Serialize;
+
+use self::judge::{device, machine};
+use crate::{Failure, attach, print};
+
+/// Looks for what keeps a discipline from working as it should, and says what to do about it.
+///
+/// Exit status: 0 if there is no problem, 1 if there is one.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this device, beside the machine itself
+    device: Option<String>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    /// The device; none if it is the machine's.
+    device: Option<String>,
+    /// What was looked at.
+    check: &'static str,
+    result: Verdict,
+    /// What was found.
+    found: String,
+    /// What to do, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Good to know; it works all the same.
+    Note,
+    /// It does not work as it should.
+    Problem,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let name = options.device.as_deref();
+    let devices = inspect::devices(name)?;
+    let mut findings = machine(&inspect::machine());
+    for facts in &devices {
+        // Who may not see a qdisc's counters can still see what is wrong around it.
+        let attached = attach::attached(Some(&facts.name)).unwrap_or_default();
+        findings.extend(device(facts, &attached));
+    }
+    let problems = findings.iter().filter(|finding| finding.result == Verdict::Problem).count();
+    if options.json {
+        let document = serde_json::json!({ "findings": findings, "problems": problems });
+        print(&format!("{document:#}\n"))?;
+    } else {
+        print(&findings.iter().map(text).collect::<String>())?;
+    }
+    match problems {
+        0 => Ok(()),
+        1 => Err(Failure::Failed("there is a problem".into())),
+        _ => Err(Failure::Failed(format!("there are {problems} problems"))),
+    }
+}
+
+fn text(finding: &Finding) -> String {
+    let Finding { device, check, result, found, remedy } = finding;
+    let mark = match result {
+        Verdict::Ok => "ok     ",
+        Verdict::Note => "note   ",
+        Verdict::Problem => "PROBLEM",
+    };
+    let device = device.as_ref().map_or(String::new(), |device| format!("{device}: "));
+    let remedy = remedy.as_ref().map_or(String::new(), |remedy| format!("        -> {remedy}\n"));
+    format!("{mark} {device}{check}: {found}\n{remedy}")
+}

@@ -1,0 +1,185 @@
+use engine::status::{LaneCounters, Process, Punctuality, Tally};
+
+use super::*;
+
+const GBIT: u64 = 1_000_000_000;
+
+fn sound_machine() -> Machine {
+    Machine {
+        qdisc: Ok(()),
+        tcx: true,
+        xdp: true,
+        tun: Ok(()),
+        ifb: Some(Ok(())),
+        clock_source: "tsc".into(),
+        lacking: None,
+        left: Vec::new(),
+    }
+}
+
+fn sound_device() -> DeviceFacts {
+    DeviceFacts {
+        name: "eth0".into(),
+        ifindex: 2,
+        up: true,
+        running: true,
+        speed_bps: Some(GBIT),
+        transmit_queues: 1,
+        gso_max_segs: 1,
+        mtu: 1500,
+        receive_offloads: vec!["rx-gro".into()],
+        forwards: false,
+        joining: vec![("lan0".into(), 65_536)],
+        configured_root: None,
+        has_qdisc: false,
+        filters: [Vec::new(), Vec::new()],
+        userspace_filters: false,
+        xdp: false,
+        ifb: None,
+        redirected: false,
+    }
+}
+
+fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
+    let process = Process {
+        pid: 1,
+        received: Tally { packets: 1000, bytes: 1_000_000 },
+        handed_on: Tally::default(),
+        in_flight: Tally::default(),
+        lost_in_kernel: 0,
+        realtime: true,
+        punctuality: Punctuality::default(),
+        biggest_flows: Vec::new(),
+        newest_flows: Vec::new(),
+    };
+    Status {
+        device: "eth0".into(),
+        ifindex: 2,
+        engine,
+        direction,
+        peer: None,
+        scheduler: "efd".into(),
+        limit: None,
+        rate_bps: Some(rate),
+        overhead_bytes: 0,
+        mpu_bytes: 0,
+        burst_ns: 1,
+        uptime_ns: 10 * GBIT,
+        attached_at_ns: 0,
+        lanes: vec![LaneCounters::default()],
+        drops: Vec::new(),
+        marked: 0,
+        most_packets: 0,
+        flows: 0,
+        most_flows: 0,
+        flow_bound: None,
+        flows_created: 0,
+        flows_removed: 0,
+        demoted: 0,
+        promoted: 0,
+        flows_untracked: 0,
+        fragments: 0,
+        not_ip: 0,
+        super_packets: 0,
+        paced: 0,
+        qdisc: None,
+        process: (engine == EngineKind::Userspace).then_some(process),
+    }
+}
+
+/// What is found beside what is as it should be.
+fn wrong(findings: &[Finding]) -> Vec<(&'static str, Verdict)> {
+    let wrong = findings.iter().filter(|finding| finding.result != Verdict::Ok);
+    wrong.map(|finding| (finding.check, finding.result)).collect()
+}
+
+#[test]
+fn a_sound_machine_and_device_have_nothing_wrong() {
+    assert_eq!(wrong(&machine(&sound_machine())), []);
+    assert_eq!(wrong(&device(&sound_device(), &[])), []);
+    let both = [
+        status(EngineKind::Userspace, Heading::Egress, 20_000_000),
+        status(EngineKind::Userspace, Heading::Ingress, 50_000_000),
+    ];
+    assert_eq!(wrong(&device(&sound_device(), &both)), []);
+}
+
+#[test]
+fn each_fault_of_the_machine_is_found_with_a_remedy() {
+    let faults: [(fn(&mut Machine), &str, Verdict); 7] = [
+        (|m| m.qdisc = Err("6.1 cannot".into()), "kernel engine", Verdict::Note),
+        (|m| m.tun = Err("No such device".into()), "userspace engine", Verdict::Note),
+        (|m| m.tcx = false, "TCX", Verdict::Note),
+        (|m| m.xdp = false, "AF_XDP", Verdict::Note),
+        (|m| m.ifb = Some(Err("unknown".into())), "ifb", Verdict::Note),
+        (|m| m.clock_source = "acpi_pm".into(), "clock", Verdict::Problem),
+        (|m| m.left = vec!["eth1".into()], "left behind", Verdict::Problem),
+    ];
+    for (inject, check, verdict) in faults {
+        let mut facts = sound_machine();
+        inject(&mut facts);
+        let findings = machine(&facts);
+        assert_eq!(wrong(&findings), [(check, verdict)]);
+        let found = findings.iter().find(|finding| finding.result == verdict).unwrap();
+        assert!(found.remedy.as_ref().is_some_and(|remedy| !remedy.is_empty()), "{found:?}");
+    }
+    let mut neither = sound_machine();
+    neither.qdisc = Err("too old".into());
+    neither.lacking = Some("CAP_BPF".into());
+    let found = wrong(&machine(&neither));
+    assert!(found.contains(&("userspace engine", Verdict::Problem)), "{found:?}");
+}
+
+#[test]
+fn each_fault_around_a_device_is_found_with_a_remedy() {
+    const NOTHING: &[EngineKind] = &[];
+    const KERNEL: &[EngineKind] = &[EngineKind::Kernel];
+    const USERSPACE: &[EngineKind] = &[EngineKind::Userspace];
+    type Fault = (fn(&mut DeviceFacts), &'static [EngineKind], &'static str, Verdict);
+    let faults: [Fault; 15] = [
+        (|d| d.up = false, NOTHING, "link", Verdict::Note),
+        (|d| d.running = false, USERSPACE, "link", Verdict::Problem),
+        (|d| d.speed_bps = Some(10_000_000), USERSPACE, "rate", Verdict::Problem),
+        (|d| d.filters[0] = vec!["matchall".into()], NOTHING, "filters", Verdict::Note),
+        (|d| d.filters[1] = vec!["u32".into()], NOTHING, "filters", Verdict::Note),
+        (|d| d.userspace_filters = true, NOTHING, "redirect", Verdict::Problem),
+        (|d| d.ifb = Some("sl-in-2".into()), NOTHING, "redirect", Verdict::Problem),
+        (|d| d.redirected = true, NOTHING, "redirect", Verdict::Problem),
+        (|d| d.xdp = true, NOTHING, "XDP", Verdict::Note),
+        (|d| d.configured_root = Some("htb 1:".into()), NOTHING, "root qdisc", Verdict::Note),
+        (|d| d.configured_root = Some("tbf 1:".into()), USERSPACE, "root qdisc", Verdict::Note),
+        (|d| d.receive_offloads.push("rx-lro".into()), USERSPACE, "LRO", Verdict::Problem),
+        (|d| d.gso_max_segs = 65_535, KERNEL, "super-packets", Verdict::Problem),
+        (|d| d.forwards = true, KERNEL, "GRO", Verdict::Problem),
+        (|d| (d.has_qdisc, d.transmit_queues) = (true, 8), KERNEL, "queues", Verdict::Note),
+    ];
+    for (inject, engines, check, verdict) in faults {
+        let mut facts = sound_device();
+        inject(&mut facts);
+        let attached: Vec<Status> =
+            engines.iter().map(|engine| status(*engine, Heading::Egress, 20_000_000)).collect();
+        let findings = device(&facts, &attached);
+        assert_eq!(wrong(&findings), [(check, verdict)], "{findings:#?}");
+        let found = findings.iter().find(|finding| finding.result == verdict).unwrap();
+        assert_eq!(found.device.as_deref(), Some("eth0"));
+        assert!(found.remedy.as_ref().is_some_and(|remedy| !remedy.is_empty()), "{found:?}");
+    }
+    // Filters of an engine at work are as they should be.
+    let working = DeviceFacts { userspace_filters: true, ..sound_device() };
+    let attached = [status(EngineKind::Userspace, Heading::Egress, 20_000_000)];
+    assert_eq!(wrong(&device(&working, &attached)), []);
+}
+
+#[test]
+fn an_engine_that_does_not_keep_up_is_found() {
+    let faults: [(fn(&mut Process), &str); 3] = [
+        (|p| p.realtime = false, "priority"),
+        (|p| p.punctuality.lost_ns = GBIT / 2, "punctuality"),
+        (|p| p.lost_in_kernel = 50, "speed"),
+    ];
+    for (inject, check) in faults {
+        let mut slow = status(EngineKind::Userspace, Heading::Ingress, 20_000_000);
+        inject(slow.process.as_mut().unwrap());
+        assert_eq!(wrong(&device(&sound_device(), &[slow])), [(check, Verdict::Problem)]);
+    }
+}

@@ -1,0 +1,543 @@
+//! The userspace engine as an operator has it: attached to a veth with real TCP and UDP on both
+//! sides, shown, changed, killed, stopped, detached.
+//!
+//! This takes root, since no user namespace may load BPF programs; without it each test says that
+//! it was skipped.
+#![cfg(feature = "kernel")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::link::{Home, Links};
+use engine::netns::Namespace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use serde_json::Value;
+
+const SHORTLANE: &str = env!("CARGO_BIN_EXE_shortlane");
+const HERE: &str = "10.9.0.1";
+const FAR: &str = "10.9.0.2";
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `t0` here, its peer in another namespace.
+struct Path {
+    here: Namespace,
+    far: Namespace,
+}
+
+/// What a command said, and how it ended.
+#[derive(Debug)]
+struct Said {
+    status: Option<i32>,
+    output: String,
+    words: String,
+}
+
+impl Path {
+    fn new() -> Option<Self> {
+        if !geteuid().is_root() {
+            eprintln!("SKIPPED, nothing was tested: not root");
+            return None;
+        }
+        let (here, far) = match (Namespace::new(), Namespace::new()) {
+            (Ok(here), Ok(far)) => (here, far),
+            _ => {
+                eprintln!("SKIPPED, nothing was tested: no namespaces");
+                return None;
+            }
+        };
+        let path = Self { here, far };
+        path.here
+            .run(|| {
+                let mut links = Links::open().unwrap();
+                links.set_up("lo").unwrap();
+                links.add_veth("t0", "t1", Home::Namespace(&path.far)).unwrap();
+                links.set_up("t0").unwrap();
+                links.add_address("t0", HERE.parse().unwrap(), 24).unwrap();
+            })
+            .unwrap();
+        path.far
+            .run(|| {
+                let mut links = Links::open().unwrap();
+                links.set_up("t1").unwrap();
+                links.add_address("t1", FAR.parse().unwrap(), 24).unwrap();
+            })
+            .unwrap();
+        let tried = path.shortlane("attach t0 --rate 10mbit --engine userspace");
+        if tried.status != Some(0) && tried.words.contains("needs") {
+            eprintln!("SKIPPED, nothing was tested: {}", tried.words);
+            return None;
+        }
+        assert_eq!(tried.status, Some(0), "{}", tried.words);
+        path.succeed("detach t0");
+        Some(path)
+    }
+
+    fn run(&self, command: &mut Command) -> Said {
+        let output = self.here.run(|| command.output().unwrap()).unwrap();
+        Said {
+            status: output.status.code(),
+            output: String::from_utf8_lossy(&output.stdout).into_owned(),
+            words: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        }
+    }
+
+    fn shortlane(&self, arguments: &str) -> Said {
+        self.run(Command::new(SHORTLANE).args(arguments.split(' ')))
+    }
+
+    fn shell(&self, script: &str) -> Said {
+        self.run(Command::new("sh").args(["-c", script]).env("S", SHORTLANE))
+    }
+
+    fn succeed(&self, arguments: &str) -> Said {
+        let said = self.shortlane(arguments);
+        assert_eq!(said.status, Some(0), "{arguments}: {}", said.words);
+        said
+    }
+
+    /// It must be refused in one line with these words.
+    fn refused(&self, arguments: &str, status: i32, words: &[&str]) {
+        let said = self.shortlane(arguments);
+        assert_eq!(said.status, Some(status), "{arguments}: {}", said.words);
+        assert_eq!(said.words.lines().count(), 1, "{arguments}: {}", said.words);
+        for word in words {
+            assert!(said.words.contains(word), "{arguments}: no '{word}' in: {}", said.words);
+        }
+    }
+
+    fn status(&self) -> Vec<Value> {
+        let document: Value = serde_json::from_str(&self.succeed("show --json").output).unwrap();
+        document["attached"].as_array().unwrap().clone()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.status()[0]["pid"].as_i64().unwrap() as i32)
+    }
+
+    /// Devices, qdiscs and filters here, as `ip` and `tc` show them.
+    fn state(&self) -> String {
+        let script = "ip -d link; tc qdisc; tc filter show dev t0 ingress; \
+                      tc filter show dev t0 egress; ls -A /run/shortlane 2>&1";
+        self.shell(script).output
+    }
+
+    /// It must become so; the kernel frees some things late.
+    fn must_be_as_before(&self, before: &str) {
+        wait_for("everything is as it was", || self.state() == before);
+    }
+
+    /// Whether a datagram gets there.
+    fn reaches(&self) -> bool {
+        let sink = self.far.run(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+        sink.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let source = self.here.run(|| UdpSocket::bind((HERE, 0)).unwrap()).unwrap();
+        source.send_to(b"there?", sink.local_addr().unwrap()).unwrap();
+        sink.recv(&mut [0; 10]).is_ok()
+    }
+
+    /// Runs `job` while bytes flow over TCP from here; they must arrive as they were sent. Returns
+    /// how many there were.
+    fn under_load(&self, job: impl FnOnce(&AtomicU64) + Send) -> u64 {
+        let listener = self.far.run(|| TcpListener::bind((FAR, 0)).unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stream = self.here.run(|| TcpStream::connect(address).unwrap()).unwrap();
+        let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            let counted = &received;
+            let sink = scope.spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let mut buffer = [0; 1 << 16];
+                let mut at = 0u64;
+                loop {
+                    let length = stream.read(&mut buffer).expect("bytes keep coming");
+                    for byte in &buffer[..length] {
+                        assert_eq!(*byte, pattern(at), "byte {at}");
+                        at += 1;
+                    }
+                    counted.store(at, Ordering::Relaxed);
+                    if length == 0 {
+                        return at;
+                    }
+                }
+            });
+            let over = &over;
+            let source = scope.spawn(move || {
+                let mut at = 0u64;
+                while !over.load(Ordering::Relaxed) {
+                    let bytes: Vec<u8> = (at..at + 10_000).map(pattern).collect();
+                    stream.write_all(&bytes).unwrap();
+                    at += bytes.len() as u64;
+                }
+                at
+            });
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&received)));
+            over.store(true, Ordering::Relaxed);
+            let (sent, arrived) = (source.join().unwrap(), sink.join().unwrap());
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            assert_eq!(sent, arrived);
+            arrived
+        })
+    }
+}
+
+/// No engine outlives its test.
+impl Drop for Path {
+    fn drop(&mut self) {
+        let _ = self.here.run(|| {
+            let _ = Command::new(SHORTLANE).args(["detach", "t0"]).output();
+        });
+    }
+}
+
+fn pattern(at: u64) -> u8 {
+    (at * at / 251 + at) as u8
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Until so many more bytes have arrived.
+fn flows_on(received: &AtomicU64, bytes: u64) {
+    let until = received.load(Ordering::Relaxed) + bytes;
+    wait_for("bytes flow", || received.load(Ordering::Relaxed) >= until);
+}
+
+#[test]
+fn it_is_attached_shown_changed_and_detached_under_load() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    let mut began = Instant::now();
+    let said = path.succeed(
+        "attach t0 --rate 20mbit --ingress 40mbit --engine userspace --scheduler efd:limit=200packets",
+    );
+    assert!(said.words.contains("20mbit") && said.words.contains("40mbit"), "{}", said.words);
+    path.under_load(|received| {
+        began = Instant::now();
+        let at_first = received.load(Ordering::Relaxed);
+        flows_on(received, 1_000_000);
+        let arrived = received.load(Ordering::Relaxed) - at_first;
+        // A burst may have been under way.
+        let most = began.elapsed().as_secs_f64() * 20e6 / 8.0 * 1.01 + 100_000.0;
+        assert!((arrived as f64) < most, "{arrived} bytes in {:?}", began.elapsed());
+
+        let [egress, ingress] = &path.status()[..] else { panic!("two directions") };
+        assert_eq!(egress["device"], "t0");
+        assert_eq!(
+            (&egress["direction"], &ingress["direction"]),
+            (&"egress".into(), &"ingress".into())
+        );
+        assert_eq!(
+            (&egress["rate_bps"], &ingress["rate_bps"]),
+            (&20_000_000.into(), &40_000_000.into())
+        );
+        assert_eq!(
+            (&egress["engine"], &egress["limit"]),
+            (&"userspace".into(), &"200packets".into())
+        );
+        let flow = &egress["biggest_flows"][0];
+        assert!(flow["flow"].as_str().unwrap().starts_with("10.9.0.1:"), "{flow}");
+        assert!(flow["sent"]["bytes"].as_u64().unwrap() > 1_000_000, "{flow}");
+        let sent = |status: &Value| -> u64 {
+            let lanes = status["lanes"].as_array().unwrap();
+            lanes.iter().filter_map(|lane| lane["sent_packets"].as_u64()).sum()
+        };
+        assert!(sent(egress) > 600 && sent(ingress) > 100, "{egress}\n{ingress}");
+
+        for change in [
+            "--rate 200mbit",
+            "--ingress 100mbit",
+            "--rate 30mbit --overhead 24",
+            "--scheduler efd:limit=300packets",
+            "--burst-time 3ms",
+        ] {
+            path.succeed(&format!("change t0 {change}"));
+            flows_on(received, 200_000);
+        }
+        let now = path.status();
+        assert_eq!(now[0]["rate_bps"], 30_000_000);
+        assert_eq!(now[1]["rate_bps"], 100_000_000);
+        assert_eq!(
+            (&now[0]["overhead_bytes"], &now[0]["burst_ns"]),
+            (&24.into(), &3_000_000.into())
+        );
+        assert_eq!(now[1]["limit"], "300packets");
+        assert_eq!(now[0]["pid"], egress["pid"], "the same engine");
+
+        let text = path.succeed("show").output;
+        for part in ["t0: efd, rate 30mbit", "t0 ingress: efd, rate 100mbit", "short lane"] {
+            assert!(text.contains(part), "no '{part}' in\n{text}");
+        }
+        let wide = text.lines().find(|line| line.chars().count() > 80);
+        assert!(wide.is_none(), "more than 80 columns: {wide:?}");
+        path.succeed("detach t0");
+        flows_on(received, 1_000_000);
+    });
+    path.must_be_as_before(&before);
+    path.refused("show t0", 1, &["t0 is not attached"]);
+    path.refused("change t0 --rate 1mbit", 1, &["t0 is not attached"]);
+    assert!(path.status().is_empty());
+}
+
+#[test]
+fn a_killed_engine_leaves_nothing_and_the_next_one_works() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    for _ in 0..3 {
+        path.succeed("attach t0 --rate 20mbit --ingress 20mbit --engine userspace");
+        let engine = path.pid();
+        path.under_load(|received| {
+            flows_on(received, 300_000);
+            kill(engine, Signal::SIGKILL).unwrap();
+            flows_on(received, 1_000_000);
+        });
+        wait_for("the engine is gone", || path.status().is_empty());
+        path.must_be_as_before(&before);
+    }
+    path.succeed("attach t0 --rate 20mbit --engine userspace");
+    path.succeed("detach t0");
+    path.must_be_as_before(&before);
+}
+
+#[test]
+fn traffic_passes_a_stopped_engine_and_detach_ends_it() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    path.succeed("attach t0 --rate 1mbit --engine userspace");
+    let engine = path.pid();
+    kill(engine, Signal::SIGSTOP).unwrap();
+    wait_for("traffic passes", || path.reaches());
+    let pid = engine.to_string();
+    path.refused("show t0", 1, &[&pid, "does not answer", "detach"]);
+    path.refused("change t0 --rate 2mbit", 1, &[&pid, "does not answer"]);
+    path.refused("attach t0 --rate 2mbit", 1, &[&pid, "does not answer"]);
+    let said = path.succeed("detach t0");
+    assert!(said.words.contains("was killed"), "{}", said.words);
+    path.must_be_as_before(&before);
+    path.refused("detach t0", 1, &["t0 is not attached"]);
+}
+
+#[test]
+fn one_engine_a_device() {
+    let Some(path) = Path::new() else { return };
+    path.succeed("attach t0 --rate 20mbit --engine userspace");
+    let first = path.pid();
+    let words = [&format!("process {first}")[..], "shortlane change t0", "--replace"];
+    for engine in ["userspace", "kernel", "auto"] {
+        path.refused(&format!("attach t0 --rate 9mbit --engine {engine}"), 1, &words);
+    }
+    path.succeed("attach t0 --ingress 9mbit --engine userspace --replace --scheduler fq-codel");
+    assert_ne!(path.pid(), first);
+    let now = path.status();
+    assert_eq!(now.len(), 1, "{now:?}");
+    assert_eq!(
+        (&now[0]["direction"], &now[0]["scheduler"]),
+        (&"ingress".into(), &"fq-codel".into())
+    );
+    path.refused("change t0 --rate 9mbit", 2, &["egress is not attached", "--replace"]);
+}
+
+#[test]
+fn what_cannot_be_attached_is_refused() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    let attach = |rest: &str| format!("attach {rest} --engine userspace");
+    path.refused(&attach("t7 --rate 1mbit"), 2, &["'t7'", "there are lo, t0"]);
+    path.refused(&attach("lo --rate 1mbit"), 2, &["loopback"]);
+    path.refused(
+        &attach("t0 --rate 1mbit --scheduler srpt"),
+        2,
+        &["srpt needs the size of a flow"],
+    );
+    path.refused(&attach("t0 --rate 1mbit --scheduler run2c-seq"), 2, &["byte offset"]);
+    // Of root without capabilities.
+    let caps = "setpriv --bounding-set=-all --inh-caps=-all $S attach t0 --rate 1mbit \
+                --engine userspace";
+    let said = path.shell(caps);
+    assert_eq!(said.status, Some(1), "{}", said.words);
+    for word in ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_BPF"] {
+        assert!(said.words.contains(word), "no {word}: {}", said.words);
+    }
+    assert_eq!(path.state(), before);
+}
+
+#[test]
+fn the_least_capabilities_are_enough() {
+    let Some(path) = Path::new() else { return };
+    let least = "net_admin,+net_raw,+bpf";
+    let as_somebody = format!(
+        "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,+{least} \
+         --ambient-caps=-all,+{least} --bounding-set=-all,+{least}"
+    );
+    let said = path.shell(&format!(
+        "{as_somebody} $S attach t0 --rate 5mbit --ingress 5mbit --engine userspace && \
+         {as_somebody} $S show t0 && {as_somebody} $S change t0 --rate 6mbit && \
+         {as_somebody} $S detach t0"
+    ));
+    assert_eq!(said.status, Some(0), "{}", said.words);
+    assert!(said.output.contains("rate 5mbit"), "{}", said.output);
+}
+
+#[test]
+fn a_configuration_file_has_the_options_as_keys() {
+    let Some(path) = Path::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("shortlane.toml");
+    let with = |text: &str, arguments: &str| {
+        std::fs::write(&file, text).unwrap();
+        arguments.replace("FILE", file.to_str().unwrap())
+    };
+    let sound = "# the uplink\n[t0]\nrate = \"20mbit\"\nscheduler = \"efd:threshold=9packets\"\n\
+                 engine = \"userspace\"\noverhead = 24\nreplace = false\nburst-time = \"2ms\"\n";
+    path.succeed(&with(sound, "attach --config FILE"));
+    let now = path.status();
+    assert_eq!((&now[0]["rate_bps"], &now[0]["overhead_bytes"]), (&20_000_000.into(), &24.into()));
+    assert_eq!(now[0]["scheduler"], "efd:threshold=9packets");
+    path.succeed(&with(sound, "attach t0 --config FILE --replace --rate 7mbit"));
+    let now = path.status();
+    assert_eq!((&now[0]["rate_bps"], &now[0]["burst_ns"]), (&7_000_000.into(), &2_000_000.into()));
+    path.succeed("detach t0");
+
+    let line = |number: u32| format!("{}:{number}:", file.display());
+    for (text, at, words) in [
+        ("[t0]\nrate = \"1mbit\"\nlimit = 3\n", 3, ["no key 'limit'", "burst-time"]),
+        ("[t0]\n\nrate = \"1m\"\n", 3, ["rate = \"1m\"", "unlimited"]),
+        ("[t0]\nrate = 1\n", 2, ["rate = 1", "with its unit"]),
+        ("[t0]\nrate = [1]\n", 2, ["rate = [1]", "in quotes"]),
+        ("[t0]\nreplace = \"yes\"\n", 2, ["replace = \"yes\"", "true or false"]),
+        ("[t0]\noverhead = 5000\n", 2, ["overhead = 5000", "from -64 to 1024"]),
+        ("[t0]\nengine = \"gpu\"\n", 2, ["engine = \"gpu\"", "auto, kernel, userspace"]),
+        ("[t0]\nconfig = \"x\"\n", 2, ["no key 'config'", "rate"]),
+        ("rate = \"1mbit\"\n", 1, ["'rate' is no table", "[eth0]"]),
+        ("[t0.5]\nrate = \"1mbit\"\n", 1, ["in quotes", "[\"t0.5\"]"]),
+        ("[t0\n", 1, ["not TOML", ""]),
+    ] {
+        path.refused(&with(text, "attach --config FILE"), 2, &[&line(at), words[0], words[1]]);
+    }
+    path.refused(&with("[t1]\n", "attach t0 --config FILE"), 2, &["no table [t0]", "it has t1"]);
+    path.refused("attach t0 --config /nonexistent", 2, &["/nonexistent", "No such file"]);
+    assert!(path.status().is_empty());
+}
+
+/// A foreground engine that says when it works, as to systemd.
+fn foreground(path: &Path, script: &str) -> (Child, UnixDatagram) {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("notify");
+    let heard = UnixDatagram::bind(&socket).unwrap();
+    heard.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).env("S", SHORTLANE).env("NOTIFY_SOCKET", &socket);
+    command.stderr(Stdio::piped());
+    let child = path.here.run(|| command.spawn().unwrap()).unwrap();
+    assert_eq!(hear(&heard), "READY=1");
+    (child, heard)
+}
+
+fn hear(socket: &UnixDatagram) -> String {
+    let mut bytes = [0; 100];
+    let length = socket.recv(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
+}
+
+#[test]
+fn in_the_foreground_it_tells_systemd_and_ends_with_a_signal() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    let attach = "exec $S attach t0 --rate 5mbit --engine userspace --foreground";
+    // Whatever becomes of its log: a full disk, a closed descriptor.
+    for log in ["", " 2>/dev/full", " 2>&-", " 2>&- >&- <&-"] {
+        let (mut child, heard) = foreground(&path, &format!("{attach}{log}"));
+        assert_eq!(path.pid().as_raw() as u32, child.id());
+        wait_for("traffic passes", || path.reaches());
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        assert_eq!(hear(&heard), "STOPPING=1");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{log}");
+        path.must_be_as_before(&before);
+    }
+}
+
+#[test]
+fn a_renamed_device_keeps_its_engine_and_a_removed_one_ends_it() {
+    let Some(path) = Path::new() else { return };
+    let attach = "exec $S attach t0 --rate 5mbit --engine userspace --foreground";
+    let (mut child, _heard) = foreground(&path, attach);
+    assert_eq!(path.shell("ip link set t0 name uplink0").status, Some(0));
+    assert_eq!(path.status()[0]["device"], "uplink0");
+    path.succeed("change uplink0 --rate 6mbit");
+    assert_eq!(path.shell("ip link del uplink0").status, Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let mut words = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    assert!(words.contains("removed"), "{words}");
+    assert!(path.status().is_empty());
+}
+
+/// The findings of `doctor` about a check of `t0`, with its exit status.
+fn doctor(path: &Path, check: &str) -> (Option<i32>, Vec<Value>) {
+    let said = path.shortlane("doctor t0 --json");
+    let document: Value = serde_json::from_str(&said.output).unwrap();
+    let all = document["findings"].as_array().unwrap().clone();
+    let about = |finding: &Value| finding["device"] == "t0" && finding["check"] == check;
+    (said.status, all.into_iter().filter(about).collect())
+}
+
+fn is_problem(path: &Path, check: &str, words: &str) {
+    let (status, found) = doctor(path, check);
+    assert_eq!(status, Some(1), "{found:?}");
+    let [found] = &found[..] else { panic!("{check}: {found:?}") };
+    assert_eq!(found["result"], "problem", "{found}");
+    assert!(found["found"].as_str().unwrap().contains(words), "{found}");
+    assert!(!found["remedy"].as_str().unwrap().is_empty());
+    let text = path.shortlane("doctor t0").output;
+    assert!(text.contains(&format!("PROBLEM t0: {check}: ")), "{text}");
+}
+
+#[test]
+fn doctor_finds_injected_faults() {
+    let Some(path) = Path::new() else { return };
+    let sound = |check: &str| {
+        let (_, found) = doctor(&path, check);
+        assert!(found.iter().all(|found| found["result"] == "ok"), "{found:?}");
+    };
+    for check in ["link", "rate", "redirect", "root qdisc", "filters", "XDP"] {
+        sound(check);
+    }
+    // A veth says that it carries 10 Gbit/s.
+    path.succeed("attach t0 --rate 20gbit --engine userspace");
+    is_problem(&path, "rate", "egress at 20gbit is more than the link's 10gbit");
+    path.succeed("change t0 --rate 1gbit");
+    sound("rate");
+    path.far.run(|| Links::open().unwrap().set_down("t1").unwrap()).unwrap();
+    is_problem(&path, "link", "without a carrier");
+    path.far.run(|| Links::open().unwrap().set_up("t1").unwrap()).unwrap();
+    path.succeed("detach t0");
+
+    // The kernel engine's ifb without its filter.
+    let index = path.here.run(|| engine::link::index_of("t0").unwrap()).unwrap();
+    let ifb = path.shell(&format!("ip link add sl-in-{index} type ifb"));
+    assert_eq!(ifb.status, Some(0), "{}", ifb.words);
+    is_problem(&path, "redirect", "nothing leads what it receives");
+    path.shell(&format!("ip link del sl-in-{index}"));
+    sound("redirect");
+
+    path.shell("tc qdisc add dev t0 root handle 5: pfifo; tc qdisc add dev t0 clsact");
+    path.shell("tc filter add dev t0 ingress protocol all u32 match u32 0 0 action ok");
+    for (check, words) in [("root qdisc", "pfifo 5:"), ("filters", "ingress: u32")] {
+        let (_, found) = doctor(&path, check);
+        assert_eq!(found[0]["result"], "note", "{found:?}");
+        assert!(found[0]["found"].as_str().unwrap().contains(words), "{found:?}");
+    }
+    path.refused("doctor t7", 2, &["'t7'"]);
+}
