@@ -28,7 +28,9 @@ pub enum EngineError {
         interface: String,
     },
     /// The interface is the loopback.
-    #[error("{interface}: the loopback leads to no link; name the interface towards it, such as eth0")]
+    #[error(
+        "{interface}: the loopback leads to no link; name the interface towards it, such as eth0"
+    )]
     Loopback {
         /// Its name.
         interface: String,
