@@ -24,12 +24,13 @@ pids=()
 trap 'kill "${pids[@]}" 2> /dev/null || true; wait; rm -rf "$work"' EXIT
 mount -t tmpfs none /run
 ip link set lo up
-ip link add v0 type veth peer name v1
-ip link set v0 up
-ip link set v1 up
-ip address add 10.9.0.1/24 dev v0
+for device in v w; do
+	ip link add "${device}0" type veth peer name "${device}1"
+	ip link set "${device}0" up
+	ip link set "${device}1" up
+done
 
-"$program" bridge v0 v1 --rate 20mbit --io packet 2> "$work/bridge" &
+"$program" bridge v0 w0 --rate 20mbit --io packet 2> "$work/bridge" &
 pids+=($!)
 "$program" metrics --listen 127.0.0.1:9750 2> "$work/metrics" &
 pids+=($!)
@@ -73,6 +74,10 @@ expect() {
 
 expect 'up{job="shortlane"}' 1
 expect 'shortlane_rate_limit_bits_per_second{device="v0",direction="egress"}' 20000000
+# Something to count: to the far end of v0 and so, by the bridge, out of w0.
+ip address add 10.9.0.1/24 dev v1
+ping -q -b -c 20 -i 0.05 -W 1 10.9.0.255 > /dev/null 2>&1 || true
+expect 'shortlane_sent_packets_total{device="w0",direction="egress",lane="0"} >= bool 20' 1
 expect 'count(shortlane_attachment_info{engine="userspace"})' 2
 expect 'count(shortlane_sojourn_seconds_bucket{device="v0",lane="0",le="+Inf"})' 1
 expect 'scrape_samples_scraped > bool 50' 1

@@ -54,13 +54,13 @@ enum Action {
     Detach(attach::DetachOptions),
     /// What is attached, and what it has counted
     Show(attach::ShowOptions),
-    /// What keeps a discipline from working as it should, and what to do about it
-    #[cfg(feature = "kernel")]
-    Doctor(doctor::Options),
     /// What is attached to a device, live
     Top(top::Options),
     /// What is attached, for Prometheus
     Metrics(metrics::Options),
+    /// What keeps a discipline from working as it should, and what to do about it
+    #[cfg(feature = "kernel")]
+    Doctor(doctor::Options),
     /// A discipline as a kind of qdisc for `tc`; without one, what is registered
     Register(register::RegisterOptions),
     /// Takes a kind of qdisc away from `tc` again
@@ -151,12 +151,12 @@ pub fn run(call: &Call) -> u8 {
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
-        #[cfg(feature = "kernel")]
-        Action::Doctor(options) => doctor::run(&options),
         Action::Top(options) => top::run(&options),
         Action::Metrics(options) => metrics::run(&options),
         Action::Man(options) => manual::man(&options),
         Action::Completions(options) => manual::completions(&options),
+        #[cfg(feature = "kernel")]
+        Action::Doctor(options) => doctor::run(&options),
         Action::Register(options) => register::register(&options),
         Action::Unregister(options) => register::unregister(&options),
         Action::Report(_) => Err(in_python("report")),

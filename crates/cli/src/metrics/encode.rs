@@ -108,7 +108,7 @@ fn single(
 }
 
 fn times(metric: &mut MetricEncoder<'_>, labels: &Labels, times: &Histogram) -> fmt::Result {
-    let bound = |bucket| Histogram::bound_ns(bucket).map_or(f64::MAX, |ns| ns as f64 / 1e9);
+    let bound = |bucket| Histogram::bound_ns(bucket).map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let buckets: Vec<(f64, u64)> =
         (0..BUCKETS).map(|bucket| (bound(bucket), times.counts[bucket])).collect();
     let sum = times.sum_ns as f64 / 1e9;

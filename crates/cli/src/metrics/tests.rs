@@ -61,7 +61,7 @@ fn a_scrape_is_openmetrics() {
         r#"shortlane_sent_packets_total{device="eth0",direction="egress",lane="1"} 7"#,
         r#"shortlane_dropped_packets_total{device="eth0",direction="egress",reason="full",lane="1"} 3"#,
         r#"shortlane_dropped_packets_total{device="eth0",direction="egress",reason="oversize"} 1"#,
-        r#"shortlane_sojourn_seconds_bucket{le="1.024e-6",device="eth0",direction="egress",lane="1"} 1"#,
+        r#"shortlane_sojourn_seconds_bucket{le="0.000001024",device="eth0",direction="egress",lane="1"} 1"#,
         r#"shortlane_sojourn_seconds_bucket{le="+Inf",device="eth0",direction="egress",lane="1"} 4"#,
         r#"shortlane_sojourn_seconds_count{device="eth0",direction="egress",lane="1"} 4"#,
         r#"shortlane_flows_demoted_total{device="eth0",direction="egress"} 9"#,

@@ -98,8 +98,8 @@ fn a_frame_of_80_by_24_has_everything() {
         "eth0 egress: efd:threshold=30packets, userspace engine, up 40s",
         "rate 12.0mbit of 20mbit (60 %)   overhead docsis   limit 300packets",
         // Of the last second: 250 packets of 1000, below the bounds of their buckets.
-        "short      25.0 %        10000p          3p      4.39kb      < 1.05ms    < 1.05ms",
-        "long       75.0 %        30000p          3p      4.39kb      < 67.1ms    < 67.1ms",
+        "short      25.0 %        10000p          3p      4.39kb    < 1.05ms    < 1.05ms",
+        "long       75.0 %        30000p          3p      4.39kb    < 67.1ms    < 67.1ms",
         "dropped full 200 (+5)",
         "flows 12 of 4096, became long 80 (+2), short again 40 (+1), marked 0",
         "biggest flows",
