@@ -130,8 +130,7 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
 
         // What no live link can meet changes nothing, not even the rate.
         let (scheduler, rate) = (Some("srpt".to_owned()), Some(Rate(1_000_000)));
-        let refused =
-            change(right, Changes { scheduler, rate, ..Changes::default() }).unwrap_err();
+        let refused = change(right, Changes { scheduler, rate, ..Changes::default() }).unwrap_err();
         assert!(refused.is_usage(), "{refused}");
         assert!(refused.to_string().contains("srpt needs the size of a flow"), "{refused}");
         let forth = now(right, Heading::Egress);
