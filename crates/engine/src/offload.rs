@@ -28,7 +28,8 @@ const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 const GET_CHANNELS: u32 = 0x3c;
 /// Large receive offload, VLAN tags apart on transmission, on reception.
-const FLAGS: u32 = 1 << 15 | 1 << 7 | 1 << 8;
+const FLAGS: u32 = 1 << 15 | 1 << 7 | TAGS_APART;
+const TAGS_APART: u32 = 1 << 8;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -59,19 +60,9 @@ pub(crate) fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result
     ioctl(&control()?, interface, TRANSMIT_CHECKSUMS, on.into()).map(|_| ())
 }
 
-/// What an interface says it carries, in bit/s; none if it does not know.
-#[cfg(feature = "kernel")]
-pub(crate) fn speed_bps(interface: &str) -> Option<u64> {
-    /// `ETHTOOL_GSET`, whose answer every driver can give.
-    const GET_SETTINGS: u32 = 1;
-    // `struct ethtool_cmd`: the command, ..., `speed` at byte 12, ..., `speed_hi` at byte 28.
-    let mut settings = [0u32; 11];
-    settings[0] = GET_SETTINGS;
-    // SAFETY: an `ethtool_cmd`, which has 44 bytes.
-    unsafe { ethtool(&control().ok()?, interface, settings.as_mut_ptr().cast()) }.ok()?;
-    let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
-    let mbps = u32::from(half(settings[7])) << 16 | u32::from(half(settings[3]));
-    (mbps > 0 && mbps < u32::MAX).then(|| u64::from(mbps) * 1_000_000)
+/// Whether an interface takes VLAN tags out of the frames that it receives.
+pub(crate) fn takes_tags_off(interface: &str) -> io::Result<bool> {
+    Ok(ioctl(&control()?, interface, GET_FLAGS, 0)? & TAGS_APART != 0)
 }
 
 /// How many queues an interface receives by; `None` if its driver does not say.
@@ -94,6 +85,21 @@ pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// What an interface says it carries, in bit/s; none if it does not know.
+#[cfg(feature = "kernel")]
+pub(crate) fn speed_bps(interface: &str) -> Option<u64> {
+    /// `ETHTOOL_GSET`, whose answer every driver can give.
+    const GET_SETTINGS: u32 = 1;
+    // `struct ethtool_cmd`: the command, ..., `speed` at byte 12, ..., `speed_hi` at byte 28.
+    let mut settings = [0u32; 11];
+    settings[0] = GET_SETTINGS;
+    // SAFETY: an `ethtool_cmd`, which has 44 bytes.
+    unsafe { ethtool(&control().ok()?, interface, settings.as_mut_ptr().cast()) }.ok()?;
+    let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
+    let mbps = u32::from(half(settings[7])) << 16 | u32::from(half(settings[3]));
+    (mbps > 0 && mbps < u32::MAX).then(|| u64::from(mbps) * 1_000_000)
 }
 
 /// Any socket will do to speak about interfaces.

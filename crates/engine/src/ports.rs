@@ -91,13 +91,16 @@ pub(crate) fn take_io(
     configs: &[LinkConfig; 2],
     io: Io,
 ) -> Result<([Half; 2], String), EngineError> {
+    let open = |regardless| {
+        xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs), regardless)
+    };
     let reason = match io {
         Io::Packet => None,
         Io::Xdp => {
-            let bridge = xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs))?;
+            let bridge = open(true)?;
             return Ok((bridge.halves, bridge.how));
         }
-        Io::Auto => match xdp::open(&ports.each_ref().map(Port::for_xdp), most_packets(configs)) {
+        Io::Auto => match open(false) {
             Ok(bridge) => return Ok((bridge.halves, bridge.how)),
             Err(reason) => Some(reason),
         },

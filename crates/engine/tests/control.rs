@@ -116,7 +116,7 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
         let changes = Changes {
             rate: Some(Rate(7_000_000)),
             ingress_rate: Some(Rate::UNLIMITED),
-            overhead: Some(24),
+            overhead: Some("ip+38,ptm".parse().unwrap()),
             burst_time: Some(sched::Nanos::from_millis(3)),
             ..Changes::default()
         };
@@ -124,6 +124,7 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
         let (forth, back) = (now(right, Heading::Egress), now(right, Heading::Ingress));
         assert_eq!((forth.rate_bps, back.rate_bps), (Some(7_000_000), None));
         assert_eq!((forth.overhead_bytes, back.overhead_bytes), (24, 24));
+        assert_eq!(forth.overhead.to_string(), "ip+38,ptm");
         assert_eq!(forth.burst_ns, 3_000_000);
         assert_eq!(now(left, Heading::Ingress).rate_bps, Some(7_000_000), "the same direction");
         talk(&lab);

@@ -15,9 +15,13 @@ pub(super) use self::background::{background, start};
 use crate::Failure;
 use crate::signals::stop_flag;
 
-/// Runs an engine until a signal or a client ends it, or an interface fails.
-pub(crate) fn foreground(engine: Engine) -> Result<(), Failure> {
-    run(engine, || notify("READY=1"))
+/// Runs an engine until a signal or a client ends it, or an interface fails. `ready` is called when
+/// it works.
+pub(crate) fn foreground(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {
+    run(engine, || {
+        ready();
+        notify("READY=1");
+    })
 }
 
 fn run(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {

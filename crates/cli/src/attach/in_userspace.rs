@@ -4,7 +4,7 @@ use std::io;
 
 use engine::status::EngineKind;
 use engine::userspace::HookKind;
-use engine::{Engine, EngineError, LinkConfig, Rate};
+use engine::{Engine, EngineError, LinkConfig, Overhead, Rate};
 use sched::params::text;
 use sched::{Nanos, Spec};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ struct Task {
     rate: Option<Rate>,
     ingress: Option<Rate>,
     scheduler: String,
-    overhead: i32,
+    overhead: Overhead,
     burst_ns: u64,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
     if order.foreground {
         let engine = open(&task)?;
         said(order, since);
-        return daemon::foreground(engine);
+        return daemon::foreground(engine, || ());
     }
     let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
     daemon::start(device, &text, call)?;

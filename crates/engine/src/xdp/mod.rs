@@ -62,6 +62,15 @@ pub enum Unavailable {
         /// How many.
         queues: u32,
     },
+    /// VLAN tags do not lie in the frames.
+    #[error(
+        "{interface} takes VLAN tags off what it receives, and AF_XDP does not see them; `ethtool -K \
+         {interface} rxvlan off` leaves them on (of a veth, `txvlan off` at its peer as well)"
+    )]
+    Tags {
+        /// The interface.
+        interface: String,
+    },
     /// A frame does not fit into a buffer.
     #[error("{interface} has an MTU of {mtu}; AF_XDP takes up to {most}")]
     Mtu {
@@ -107,12 +116,23 @@ pub(crate) struct Bridge {
     pub(crate) how: String,
 }
 
-/// Takes hold of two interfaces, for queues of up to `packets` packets in each direction.
+/// Takes hold of two interfaces, for queues of up to `packets` packets in each direction. Unless
+/// `regardless`, not where VLAN tags would be lost.
 ///
 /// # Errors
 /// If an interface does not lend itself to it, or the system refuses.
-pub(crate) fn open(ports: &[Port<'_>; 2], packets: usize) -> Result<Bridge, Unavailable> {
+pub(crate) fn open(
+    ports: &[Port<'_>; 2],
+    packets: usize,
+    regardless: bool,
+) -> Result<Bridge, Unavailable> {
     let chunk = check(ports)?;
+    for port in ports {
+        let takes = offload::takes_tags_off(port.name).map_err(port.refused("looking it up"))?;
+        if takes && !regardless {
+            return Err(Unavailable::Tags { interface: port.name.to_owned() });
+        }
+    }
     // Without a copy if both drivers can, else with one.
     let with = |flags| Opened::open(ports, chunk, packets, libc::XDP_USE_NEED_WAKEUP | flags);
     let mut opened = with(0).or_else(|_| with(libc::XDP_COPY));
@@ -280,6 +300,7 @@ impl Receiver {
             received: 0,
             told: 0,
             checked: Nanos::ZERO,
+            is_bridged: port.link.controller.is_some(),
             attended: true,
             completes: port.link.software,
             _holds: holds,
