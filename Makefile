@@ -14,7 +14,7 @@ PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof probes attach leak change misuse removal unload memory register killed flood mq
+KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq
 # These run on a counted clock, which a busy machine does not disturb.
 KERNEL_COUNTED_TESTS ?= live "compare --quick"
 # Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
@@ -45,6 +45,19 @@ GUEST_TC := /usr/lib/shortlane-tc
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
 PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python validation/kernel
+
+# Where `make install` puts everything, below DESTDIR if that is given.
+PREFIX ?= /usr/local
+DESTDIR ?=
+# What goes where, by `make install` and `make uninstall`.
+INSTALLED_PROGRAM := $(PREFIX)/bin/shortlane
+INSTALLED_MAN := $(PREFIX)/share/man/man1
+INSTALLED_BASH := $(PREFIX)/share/bash-completion/completions/shortlane
+INSTALLED_ZSH := $(PREFIX)/share/zsh/site-functions/_shortlane
+INSTALLED_FISH := $(PREFIX)/share/fish/vendor_completions.d/shortlane.fish
+INSTALLED_UNITS := $(PREFIX)/lib/systemd/system
+INSTALLED_EXAMPLE := $(PREFIX)/share/doc/shortlane/shortlane.toml
+UNITS := shortlane@.service shortlane-metrics.service
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -87,6 +100,46 @@ test-kernel-engine: ## What `make test` checks of the kernel engine, which takes
 	$(CARGO) clippy --locked $(KERNEL_CRATES) --all-targets $(KERNEL_FEATURES) -- -D warnings
 	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins --test attach
 
+.PHONY: man
+man: build ## Man pages of all commands: target/man
+	$(TARGET)/release/shortlane man $(TARGET)/man
+
+.PHONY: completions
+completions: build ## Completions for bash, zsh and fish: target/completions
+	@mkdir -p $(TARGET)/completions
+	for shell in bash zsh fish; do \
+		$(TARGET)/release/shortlane completions $$shell > $(TARGET)/completions/$$shell; \
+	done
+
+.PHONY: install
+install: man completions ## Install program, man pages, completions and systemd units (PREFIX=/usr/local DESTDIR=)
+	install -D -m 755 $(TARGET)/release/shortlane $(DESTDIR)$(INSTALLED_PROGRAM)
+	install -d $(DESTDIR)$(INSTALLED_MAN) $(DESTDIR)$(INSTALLED_UNITS)
+	install -m 644 $(TARGET)/man/shortlane*.1 $(DESTDIR)$(INSTALLED_MAN)
+	install -D -m 644 $(TARGET)/completions/bash $(DESTDIR)$(INSTALLED_BASH)
+	install -D -m 644 $(TARGET)/completions/zsh $(DESTDIR)$(INSTALLED_ZSH)
+	install -D -m 644 $(TARGET)/completions/fish $(DESTDIR)$(INSTALLED_FISH)
+	for unit in $(UNITS); do \
+		sed 's#=/usr/bin/#=$(PREFIX)/bin/#' packaging/systemd/$$unit > $(DESTDIR)$(INSTALLED_UNITS)/$$unit; \
+	done
+	install -D -m 644 packaging/shortlane.toml $(DESTDIR)$(INSTALLED_EXAMPLE)
+
+.PHONY: uninstall
+uninstall: ## Remove what `make install` has installed; /etc/shortlane.toml stays (PREFIX, DESTDIR)
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED_PROGRAM) $(INSTALLED_MAN)/shortlane.1 $(INSTALLED_MAN)/shortlane-*.1 \
+		$(INSTALLED_BASH) $(INSTALLED_ZSH) $(INSTALLED_FISH) $(INSTALLED_EXAMPLE) \
+		$(UNITS:%=$(INSTALLED_UNITS)/%))
+
+.PHONY: test-prometheus
+test-prometheus: ## A real Prometheus scrapes the metrics; skipped where none can be had
+	@scripts/setup.sh
+	$(CARGO) build --locked --package shortlane $(KERNEL_ENGINE)
+	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
+
+.PHONY: test-systemd
+test-systemd: ## The units, as systemd reads them; skipped where there is no systemd-analyze
+	scripts/test-systemd.sh
+
 .PHONY: python
 python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
 	@scripts/setup.sh
@@ -106,7 +159,7 @@ wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/w
 	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants papers-part kernel-test ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint fuzz mutants papers-part kernel-test test-prometheus test-systemd ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
 test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, the proof in two kernels

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use engine::control::{self, Changes, ControlError};
 #[cfg(feature = "kernel")]
 use engine::status::EngineKind;
-use engine::{Rate, link};
+use engine::{Overhead, Rate, link};
 use sched::{Nanos, Spec};
 use serde_json::json;
 
@@ -40,9 +40,9 @@ pub(crate) struct AttachOptions {
     /// Where the discipline runs
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     engine: Engine,
-    /// Bytes that a packet takes on the link beside its own, such as 24 for Ethernet's preamble, gap and checksum
-    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_hyphen_values = true, value_parser = quantity::number(LEAST_OVERHEAD..=MOST_OVERHEAD))]
-    overhead: i32,
+    /// What a packet takes on the link beside its bytes: what the link is (docsis, pppoe-ptm, ethernet and others of tc-cake), or a number of bytes; with ether-vlan, atm, ptm, mpu=N beside it: 44,atm,mpu=64
+    #[arg(long, default_value = "0", allow_hyphen_values = true)]
+    overhead: Overhead,
     /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
@@ -76,9 +76,9 @@ pub(crate) struct ChangeOptions {
     /// Other parameters of the discipline, such as efd:threshold=30packets; those that are not named stay
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
-    /// Other bytes that a packet takes on the link beside its own
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = quantity::number(LEAST_OVERHEAD..=MOST_OVERHEAD))]
-    overhead: Option<i32>,
+    /// Something else that a packet takes on the link beside its bytes
+    #[arg(long, allow_hyphen_values = true)]
+    overhead: Option<Overhead>,
     /// Another time that a late pacer may catch up
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Option<Nanos>,
@@ -123,8 +123,6 @@ impl LinkRate {
     }
 }
 
-pub(crate) const LEAST_OVERHEAD: i32 = -64;
-pub(crate) const MOST_OVERHEAD: i32 = 1024;
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
 pub(crate) const DEFAULT_BURST: &str = "10ms";
@@ -144,7 +142,7 @@ struct Order {
     rate: Option<LinkRate>,
     ingress: Option<LinkRate>,
     spec: Spec,
-    overhead: i32,
+    overhead: Overhead,
     burst_time: Nanos,
     replace: bool,
     #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "the kernel engine's"))]
@@ -236,7 +234,6 @@ pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
         ingress_rate: ingress.map(LinkRate::for_engine),
         scheduler: scheduler.clone(),
         overhead: *overhead,
-        least_size: None,
         burst_time: *burst_time,
     };
     if changes == Changes::default() {

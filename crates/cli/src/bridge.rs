@@ -1,11 +1,11 @@
 //! `shortlane bridge`: two interfaces, joined as by a bridge whose ports are slow links.
 
 use clap::{Args, ValueEnum};
-use engine::{Engine, EngineError, Io, LinkConfig};
+use engine::{Engine, EngineError, Io, LinkConfig, Overhead};
 use sched::{Nanos, Spec};
 
 use crate::attach::daemon::foreground;
-use crate::attach::{DEFAULT_BURST, LEAST_OVERHEAD, LinkRate, MOST_OVERHEAD, link_rate};
+use crate::attach::{DEFAULT_BURST, LinkRate, link_rate};
 use crate::{Failure, quantity, say};
 
 /// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
@@ -35,9 +35,9 @@ pub(crate) struct Options {
     /// How packets come and go
     #[arg(long, value_enum, default_value_t = Kind::Auto)]
     io: Kind,
-    /// Bytes that a packet takes on the link beside its own, such as 24 for Ethernet's preamble, gap and checksum
-    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_hyphen_values = true, value_parser = quantity::number(LEAST_OVERHEAD..=MOST_OVERHEAD))]
-    overhead: i32,
+    /// What a packet takes on the link beside its bytes, as `attach` takes it: docsis, 44,atm,mpu=64, ...
+    #[arg(long, default_value = "0", allow_hyphen_values = true)]
+    overhead: Overhead,
     /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,

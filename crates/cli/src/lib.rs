@@ -7,12 +7,15 @@ mod config;
 mod doctor;
 mod lab;
 mod list;
+mod manual;
+mod metrics;
 pub mod quantity;
 mod register;
 mod replay;
 mod signals;
 mod sim;
 pub mod specs;
+mod top;
 mod usage;
 
 pub use list::disciplines;
@@ -51,6 +54,10 @@ enum Action {
     Detach(attach::DetachOptions),
     /// What is attached, and what it has counted
     Show(attach::ShowOptions),
+    /// What is attached to a device, live
+    Top(top::Options),
+    /// What is attached, for Prometheus
+    Metrics(metrics::Options),
     /// What keeps a discipline from working as it should, and what to do about it
     #[cfg(feature = "kernel")]
     Doctor(doctor::Options),
@@ -58,6 +65,10 @@ enum Action {
     Register(register::RegisterOptions),
     /// Takes a kind of qdisc away from `tc` again
     Unregister(register::UnregisterOptions),
+    /// Man pages of all commands, into a directory
+    Man(manual::ManOptions),
+    /// Completions for a shell, on standard output
+    Completions(manual::CompletionsOptions),
     /// One self-contained HTML page from a directory of results (in the Python package)
     Report(InPython),
     /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
@@ -140,6 +151,10 @@ pub fn run(call: &Call) -> u8 {
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
+        Action::Top(options) => top::run(&options),
+        Action::Metrics(options) => metrics::run(&options),
+        Action::Man(options) => manual::man(&options),
+        Action::Completions(options) => manual::completions(&options),
         #[cfg(feature = "kernel")]
         Action::Doctor(options) => doctor::run(&options),
         Action::Register(options) => register::register(&options),

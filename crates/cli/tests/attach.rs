@@ -33,6 +33,9 @@ fn bad_usage_is_said_in_one_line() {
     }
     let attach = |option, value| ["attach", "eth0", "--rate", "10mbit", option, value];
     is_bad_usage(&attach("--overhead", "5000"), &["5000", "from -64 to 1024"]);
+    let words = ["'docsys'", "docsis", "pppoe-ptm", "mpu=N", "-64 to 1024"];
+    is_bad_usage(&attach("--overhead", "docsys"), &words);
+    is_bad_usage(&attach("--overhead", "44,docsis"), &["'44' and 'docsis'", "one of them"]);
     is_bad_usage(&attach("--burst-time", "0ms"), &["above 0"]);
     is_bad_usage(&attach("--scheduler", "nope"), &["no discipline is named 'nope'", "efd"]);
     is_bad_usage(&attach("--scheduler", "efd:limit=0packets"), &["limit=0packets"]);

@@ -152,6 +152,7 @@ fn relative_links_lead_to_files() {
     let mut paths = markdown_in(&root());
     paths.extend(markdown_in(&root().join("docs")));
     paths.extend(markdown_in(&pages()));
+    paths.extend(markdown_in(&root().join("docs/operators")));
     assert!(paths.len() > registry::ALL.len());
     for path in paths {
         let text = read(&path);

@@ -7,6 +7,7 @@
  * shapes. Packets and flows lie in arrays that belong to one qdisc and that its lock protects;
  * nothing is allocated.
  */
+#include "framing.h"
 #include "service.h"
 #include "parse.h"
 
@@ -17,13 +18,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define TIMER_SLACK 10000
 /* The watchdog looks at least this often whether another configuration is in force. */
 #define LONGEST_SLEEP 100000000
-
-static __always_inline u64 pacing_time(const struct sl_config *config, u32 size, u32 segments)
-{
-	s64 bytes = (s64)size + (s64)config->overhead * segments;
-
-	return bytes > 0 ? (u64)bytes * 8 * SL_BILLION / config->rate : 0;
-}
 
 /* Takes over another configuration. */
 static __always_inline void changed(const struct queue *q, u64 generation)
@@ -309,7 +303,8 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	qdisc_left(sch, size);
 	bpf_qdisc_bstats_update(sch, skb);
 	if (q.config->rate)
-		q.in->next_tx += pacing_time(q.config, size, slot->segments);
+		q.in->next_tx += on_link(q.config, skb, size, slot->segments) * 8 * SL_BILLION /
+				 q.config->rate;
 	observe_sojourn(&q, lane, now - slot->enqueued_at);
 	q.in->counters.sent[lane & 1]++;
 	q.in->counters.sent_bytes[lane & 1] += size;
@@ -450,8 +445,10 @@ static __always_inline int apply_options(struct sl_config *config, struct nlattr
 	}
 	if (options.given & SL_TC_BURST)
 		config->burst = options.burst;
-	if (options.given & SL_TC_OVERHEAD)
+	if (options.given & SL_TC_OVERHEAD) {
 		config->overhead = options.overhead;
+		config->overhead_text[0] = 0;
+	}
 	if (options.given & SL_TC_LOW_SHARE)
 		config->low_share = options.low_share;
 	config->high_limit = config->limit - part_of(config->limit, config->low_share);

@@ -86,6 +86,7 @@ struct sl_config {
 	__u32 weight;	 /* share of the high lane */
 	__u32 low_share;
 	__s32 overhead;	 /* of a packet on the link, beside its bytes */
+	__u32 mpu;	 /* what it counts there at least; not 0 */
 	__u32 flow_bound;
 	__u8 limit_in_bytes;
 	__u8 threshold_in_bytes;
@@ -99,13 +100,23 @@ struct sl_config {
 	__u8 has_threshold;
 	__u8 has_low_share;
 	__u8 boundary_adds; /* `threshold` is the one that was written and this much more */
-	/* For `show`; the qdisc does not read it. */
-	char spec[181];
+	__u8 cells; /* enum sl_cells */
+	/* For `show`; the qdisc does not read these. */
+	__u8 link_header; /* what of a packet's bytes the overhead does not count on */
+	char overhead_text[24]; /* as it was given; empty if by `tc` */
+	char spec[183];
 };
 
 enum sl_origin {
 	SL_FROM_LOADER,
 	SL_FROM_TC,
+};
+
+/* What packets are cut into on the link. */
+enum sl_cells {
+	SL_NO_CELLS,
+	SL_ATM, /* 53 bytes for each 48 */
+	SL_PTM, /* a byte for each 64 */
 };
 
 /* What `tc qdisc add ... shortlane_* [options]` sends as TCA_OPTIONS. */
@@ -229,7 +240,7 @@ struct sl_qdisc {
 #define SL_INSTANCES 16
 
 /* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
-#define SL_LAYOUT 2
+#define SL_LAYOUT 3
 
 /* What a load shares with whoever looks at it. */
 struct sl_shared {

@@ -17,6 +17,7 @@ use crate::io::FrameIo;
 use crate::link::{Link, Links};
 use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
+use crate::overhead::{ETHERNET_HEADER, Overhead};
 use crate::ports::{Io, Port, take_io};
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
@@ -33,11 +34,10 @@ pub struct LinkConfig {
     pub edge: Option<EdgeSpec>,
     /// Rate of the link.
     pub rate: Rate,
-    /// Bytes that the link adds to each frame (24 for Ethernet's preamble, checksum and gap), or
-    /// takes off it (-14 to count IP packets). Frames count without checksum, as in `tc`.
-    pub overhead: i32,
-    /// What a frame counts at least, overhead included, in bytes.
-    pub least_size: u32,
+    /// What a packet takes on it beside its bytes. Frames count without checksum, as in `tc`.
+    pub overhead: Overhead,
+    /// Bytes that the interface's frames have before the IP header.
+    pub link_header: u32,
     /// Propagation delay: a frame is released this long after its transmission has started.
     pub delay: Nanos,
     /// How far a late wake-up of the engine may be caught up.
@@ -54,8 +54,8 @@ impl LinkConfig {
             spec,
             edge: None,
             rate,
-            overhead: 0,
-            least_size: 0,
+            overhead: Overhead::NONE,
+            link_header: ETHERNET_HEADER,
             delay: Nanos::ZERO,
             burst_time: Nanos::from_millis(1),
             seed: 0,

@@ -7,8 +7,9 @@
 //!
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
-//! `unsafe` stands only in `packet_socket`, `offload` and `punctual`, around system calls that
-//! no library wraps.
+//! `unsafe` stands only around system calls that no library wraps and memory that is shared with
+//! the kernel: in `buffers`, `kernel`, `netns`, `offload`,
+//! `packet_socket`, `punctual`, `userspace`, `watch` and `xdp`.
 
 mod bridge;
 pub mod buffers;
@@ -18,6 +19,7 @@ mod clsact;
 pub mod control;
 mod direction;
 mod error;
+pub mod framing;
 #[cfg(feature = "harness")]
 pub mod harness;
 pub mod io;
@@ -29,6 +31,7 @@ mod netlink;
 pub mod netns;
 pub mod observe;
 mod offload;
+pub mod overhead;
 pub mod packet_socket;
 mod ports;
 mod punctual;
@@ -43,7 +46,9 @@ mod xdp;
 
 pub use bridge::{Engine, LinkConfig};
 pub use error::EngineError;
+pub use framing::Framing;
 pub use observe::Observe;
+pub use overhead::Overhead;
 pub use ports::Io;
 pub use report::{DirectionReport, Report};
 pub use shaper::Rate;

@@ -11,6 +11,7 @@
 
 use sched::Nanos;
 
+use crate::framing::Framing;
 use crate::segments::Segments;
 
 /// A rate in bit/s.
@@ -27,10 +28,8 @@ impl Rate {
 pub struct Pacing {
     /// Rate of the link; not 0.
     pub rate: Rate,
-    /// Bytes that the link adds to each frame (or, if negative, that do not count).
-    pub overhead: i32,
-    /// What a frame counts at least, in bytes: `mpu` of `tc`.
-    pub least_size: u32,
+    /// What a frame takes up on the link.
+    pub framing: Framing,
     /// How far a late wake-up may be caught up.
     pub burst_time: Nanos,
 }
@@ -113,11 +112,7 @@ impl Shaper {
         if start > self.free {
             self.fraction = 0;
         }
-        let Segments { count, each, last } = frame.into();
-        let size = self
-            .size_on_link(each)
-            .saturating_mul(u32::from(count) - 1)
-            .saturating_add(self.size_on_link(last));
+        let size = self.pacing.framing.segments_on_link(frame.into());
         self.note_burst(size, now);
         self.free = start + self.transmission(size);
         start
@@ -147,13 +142,6 @@ impl Shaper {
     #[must_use]
     pub fn punctuality(&self) -> Punctuality {
         self.punctuality
-    }
-
-    /// Bytes that a frame of `size` bytes takes up on the link.
-    #[must_use]
-    pub fn size_on_link(&self, size: u32) -> u32 {
-        let least = self.pacing.least_size.max(1);
-        size.saturating_add_signed(self.pacing.overhead).max(least)
     }
 
     /// How long a frame takes, to the nanosecond below; what is cut off is carried over to the
@@ -202,8 +190,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shaper(rate: u64, overhead: i32, burst_time: Nanos) -> Shaper {
-        Shaper::new(Pacing { rate: Rate(rate), overhead, least_size: 0, burst_time })
+    fn shaper(rate: u64, burst_time: Nanos) -> Shaper {
+        Shaper::new(Pacing { rate: Rate(rate), framing: Framing::NONE, burst_time })
     }
 
     /// A saturated link, served whenever the engine wakes up; `(when, start, bytes)` of each
@@ -224,7 +212,7 @@ mod tests {
     #[test]
     fn a_punctual_engine_holds_the_rate_exactly() {
         // 1500 bytes at 7 Mbit/s take 1714285 5/7 ns: a rounding shaper would drift.
-        let mut shaper = shaper(7_000_000, 0, Nanos::from_millis(1));
+        let mut shaper = shaper(7_000_000, Nanos::from_millis(1));
         for n in 0..7_000_000u64 {
             let start = shaper.start(1500, shaper.due());
             assert_eq!(start.0, n * 12_000_000 / 7, "packet {n}");
@@ -237,7 +225,7 @@ mod tests {
     fn a_late_wake_up_is_caught_up_with_within_burst_time_and_lost_beyond() {
         // 1250 bytes at 10 Mbit/s: 1 ms each.
         let ms = 1_000_000;
-        let mut shaper = shaper(10_000_000, 0, Nanos::from_millis(2));
+        let mut shaper = shaper(10_000_000, Nanos::from_millis(2));
         let starts = |shaper: &mut Shaper, now: u64| -> Vec<u64> {
             serve(shaper, &[now], &[1250]).iter().map(|(_, start, _)| start / ms).collect()
         };
@@ -253,7 +241,7 @@ mod tests {
 
     #[test]
     fn idle_time_gives_no_credit() {
-        let mut shaper = shaper(10_000_000, 0, Nanos::from_millis(5));
+        let mut shaper = shaper(10_000_000, Nanos::from_millis(5));
         shaper.start(1250, Nanos::ZERO);
         let arrival = Nanos::from_millis(50);
         shaper.waits_since(arrival);
@@ -271,24 +259,17 @@ mod tests {
     }
 
     #[test]
-    fn overhead_counts_and_has_a_floor() {
-        let mut shaper = shaper(8_000_000_000, 24, Nanos::ZERO);
+    fn what_the_link_adds_takes_time() {
+        let (rate, burst_time) = (Rate(8_000_000_000), Nanos::ZERO);
+        let mut shaper = Shaper::new(Pacing { rate, framing: Framing::bytes(24), burst_time });
         shaper.start(60, Nanos::ZERO);
         assert_eq!(shaper.due(), Nanos(84));
-        let floor = |overhead, least_size| {
-            let rate = Rate(8_000_000_000);
-            let pacing = Pacing { rate, overhead, least_size, burst_time: Nanos::ZERO };
-            Shaper::new(pacing).size_on_link(60)
-        };
-        assert_eq!(floor(-14, 0), 46);
-        assert_eq!(floor(-14, 64), 64);
-        assert_eq!(floor(-100, 0), 1, "no frame is free");
-        assert_eq!(floor(i32::MIN, 0), 1);
+        assert_eq!(shaper.punctuality().largest_burst_bytes, 84);
     }
 
     #[test]
     fn an_unlimited_link_is_always_free() {
-        let mut shaper = shaper(u64::MAX, 0, Nanos::from_millis(1));
+        let mut shaper = shaper(u64::MAX, Nanos::from_millis(1));
         for _ in 0..1000 {
             assert_eq!(shaper.start(1500, Nanos(5)), Nanos(5));
             assert!(shaper.due() <= Nanos(5));
@@ -300,8 +281,7 @@ mod tests {
     fn a_transmission_under_way_goes_on_at_the_new_rate() {
         let pacing = |rate| Pacing {
             rate: Rate(rate),
-            overhead: 0,
-            least_size: 0,
+            framing: Framing::NONE,
             burst_time: Nanos::from_millis(1),
         };
         // 1250 bytes take 10 s, and half of them are sent when the rate becomes a million times as
@@ -338,7 +318,7 @@ mod tests {
         ) {
             let mut now = 0;
             let wakes: Vec<u64> = gaps.iter().map(|gap| { now += gap; now }).collect();
-            let mut shaper = shaper(rate, 0, Nanos(burst));
+            let mut shaper = shaper(rate, Nanos(burst));
             // At most some thousand transmissions.
             let wakes: Vec<u64> = wakes.iter().map(|w| w % 2_000_000_000).collect();
             let mut wakes = wakes;
@@ -365,7 +345,7 @@ mod tests {
             rate in 1_000_000u64..1_000_000_000,
             gaps in prop::collection::vec(1u64..1_000_000, 2..200),
         ) {
-            let mut shaper = shaper(rate, 0, Nanos::from_millis(1));
+            let mut shaper = shaper(rate, Nanos::from_millis(1));
             let mut now = 0;
             let wakes: Vec<u64> =
                 std::iter::once(0).chain(gaps.iter().map(|gap| { now += gap; now })).collect();

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::framing::Cells;
+use crate::overhead::Overhead;
 pub use crate::report::Tally;
 pub use crate::shaper::Punctuality;
 
@@ -28,10 +30,14 @@ pub struct Status {
     pub limit: Option<String>,
     /// Bits per second; none if it does not pace.
     pub rate_bps: Option<u64>,
-    /// Bytes that a packet takes on the link beside its own.
+    /// What a packet takes on the link beside its own bytes, as it was given.
+    pub overhead: Overhead,
+    /// What that adds to a frame as `tc` counts it, in bytes.
     pub overhead_bytes: i32,
     /// What a packet counts at least on the link, in bytes.
     pub mpu_bytes: u32,
+    /// Cells that it is cut into there.
+    pub cells: Cells,
     /// How far a late pacer may catch up, in nanoseconds.
     pub burst_ns: u64,
     /// How long it has been attached, in nanoseconds.

@@ -13,7 +13,8 @@
 //! A frame's bit 3 announces a virtio-net header (10 bytes), bit 4 a VLAN tag that the kernel has
 //! stripped (4 bytes), bit 5 that the frame was longer than what is here, by 2 bytes' worth.
 
-use engine::{LinkConfig, Rate};
+use engine::framing::{Cells, Framing};
+use engine::{LinkConfig, Overhead, Rate};
 use sched::{Nanos, Spec, registry};
 
 /// Bits per second: from less than a packet a second to more than any link.
@@ -58,8 +59,15 @@ impl Script {
         let spec = spec(scheduler, limit)?;
         let config = LinkConfig {
             edge: (edge & 1 != 0).then(|| EDGE.parse().ok()).flatten(),
-            overhead: i32::from(overhead as i8),
-            least_size: if edge & 2 != 0 { 84 } else { 0 },
+            overhead: Overhead::on_frames(Framing {
+                overhead: i32::from(overhead as i8),
+                mpu: if edge & 2 != 0 { 84 } else { 0 },
+                cells: match edge >> 2 & 3 {
+                    2 => Cells::Atm,
+                    3 => Cells::Ptm,
+                    _ => Cells::None,
+                },
+            }),
             delay: Nanos(u64::from(delay) * 100_000),
             burst_time: Nanos(u64::from(burst) * 10_000),
             ..LinkConfig::new(spec, self::rate(rate))

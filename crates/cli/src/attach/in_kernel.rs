@@ -32,7 +32,7 @@ pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
 }
 
 fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
-    Shaping { rate, overhead: order.overhead, burst: order.burst_time }
+    Shaping { rate, overhead: order.overhead, burst: order.burst_time, ..Shaping::default() }
 }
 
 pub(super) fn attach(order: &Order) -> Result<(), Failure> {

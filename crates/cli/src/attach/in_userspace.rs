@@ -4,7 +4,7 @@ use std::io;
 
 use engine::status::EngineKind;
 use engine::userspace::HookKind;
-use engine::{Engine, EngineError, LinkConfig, Rate};
+use engine::{Engine, EngineError, LinkConfig, Overhead, Rate};
 use sched::params::text;
 use sched::{Nanos, Spec};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ struct Task {
     rate: Option<Rate>,
     ingress: Option<Rate>,
     scheduler: String,
-    overhead: i32,
+    overhead: Overhead,
     burst_ns: u64,
 }
 

@@ -33,9 +33,9 @@ fn head(status: &Status) -> String {
         _ => String::new(),
     };
     text += &format!(
-        ", limit {}, overhead {}b, burst-time {}\n",
+        ", limit {}, overhead {}, burst-time {}\n",
         status.limit.as_deref().unwrap_or("none"),
-        status.overhead_bytes,
+        status.overhead,
         Time(Nanos(status.burst_ns))
     );
     if status.scheduler != name {

@@ -6,6 +6,7 @@ use sched::Nanos;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::overhead::Overhead;
 use crate::shaper::Rate;
 use crate::status::Status;
 
@@ -22,10 +23,8 @@ pub struct Changes {
     pub ingress_rate: Option<Rate>,
     /// Other parameters of the discipline: those that are not named stay.
     pub scheduler: Option<String>,
-    /// Bytes that a packet takes on the link beside its own.
-    pub overhead: Option<i32>,
-    /// What a packet counts at least on the link, in bytes.
-    pub least_size: Option<u32>,
+    /// What a packet takes on the link beside its own bytes.
+    pub overhead: Option<Overhead>,
     /// How far a late pacer may catch up.
     #[serde(with = "nanos")]
     pub burst_time: Option<Nanos>,

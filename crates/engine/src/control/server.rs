@@ -147,6 +147,7 @@ impl Server {
         let Snapshot { report, seen, flows, paced } = snapshot;
         let Handle { config, known_as, .. } = way;
         let params = config.spec.params();
+        let framing = config.overhead.framing(config.link_header);
         let peer = known_as.iter().find(|(other, _)| *other != port);
         let counters = seen.counters;
         let (biggest_flows, newest_flows) = (seen.biggest_flows(), seen.newest_flows());
@@ -163,8 +164,10 @@ impl Server {
             scheduler: config.spec.to_string(),
             limit: params.has("limit").then(|| params.amount("limit").to_string()),
             rate_bps: (config.rate != Rate::UNLIMITED).then_some(config.rate.0),
-            overhead_bytes: config.overhead,
-            mpu_bytes: config.least_size,
+            overhead: config.overhead,
+            overhead_bytes: framing.overhead,
+            mpu_bytes: framing.mpu,
+            cells: framing.cells,
             burst_ns: config.burst_time.0,
             uptime_ns: clock::now().since(self.began).0,
             attached_at_ns: self.began.0,
@@ -287,7 +290,6 @@ fn changed(
         spec,
         rate,
         overhead: changes.overhead.unwrap_or(config.overhead),
-        least_size: changes.least_size.unwrap_or(config.least_size),
         burst_time: changes.burst_time.unwrap_or(config.burst_time),
         ..config.clone()
     })
@@ -316,8 +318,7 @@ impl LinkConfig {
     pub(crate) fn pacing(&self) -> Pacing {
         Pacing {
             rate: self.rate,
-            overhead: self.overhead,
-            least_size: self.least_size,
+            framing: self.overhead.framing(self.link_header),
             burst_time: self.burst_time,
         }
     }

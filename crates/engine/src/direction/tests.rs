@@ -9,6 +9,7 @@ use sched::{Backlog, ParamError, Params, Sink, Spec};
 
 use super::*;
 use crate::buffers::Offload;
+use crate::framing::Framing;
 use crate::observe::{Counters, Ledger, Observe};
 use crate::shaper::Rate;
 
@@ -113,7 +114,7 @@ impl<O: Observer> Bench<O> {
             observer,
             fingerprinter: Fingerprinter::from_seed(1),
             needs: Needs::NOTHING,
-            pacing: Pacing { rate, overhead: 0, least_size: 0, burst_time },
+            pacing: Pacing { rate, framing: Framing::NONE, burst_time },
             delay,
             commands: None,
             medium: Medium {

@@ -17,6 +17,7 @@ use super::root_qdisc::Former;
 use super::traffic_control::{Qdisc, TrafficControl, handle_text};
 use crate::control::merged;
 use crate::netlink::Refusal;
+use crate::overhead::Overhead;
 
 /// What is to be attached.
 #[derive(Clone, Debug)]
@@ -40,8 +41,8 @@ pub struct Changes {
     pub rate: Option<Option<u64>>,
     /// Another discipline, or other parameters of the same one: those that were not given stay.
     pub spec: Option<Spec>,
-    /// Bytes that a packet takes on the link beside its own.
-    pub overhead: Option<i32>,
+    /// What a packet takes on the link beside its own bytes.
+    pub overhead: Option<Overhead>,
     /// How far a late pacer may catch up.
     pub burst: Option<Nanos>,
 }
@@ -154,9 +155,11 @@ impl Work {
 /// If the device is not one to attach to or has something already, if permission is lacking, or
 /// the kernel cannot do it. Then everything is as it was.
 pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
-    let composition = compose(order.spec, &order.shaping)?;
+    compose(order.spec, &order.shaping)?;
     let devices = Device::all().map_err(on("all devices", "listing them"))?;
     let device = find_device(&devices, order.device)?;
+    let link_header = link_header(&devices, device);
+    let composition = compose(order.spec, &Shaping { link_header, ..order.shaping })?;
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
     }
@@ -187,6 +190,13 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
         notes.push(format!("{} is down; the qdisc works once it is up", device.name));
     }
     Ok(notes)
+}
+
+/// Bytes before the IP header of what a device sends, or of what was received by another one.
+fn link_header(devices: &[Device], device: &Device) -> u8 {
+    let received = ingress_of(&device.name);
+    let other = received.and_then(|index| devices.iter().find(|other| other.index == index));
+    other.unwrap_or(device).link_header
 }
 
 /// Whether this kernel can, and has a form of the discipline; nothing is done.
@@ -343,6 +353,7 @@ fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), Kern
     let shaping = Shaping {
         rate: changes.rate.unwrap_or(shaping.rate),
         overhead: changes.overhead.unwrap_or(shaping.overhead),
+        link_header: shaping.link_header,
         burst: changes.burst.unwrap_or(shaping.burst),
     };
     Ok((spec, shaping))

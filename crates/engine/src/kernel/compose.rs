@@ -7,6 +7,8 @@ use sched::{Amount, Nanos, Params, Share, Spec};
 
 use super::error::KernelError;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
+use crate::framing::{Cells, Framing};
+use crate::overhead::Overhead;
 
 /// The disciplines that the kernel engine has.
 pub const DISCIPLINES: [&str; 9] =
@@ -22,12 +24,14 @@ const MOST_FLOWS: u64 = 1 << 23;
 const LEAST_PACKET: u64 = 64;
 
 /// The link that the qdisc paces for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shaping {
     /// Bits per second; `None`: as fast as the device takes packets.
     pub rate: Option<u64>,
     /// What a packet takes on the link beside its bytes (a segment of a super-packet each).
-    pub overhead: i32,
+    pub overhead: Overhead,
+    /// Bytes that the device's packets have before the IP header.
+    pub link_header: u8,
     /// How far a late pacer may catch up.
     pub burst: Nanos,
 }
@@ -202,6 +206,7 @@ fn configure(
         (0, true)
     };
     let weight = if params.has("weight") { params.share("weight") } else { Share::ONE };
+    let framing = shaping.overhead.framing(shaping.link_header.into());
     let text = spec.to_string();
     let mut config = sl_config {
         rate: shaping.rate.unwrap_or(0),
@@ -216,7 +221,8 @@ fn configure(
         coin: weight.as_draw().unwrap_or(u64::MAX),
         weight: weight.ppb(),
         low_share: low_share.ppb(),
-        overhead: shaping.overhead,
+        overhead: framing.overhead,
+        mpu: framing.mpu.max(1),
         flow_bound,
         limit_in_bytes: u8::from(is_bytes(limit)),
         threshold_in_bytes: u8::from(in_bytes),
@@ -228,6 +234,8 @@ fn configure(
         has_threshold: params.has("threshold").into(),
         has_low_share: guaranteed.into(),
         boundary_adds,
+        cells: cells(framing.cells),
+        link_header: shaping.link_header,
         ..sl_config::default()
     };
     let room = config.spec.len() - 1;
@@ -238,10 +246,45 @@ fn configure(
             &format!("the text of all parameters takes more than {room} bytes"),
         ));
     }
-    for (into, byte) in config.spec.iter_mut().zip(text.bytes()) {
+    write_text(&mut config.spec, &text);
+    write_text(&mut config.overhead_text, &shaping.overhead.to_string());
+    Ok(config)
+}
+
+/// What is longer than there is room for is cut off; the last byte stays 0.
+fn write_text(into: &mut [i8], text: &str) {
+    let room = into.len() - 1;
+    for (into, byte) in into[..room].iter_mut().zip(text.bytes()) {
         *into = byte as i8;
     }
-    Ok(config)
+}
+
+/// `enum sl_cells` of the shared header.
+const CELLS: [Cells; 3] = [Cells::None, Cells::Atm, Cells::Ptm];
+
+fn cells(cells: Cells) -> u8 {
+    CELLS.iter().position(|known| *known == cells).unwrap_or_default() as u8
+}
+
+/// What a configuration says that a packet takes on the link.
+pub(super) fn framing_of(config: &sl_config) -> Framing {
+    let cells = CELLS.get(usize::from(config.cells)).copied().unwrap_or_default();
+    // One byte is what every packet takes.
+    let mpu = if config.mpu > 1 { config.mpu } else { 0 };
+    Framing { overhead: config.overhead, mpu, cells }
+}
+
+/// As it was given, or as numbers if `tc` was given others.
+pub(super) fn overhead_of(config: &sl_config) -> Overhead {
+    let given = text_of(&config.overhead_text).parse().ok();
+    given.unwrap_or_else(|| Overhead::on_frames(framing_of(config)))
+}
+
+/// The text in a field of the shared header.
+pub(super) fn text_of(field: &[i8]) -> String {
+    let bytes: Vec<u8> = field.iter().map(|byte| *byte as u8).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 fn is_bytes(amount: Amount) -> bool {
@@ -306,8 +349,7 @@ mod tests {
     use super::*;
 
     fn unshaped(spec: &str) -> Result<Composition, KernelError> {
-        let shaping = Shaping { rate: None, overhead: 0, burst: Nanos::ZERO };
-        compose(&spec.parse().unwrap(), &shaping)
+        compose(&spec.parse().unwrap(), &Shaping::default())
     }
 
     #[test]

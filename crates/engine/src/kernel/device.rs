@@ -4,9 +4,12 @@ use std::path::Path;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
 
 use crate::netlink::{Connection, Refusal};
+use crate::overhead::ETHERNET_HEADER;
 
 /// What a device is.
 #[derive(Clone, Debug)]
@@ -16,6 +19,8 @@ pub(super) struct Device {
     pub(super) mtu: u32,
     pub(super) up: bool,
     pub(super) loopback: bool,
+    /// Bytes that its packets have before the IP header.
+    pub(super) link_header: u8,
     /// Whether packets get here from the input of other devices by redirection.
     pub(super) ifb: bool,
     /// Segments of a super-packet that the device takes.
@@ -103,6 +108,10 @@ fn describe(link: &LinkMessage) -> Device {
         mtu: 0,
         up: link.header.flags.contains(LinkFlags::Up),
         loopback: link.header.flags.contains(LinkFlags::Loopback),
+        link_header: match link.header.link_layer_type {
+            LinkLayerType::Ether => ETHERNET_HEADER as u8,
+            _ => 0,
+        },
         ifb: false,
         gso_max_segs: GSO_MAX_SEGS,
         gro_max_size: GRO_MAX_SIZE,

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use libbpf_rs::{MapHandle, query};
 
-use super::compose::{Shaping, compose};
+use super::compose::{Shaping, compose, framing_of, overhead_of, text_of};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
+use crate::framing::Framing;
+use crate::overhead::Overhead;
 use crate::status::{Histogram, LaneCounters};
 use sched::{Amount, Nanos, Share, Spec, SpecError};
 
@@ -39,8 +41,10 @@ pub struct Status {
     pub from_tc: bool,
     /// Bits per second; absent if the qdisc does not pace.
     pub rate_bps: Option<u64>,
-    /// Bytes that a packet takes on the link beside its own.
-    pub overhead_bytes: i32,
+    /// What a packet takes on the link beside its own bytes, as it was given.
+    pub overhead: Overhead,
+    /// What that is for the device.
+    pub framing: Framing,
     /// How far a late pacer may catch up, in nanoseconds.
     pub burst_ns: u64,
     /// What the backlog may be at most, in packets or bytes.
@@ -147,7 +151,8 @@ impl Instance {
         })?;
         let shaping = Shaping {
             rate: (config.rate > 0).then_some(config.rate),
-            overhead: config.overhead,
+            overhead: overhead_of(&config),
+            link_header: config.link_header,
             burst: Nanos(config.burst),
         };
         Ok((spec, shaping))
@@ -229,9 +234,7 @@ fn limit(config: &sl_config) -> Amount {
 }
 
 pub(super) fn text(config: &sl_config) -> String {
-    let bytes: Vec<u8> = config.spec.iter().map(|byte| *byte as u8).collect();
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    text_of(&config.spec)
 }
 
 fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
@@ -258,7 +261,8 @@ fn status(qdisc: &sl_qdisc) -> Status {
         scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
         from_tc: config.origin == FROM_TC,
         rate_bps: (config.rate > 0).then_some(config.rate),
-        overhead_bytes: config.overhead,
+        overhead: overhead_of(config),
+        framing: framing_of(config),
         burst_ns: config.burst,
         limit: limit(config).to_string(),
         ifindex: state.ifindex,

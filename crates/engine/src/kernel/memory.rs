@@ -96,7 +96,7 @@ impl Shared {
 }
 
 /// `SL_LAYOUT` of the header.
-const LAYOUT: u64 = 2;
+const LAYOUT: u64 = 3;
 
 /// Qdiscs that a load can serve at most.
 pub(crate) const INSTANCES: usize =

@@ -64,7 +64,7 @@ pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
     if directory.join(LINK).exists() {
         return Err(KernelError::Registered { name });
     }
-    let unpaced = Shaping { rate: None, overhead: 0, burst: BURST };
+    let unpaced = Shaping { burst: BURST, ..Shaping::default() };
     let mut registered = load(&name, &compose(spec, &unpaced)?, instances, None)?;
     // Left by a process that was killed before it came to the link.
     remove(&directory)?;

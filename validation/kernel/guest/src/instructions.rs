@@ -112,7 +112,8 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
         }
         Setting::Ours(_, spec, rate) => {
             let spec: Spec = spec.parse()?;
-            let shaping = Shaping { rate: *rate, overhead: 0, burst: Nanos::from_millis(5) };
+            let shaping =
+                Shaping { rate: *rate, burst: Nanos::from_millis(5), ..Shaping::default() };
             let _registered = kernel::load(KIND, &compose(&spec, &shaping)?, 1, None)?;
             shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
         }

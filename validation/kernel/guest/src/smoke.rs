@@ -9,7 +9,7 @@ use crate::command;
 const KIND: &str = "shortlane";
 
 fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping { rate, overhead: 0, burst: Nanos::from_millis(5) }
+    Shaping { rate, burst: Nanos::from_millis(5), ..Shaping::default() }
 }
 
 pub(crate) fn run(_: &[String]) -> Result<()> {

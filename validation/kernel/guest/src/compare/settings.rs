@@ -101,7 +101,7 @@ impl Kinds {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let spec = with_limit(spec, rate_bps)?;
-                let shaping = Shaping { rate: Some(rate_bps), overhead: 0, burst: BURST };
+                let shaping = Shaping { rate: Some(rate_bps), burst: BURST, ..Shaping::default() };
                 let name = format!("shortlane{number}");
                 let registered = load(&name, &compose(&spec, &shaping)?, INSTANCES, None)?;
                 new.insert((name, registered))

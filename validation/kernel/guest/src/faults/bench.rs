@@ -52,7 +52,7 @@ impl Drop for Link {
 
 /// A rate, or `None`, without overhead.
 pub(crate) fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping { rate, overhead: 0, burst: Nanos::from_millis(5) }
+    Shaping { rate, burst: Nanos::from_millis(5), ..Shaping::default() }
 }
 
 /// Registers a discipline as a kind of qdisc.

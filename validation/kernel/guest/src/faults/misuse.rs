@@ -115,7 +115,7 @@ fn options_of_tc() -> Result<()> {
          overhead -4 low_share 10%",
     )?;
     let status = find("v0")?.status();
-    let taken = (status.rate_bps, status.burst_ns, status.overhead_bytes, status.from_tc);
+    let taken = (status.rate_bps, status.burst_ns, status.framing.overhead, status.from_tc);
     ensure!(taken == (Some(1_500_000), 2_000_000, -4, true), "{status:?}");
     ensure!(status.limit == "123packets", "{status:?}");
     let (spec, _) = find("v0")?.running()?;

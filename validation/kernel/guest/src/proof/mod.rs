@@ -9,6 +9,7 @@
 mod crowd;
 mod device;
 mod frames;
+pub(crate) mod framing;
 pub(crate) mod live;
 mod model;
 mod plan;

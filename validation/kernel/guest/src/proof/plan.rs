@@ -149,7 +149,7 @@ impl Family {
 }
 
 pub(crate) fn unshaped() -> Shaping {
-    Shaping { rate: None, overhead: 0, burst: Nanos::ZERO }
+    Shaping::default()
 }
 
 impl Plan {

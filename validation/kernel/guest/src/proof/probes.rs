@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use engine::kernel::{Shaping, compose, load};
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, OpenObject, PrintLevel, set_print};
-use sched::Nanos;
 
 use super::device::{Device, run_command};
 use super::frames::{Door, Frame};
@@ -125,7 +124,7 @@ fn packet() -> Frame {
 fn try_parent(device: &mut Device, parent: &str, class: Option<&str>) -> Result<Outcome> {
     const KIND: &str = "slchild";
     let name = device.name().to_owned();
-    let shaping = Shaping { rate: None, overhead: 0, burst: Nanos::ZERO };
+    let shaping = Shaping::default();
     let _registered = load(KIND, &compose(&"efd".parse()?, &shaping)?, 2, None)?;
     run_command(&format!("tc qdisc add dev {name} root handle 1: {parent}"))?;
     if let Some(class) = class {

@@ -1,0 +1,49 @@
+//! `shortlane metrics`: what is attached, for Prometheus.
+
+mod encode;
+mod family;
+mod server;
+
+use std::net::SocketAddr;
+
+use clap::Args;
+
+use crate::{Failure, print};
+
+/// Serves what is attached, and what it has counted, as OpenMetrics.
+///
+/// All devices of the network namespace, by either engine, at each scrape of /metrics.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Address and port to listen on; of the loopback, unless --non-loopback is given
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750", value_parser = address)]
+    listen: SocketAddr,
+    /// Let other machines read it too, if the address does: there is neither encryption nor a password
+    #[arg(long)]
+    non_loopback: bool,
+    /// Print them once instead
+    #[arg(long)]
+    once: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "it takes an address and a port, such as 127.0.0.1:9750 or [::1]:9750".into())
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let Options { listen, non_loopback, once } = options;
+    if *once {
+        return print(&server::read()?);
+    }
+    if !listen.ip().is_loopback() && !non_loopback {
+        return Err(Failure::Usage(format!(
+            "--listen {listen} is no loopback address: whoever reaches it could read which \
+             devices are attached and what they carry; --non-loopback if that is wanted"
+        )));
+    }
+    server::serve(*listen)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The metrics: names, kinds, labels and where they come from, in one place.
+//!
+//! `docs/operators/metrics.md` has this as a table; a test compares them.
+
+use engine::status::{Histogram, LaneCounters, Process, Status};
+
+/// A name with all its series.
+pub(super) struct Family {
+    /// Without the suffix that its kind adds (`_total`, `_info`, ...).
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// Labels beside [`COMMON`].
+    pub(super) labels: &'static [&'static str],
+    pub(super) help: &'static str,
+    pub(super) read: Read,
+}
+
+/// Labels that every series has: the device, which way packets go, and, for one of several
+/// qdiscs below `mq`, its place.
+pub(super) const COMMON: [&str; 3] = ["device", "direction", "parent"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+}
+
+/// How its values are read off a status.
+pub(super) enum Read {
+    /// One; `None` where there is none.
+    Whole(fn(&Status) -> Option<Value>),
+    /// One for each lane.
+    Lane(fn(&LaneCounters) -> Value),
+    /// One for each lane.
+    Times(fn(&LaneCounters) -> &Histogram),
+    /// One for each reason and lane.
+    Drops,
+    /// What the labels say.
+    Words(fn(&Status) -> Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Count(u64),
+    Real(f64),
+}
+
+use Kind::{Counter, Gauge, Info};
+use Read::{Drops, Lane, Times, Whole, Words};
+use Value::{Count, Real};
+
+const LANE: &[&str] = &["lane"];
+
+fn process(status: &Status, read: fn(&Process) -> Value) -> Option<Value> {
+    status.process.as_ref().map(read)
+}
+
+fn seconds(ns: u64) -> Value {
+    Real(ns as f64 / 1e9)
+}
+
+const fn whole(
+    name: &'static str,
+    kind: Kind,
+    read: fn(&Status) -> Option<Value>,
+    help: &'static str,
+) -> Family {
+    Family { name, kind, labels: &[], help, read: Whole(read) }
+}
+
+const fn by_lane(
+    name: &'static str,
+    kind: Kind,
+    read: fn(&LaneCounters) -> Value,
+    help: &'static str,
+) -> Family {
+    Family { name, kind, labels: LANE, help, read: Lane(read) }
+}
+
+/// All of them, in the order in which they are told.
+pub(super) const ALL: &[Family] = &[
+    Family {
+        name: "shortlane_attachment",
+        kind: Info,
+        labels: &["engine", "scheduler", "overhead", "peer"],
+        help: "What is attached",
+        read: Words(|status| {
+            vec![
+                status.engine.name().to_owned(),
+                status.scheduler.clone(),
+                status.overhead.to_string(),
+                status.peer.clone().unwrap_or_default(),
+            ]
+        }),
+    },
+    whole(
+        "shortlane_rate_limit_bits_per_second",
+        Gauge,
+        |status| status.rate_bps.map(Count),
+        "Rate that is paced for; absent if unlimited",
+    ),
+    whole(
+        "shortlane_uptime_seconds",
+        Gauge,
+        |status| Some(seconds(status.uptime_ns)),
+        "Time since it was attached",
+    ),
+    by_lane(
+        "shortlane_enqueued_packets",
+        Counter,
+        |lane| Count(lane.enqueued_packets),
+        "Packets that joined a lane",
+    ),
+    by_lane(
+        "shortlane_sent_packets",
+        Counter,
+        |lane| Count(lane.sent_packets),
+        "Packets that left a lane for the link",
+    ),
+    by_lane(
+        "shortlane_sent_bytes",
+        Counter,
+        |lane| Count(lane.sent_bytes),
+        "Bytes of these, without the link's overhead",
+    ),
+    Family {
+        name: "shortlane_dropped_packets",
+        kind: Counter,
+        labels: &["reason", "lane"],
+        help: "Packets that were dropped; the lane is empty where no discipline saw them",
+        read: Drops,
+    },
+    whole(
+        "shortlane_marked_packets",
+        Counter,
+        |status| Some(Count(status.marked)),
+        "Packets that were marked as having experienced congestion (ECN)",
+    ),
+    by_lane(
+        "shortlane_backlog_packets",
+        Gauge,
+        |lane| Count(lane.backlog_packets),
+        "Packets that are queued",
+    ),
+    by_lane(
+        "shortlane_backlog_bytes",
+        Gauge,
+        |lane| Count(lane.backlog_bytes),
+        "Bytes that are queued",
+    ),
+    Family {
+        name: "shortlane_sojourn_seconds",
+        kind: Kind::Histogram,
+        labels: LANE,
+        help: "How long packets that were sent had been queued",
+        read: Times(|lane| &lane.sojourn),
+    },
+    whole(
+        "shortlane_flows",
+        Gauge,
+        |status| Some(Count(status.flows)),
+        "Entries of the flow table",
+    ),
+    whole(
+        "shortlane_flows_created",
+        Counter,
+        |status| Some(Count(status.flows_created)),
+        "Entries that were made",
+    ),
+    whole(
+        "shortlane_flows_removed",
+        Counter,
+        |status| Some(Count(status.flows_removed)),
+        "Entries that went",
+    ),
+    whole(
+        "shortlane_flows_demoted",
+        Counter,
+        |status| Some(Count(status.demoted)),
+        "Times that a flow became long",
+    ),
+    whole(
+        "shortlane_flows_promoted",
+        Counter,
+        |status| Some(Count(status.promoted)),
+        "Times that a long flow became short again while it was remembered",
+    ),
+    whole(
+        "shortlane_untracked_packets",
+        Counter,
+        |status| Some(Count(status.flows_untracked)),
+        "Packets that found the flow table full and were served as short",
+    ),
+    whole(
+        "shortlane_super_packets",
+        Counter,
+        |status| Some(Count(status.super_packets)),
+        "Packets of several segments that came uncut",
+    ),
+    whole(
+        "shortlane_paced",
+        Counter,
+        |status| Some(Count(status.paced)),
+        "Times that the rate made a packet wait",
+    ),
+    whole(
+        "shortlane_received_packets",
+        Counter,
+        |status| process(status, |process| Count(process.received.packets)),
+        "Frames that the userspace engine received",
+    ),
+    whole(
+        "shortlane_lost_in_kernel_packets",
+        Counter,
+        |status| process(status, |process| Count(process.lost_in_kernel)),
+        "Frames that came too fast for the userspace engine to receive",
+    ),
+    whole(
+        "shortlane_lost_transmission_seconds",
+        Counter,
+        |status| process(status, |process| seconds(process.punctuality.lost_ns)),
+        "Time of the link that was lost since the userspace engine was late by more than burst-time",
+    ),
+    whole(
+        "shortlane_lateness_max_seconds",
+        Gauge,
+        |status| process(status, |process| seconds(process.punctuality.max_late_ns)),
+        "The longest that a transmission of the userspace engine began after it was due",
+    ),
+];

@@ -1,0 +1,277 @@
+//! A frame of `top`, for 80 columns and 24 lines or more.
+
+use std::time::Duration;
+
+use engine::status::{EngineKind, Flow, Status};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::widgets::{Sparkline, Widget};
+use sched::params::text::Rate;
+
+use super::view::{View, Way};
+
+/// What a frame is made for; in less some of it is cut off.
+pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
+/// Lines of the sparkline.
+const SPARKLINE: u16 = 3;
+/// Lanes that are shown.
+const MOST_LANES: usize = 4;
+const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
+const FAINT: Style = Style::new().fg(Color::DarkGray);
+const ALARM: Style = Style::new().fg(Color::Red);
+
+/// A frame as text.
+pub(super) fn plain(view: &View, size: Size) -> String {
+    let area = Rect::new(0, 0, size.width, size.height);
+    let mut buffer = Buffer::empty(area);
+    draw(view, area, &mut buffer);
+    let row = |y| (0..size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    let rows: Vec<String> = (0..size.height).map(row).collect();
+    let last = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |last| last + 1);
+    rows[..last].iter().map(|row| format!("{}\n", row.trim_end())).collect()
+}
+
+/// Draws a frame.
+pub(super) fn draw(view: &View, area: Rect, buffer: &mut Buffer) {
+    let mut page = Page { area, buffer, line: 0 };
+    if let Some(way) = view.shown() {
+        head(&mut page, way);
+        page.sparkline(way);
+        lanes(&mut page, way);
+        counts(&mut page, way);
+        flows(&mut page, way);
+    }
+    foot(&mut page, view);
+}
+
+/// Lines from top to bottom; what is beyond the frame is cut off.
+struct Page<'a> {
+    area: Rect,
+    buffer: &'a mut Buffer,
+    line: u16,
+}
+
+impl Page<'_> {
+    fn left(&self) -> u16 {
+        // The last line is the foot's.
+        self.area.height.saturating_sub(1).saturating_sub(self.line)
+    }
+
+    fn write(&mut self, text: &str, style: Style) {
+        if self.left() > 0 {
+            let (x, y) = (self.area.x, self.area.y + self.line);
+            self.buffer.set_stringn(x, y, text, self.area.width.into(), style);
+        }
+        self.line = self.line.saturating_add(1);
+    }
+
+    fn sparkline(&mut self, way: &Way) {
+        if self.left() > SPARKLINE {
+            let (x, y) = (self.area.x + 1, self.area.y + self.line);
+            let width = self.area.width.saturating_sub(2);
+            let skip = way.rates.len().saturating_sub(width.into());
+            let rates: Vec<u64> = way.rates.iter().skip(skip).copied().collect();
+            let most = rates.iter().copied().max().unwrap_or(0);
+            let top = way.now.rate_bps.unwrap_or(0).max(most).max(1);
+            let area = Rect::new(x, y, width, SPARKLINE);
+            Sparkline::default().data(rates).max(top).render(area, self.buffer);
+        }
+        self.line = self.line.saturating_add(SPARKLINE);
+    }
+}
+
+fn head(page: &mut Page<'_>, way: &Way) {
+    let status = &way.now;
+    let device = match &status.peer {
+        Some(peer) => format!("{} {} (bridge with {peer})", status.device, status.direction.name()),
+        None => format!("{} {}", status.device, status.direction.name()),
+    };
+    let uptime = Duration::from_secs(status.uptime_ns / 1_000_000_000);
+    let engine = status.engine.name();
+    let uptime = humantime::format_duration(uptime);
+    page.write(&format!("{device}: {}, {engine} engine, up {uptime}", status.scheduler), TITLE);
+    let rate = way.rate().map_or("-".into(), bits);
+    let of = match status.rate_bps {
+        Some(most) => {
+            let part = way.rate().map_or(0.0, |rate| rate as f64 * 100.0 / most as f64);
+            format!(" of {} ({part:.0} %)", Rate(most))
+        }
+        None => ", unlimited".into(),
+    };
+    let limit = status.limit.as_deref().unwrap_or("none");
+    page.write(
+        &format!("rate {rate}{of}   overhead {}   limit {limit}", status.overhead),
+        Style::new(),
+    );
+}
+
+fn lanes(page: &mut Page<'_>, way: &Way) {
+    let lanes = &way.now.lanes;
+    page.write(
+        &format!(
+            "{:<8}{:>9}{:>14}{:>12}{:>12}{:>12}{:>12}",
+            "lane", "share", "sent", "backlog", "", "sojourn p50", "p99"
+        ),
+        TITLE,
+    );
+    let all: u64 = (0..lanes.len()).map(|lane| way.sent_bytes(lane)).sum();
+    for (at, lane) in lanes.iter().enumerate().take(MOST_LANES) {
+        let share = match all {
+            0 => "-".into(),
+            all => format!("{:.1} %", way.sent_bytes(at) as f64 * 100.0 / all as f64),
+        };
+        let times = way.sojourn(at);
+        page.write(
+            &format!(
+                "{:<8}{share:>9}{:>14}{:>12}{:>12}{:>12}{:>12}",
+                lane_name(at, lanes.len()),
+                format!("{}p", lane.sent_packets),
+                format!("{}p", lane.backlog_packets),
+                bytes(lane.backlog_bytes),
+                below(times.quantile_ns(0.5)),
+                below(times.quantile_ns(0.99)),
+            ),
+            Style::new(),
+        );
+    }
+}
+
+fn counts(page: &mut Page<'_>, way: &Way) {
+    let status = &way.now;
+    let mut reasons: Vec<&str> = status.drops.iter().map(|drop| drop.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let of = |reason: &str, status: &Status| {
+        let drops = status.drops.iter().filter(|drop| drop.reason == reason);
+        drops.map(|drop| drop.packets).sum::<u64>()
+    };
+    let said: Vec<String> = reasons
+        .iter()
+        .map(|reason| (reason, of(reason, status), way.grown(|status| of(reason, status))))
+        .filter(|(_, packets, _)| *packets > 0)
+        .map(|(reason, packets, grown)| format!("{reason} {}", with_growth(packets, grown)))
+        .collect();
+    let dropping = way.grown(Status::dropped_packets) > 0;
+    let said = if said.is_empty() { "none".into() } else { said.join(", ") };
+    page.write(&format!("dropped {said}"), if dropping { ALARM } else { Style::new() });
+    let grown = |counter: fn(&Status) -> u64| with_growth(counter(status), way.grown(counter));
+    let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
+    page.write(
+        &format!(
+            "flows {}{bound}, became long {}, short again {}, marked {}",
+            status.flows,
+            grown(|status| status.demoted),
+            grown(|status| status.promoted),
+            grown(|status| status.marked),
+        ),
+        Style::new(),
+    );
+}
+
+fn flows(page: &mut Page<'_>, way: &Way) {
+    let Some(process) = &way.now.process else {
+        debug_assert_eq!(way.now.engine, EngineKind::Kernel);
+        page.write("single flows are shown by the userspace engine only", FAINT);
+        return;
+    };
+    // Two titles; the rest goes to flows, more to the biggest.
+    let room = usize::from(page.left().saturating_sub(2));
+    let newest = process.newest_flows.len().min(room / 2);
+    let biggest = process.biggest_flows.len().min(room - newest);
+    let lanes = way.now.lanes.len();
+    table(page, "biggest flows", &process.biggest_flows[..biggest], lanes);
+    table(page, "newest flows", &process.newest_flows[..newest], lanes);
+}
+
+fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], lanes: usize) {
+    page.write(
+        &format!("{title:<43}{:>7}{:>9}{:>7}{:>5}{:>8}", "lane", "now", "sent", "drop", "age"),
+        TITLE,
+    );
+    for flow in flows {
+        let lane = flow.lane.map_or("-".into(), |lane| lane_name(lane.into(), lanes));
+        page.write(
+            &format!(
+                "{:<43.43}{lane:>7}{:>9}{:>7}{:>5}{:>8}",
+                flow.flow,
+                bits(flow.arriving_bps),
+                bytes(flow.sent.bytes),
+                flow.dropped_packets,
+                duration(flow.age_ns),
+            ),
+            Style::new(),
+        );
+    }
+}
+
+fn foot(page: &mut Page<'_>, view: &View) {
+    let paused = if view.paused { "   PAUSED" } else { "" };
+    let direction = match view.place() {
+        (_, 0 | 1) => String::new(),
+        (number, all) => format!("   d other direction ({number} of {all})"),
+    };
+    let (x, y) = (page.area.x, page.area.bottom().saturating_sub(1));
+    if page.area.height > 0 {
+        let text = format!("q quit   p pause{direction}{paused}");
+        page.buffer.set_stringn(x, y, &text, page.area.width.into(), FAINT);
+    }
+}
+
+fn lane_name(lane: usize, lanes: usize) -> String {
+    match (lane, lanes) {
+        (_, 0 | 1) => "queue".into(),
+        (0, _) => "short".into(),
+        (1, 2) => "long".into(),
+        _ => format!("lane {lane}"),
+    }
+}
+
+fn with_growth(value: u64, grown: u64) -> String {
+    if grown > 0 { format!("{value} (+{grown})") } else { value.to_string() }
+}
+
+/// Sojourn times are counted in buckets: the bound of the one that is meant.
+fn below(bound: u64) -> String {
+    match bound {
+        0 => "-".into(),
+        u64::MAX => "> 1min".into(),
+        bound => format!("< {}", duration(bound)),
+    }
+}
+
+fn duration(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        1_000_000_000..60_000_000_000 => (ns as f64 / 1e9, "s"),
+        60_000_000_000..3_600_000_000_000 => (ns as f64 / 60e9, "min"),
+        _ => (ns as f64 / 3600e9, "h"),
+    };
+    format!("{}{unit}", measure::text::decimals(value))
+}
+
+fn bits(rate: u64) -> String {
+    scaled(rate, 1000.0, ["bit", "kbit", "mbit", "gbit"])
+}
+
+fn bytes(count: u64) -> String {
+    scaled(count, 1024.0, ["b", "kb", "mb", "gb"])
+}
+
+/// Three digits or so, with the unit.
+fn scaled(value: u64, step: f64, units: [&str; 4]) -> String {
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= step && unit + 1 < units.len() {
+        scaled /= step;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{value}{}", units[0]),
+        _ => format!("{}{}", measure::text::decimals(scaled), units[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A real Prometheus (Debian's package `prometheus`) scrapes `shortlane metrics` in private namespaces
+# and answers queries about it: test-prometheus.sh PROGRAM
+set -euo pipefail
+
+program=$(realpath "$1")
+if [ "${2:-}" != inside ]; then
+	if ! command -v prometheus > /dev/null && ! apt-get install -y -qq prometheus > /dev/null 2>&1; then
+		echo "SKIPPED: no prometheus here, and none can be installed" >&2
+		exit 0
+	fi
+	if ! unshare --map-root-user --net --mount true 2> /dev/null; then
+		echo "SKIPPED: no namespaces here" >&2
+		exit 0
+	fi
+	# As root of the machine, if so: the engines take more than a namespace's root may do.
+	map=(); [ "$(id -u)" = 0 ] || map=(--map-root-user)
+	exec unshare "${map[@]}" --net --mount "$0" "$program" inside
+fi
+
+work=$(mktemp -d)
+# All that is started here ends with this, and by its number.
+pids=()
+trap 'kill "${pids[@]}" 2> /dev/null || true; wait; rm -rf "$work"' EXIT
+mount -t tmpfs none /run
+ip link set lo up
+for device in v w; do
+	ip link add "${device}0" type veth peer name "${device}1"
+	ip link set "${device}0" up
+	ip link set "${device}1" up
+done
+
+"$program" bridge v0 w0 --rate 20mbit --io packet 2> "$work/bridge" &
+pids+=($!)
+"$program" metrics --listen 127.0.0.1:9750 2> "$work/metrics" &
+pids+=($!)
+cat > "$work/prometheus.yml" <<'YML'
+scrape_configs:
+  - job_name: shortlane
+    scrape_interval: 1s
+    static_configs: [{ targets: ["127.0.0.1:9750"] }]
+YML
+prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" \
+	--web.listen-address=127.0.0.1:9090 > "$work/prometheus" 2>&1 &
+pids+=($!)
+
+# The value of a query, or nothing.
+query() {
+	python3 - "$1" <<'PY'
+import json, sys, urllib.parse, urllib.request
+url = "http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": sys.argv[1]})
+try:
+    found = json.load(urllib.request.urlopen(url, timeout=5))["data"]["result"]
+except OSError:
+    found = []
+print(*(series["value"][1] for series in found))
+PY
+}
+
+# Waits until a query has this answer.
+expect() {
+	for _ in $(seq 120); do
+		found=$(query "$1")
+		if [ "$found" = "$2" ]; then
+			echo "$1 = $found"
+			return
+		fi
+		sleep 0.5
+	done
+	echo "FAILED: $1 is '$found', not '$2'" >&2
+	tail -n 5 "$work"/{bridge,metrics,prometheus} >&2
+	exit 1
+}
+
+expect 'up{job="shortlane"}' 1
+expect 'shortlane_rate_limit_bits_per_second{device="v0",direction="egress"}' 20000000
+# Something to count: to the far end of v0 and so, by the bridge, out of w0.
+ip address add 10.9.0.1/24 dev v1
+ping -q -b -c 20 -i 0.05 -W 1 10.9.0.255 > /dev/null 2>&1 || true
+expect 'shortlane_sent_packets_total{device="w0",direction="egress",lane="0"} >= bool 20' 1
+expect 'count(shortlane_attachment_info{engine="userspace"})' 2
+expect 'count(shortlane_sojourn_seconds_bucket{device="v0",lane="0",le="+Inf"})' 1
+expect 'scrape_samples_scraped > bool 50' 1
+echo "a real Prometheus has scraped it: $(prometheus --version 2>&1 | head -n 1)"
