@@ -62,8 +62,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Kind::Packet => Io::Packet,
     };
     let engine = Engine::bridge(left, right, forth, back, io).map_err(refused)?;
-    say(&format!("{left} - {right} by {}", engine.io()));
-    foreground(engine)
+    let how = format!("{left} - {right} by {}", engine.io());
+    foreground(engine, || say(&how))
 }
 
 /// From left to right, and back.

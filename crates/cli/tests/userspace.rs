@@ -18,6 +18,7 @@ use engine::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
+use tempfile::TempDir;
 
 const SHORTLANE: &str = env!("CARGO_BIN_EXE_shortlane");
 const HERE: &str = "10.9.0.1";
@@ -432,7 +433,7 @@ fn a_configuration_file_has_the_options_as_keys() {
 }
 
 /// A foreground engine that says when it works, as to systemd.
-fn foreground(path: &Path, script: &str) -> (Child, UnixDatagram) {
+fn foreground(path: &Path, script: &str) -> (Child, UnixDatagram, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("notify");
     let heard = UnixDatagram::bind(&socket).unwrap();
@@ -442,7 +443,7 @@ fn foreground(path: &Path, script: &str) -> (Child, UnixDatagram) {
     command.stderr(Stdio::piped());
     let child = path.here.run(|| command.spawn().unwrap()).unwrap();
     assert_eq!(hear(&heard), "READY=1");
-    (child, heard)
+    (child, heard, directory)
 }
 
 fn hear(socket: &UnixDatagram) -> String {
@@ -458,7 +459,7 @@ fn in_the_foreground_it_tells_systemd_and_ends_with_a_signal() {
     let attach = "exec $S attach t0 --rate 5mbit --engine userspace --foreground";
     // Whatever becomes of its log: a full disk, a closed descriptor.
     for log in ["", " 2>/dev/full", " 2>&-", " 2>&- >&- <&-"] {
-        let (mut child, heard) = foreground(&path, &format!("{attach}{log}"));
+        let (mut child, heard, _directory) = foreground(&path, &format!("{attach}{log}"));
         assert_eq!(path.pid().as_raw() as u32, child.id());
         wait_for("traffic passes", || path.reaches());
         kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
@@ -472,7 +473,7 @@ fn in_the_foreground_it_tells_systemd_and_ends_with_a_signal() {
 fn a_renamed_device_keeps_its_engine_and_a_removed_one_ends_it() {
     let Some(path) = Path::new() else { return };
     let attach = "exec $S attach t0 --rate 5mbit --engine userspace --foreground";
-    let (mut child, _heard) = foreground(&path, attach);
+    let (mut child, ..) = foreground(&path, attach);
     assert_eq!(path.shell("ip link set t0 name uplink0").status, Some(0));
     assert_eq!(path.status()[0]["device"], "uplink0");
     path.succeed("change uplink0 --rate 6mbit");
@@ -533,7 +534,7 @@ fn doctor_finds_injected_faults() {
     sound("redirect");
 
     path.shell("tc qdisc add dev t0 root handle 5: pfifo; tc qdisc add dev t0 clsact");
-    path.shell("tc filter add dev t0 ingress protocol all u32 match u32 0 0 action ok");
+    path.shell("tc filter add dev t0 ingress protocol all u32 match u32 0 0 flowid 1:1");
     for (check, words) in [("root qdisc", "pfifo 5:"), ("filters", "ingress: u32")] {
         let (_, found) = doctor(&path, check);
         assert_eq!(found[0]["result"], "note", "{found:?}");

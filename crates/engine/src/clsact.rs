@@ -75,7 +75,9 @@ pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
     let ours = |filter: &&Message| Owner::Userspace.has(filter) || Owner::Kernel.has(filter);
     let name = |filter: &Message| program(filter).unwrap_or_else(|| filter.text(TCA_KIND));
-    Ok(all.iter().filter(|filter| !ours(filter)).map(name).collect())
+    let mut names: Vec<String> = all.iter().filter(|filter| !ours(filter)).map(name).collect();
+    names.dedup();
+    Ok(names)
 }
 
 /// Whether an owner has a filter at a point of a device.

@@ -372,7 +372,7 @@ impl<O: Observer> Direction<O> {
                 self.replace(&spec, seed, now);
                 self.shaper.change(pacing, now);
                 self.parts.pacing = pacing;
-                drop(answer.send(()));
+                let _ = answer.send(());
             }
             None => {}
         }

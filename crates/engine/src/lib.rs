@@ -7,8 +7,9 @@
 //!
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
-//! `unsafe` stands only in `packet_socket`, `offload` and `punctual`, around system calls that
-//! no library wraps.
+//! `unsafe` stands only around system calls that no library wraps and memory that is shared with
+//! the kernel: in `buffers`, `kernel`, `netns`, `offload`,
+//! `packet_socket`, `punctual`, `userspace`, `watch` and `xdp`.
 
 mod bridge;
 pub mod buffers;

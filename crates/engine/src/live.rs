@@ -123,9 +123,9 @@ impl Live {
     fn enqueued(&mut self, buffer: usize, lane: Lane) {
         let held = &mut self.held[buffer];
         (held.lane, held.queued) = (lane, true);
-        let held = *held;
+        let (held, moving) = (*held, self.moving);
         let counters = &mut self.lane(lane).counters;
-        counters.enqueued_packets += 1;
+        counters.enqueued_packets += u64::from(!moving);
         counters.backlog_packets += 1;
         counters.backlog_segments += u64::from(held.segments);
         counters.backlog_bytes += u64::from(held.size);

@@ -33,7 +33,7 @@ impl PacketSocket {
     /// # Errors
     /// If the socket may not be opened, or the interface is gone.
     pub fn receiver(ifindex: u32) -> io::Result<Self> {
-        let socket = open(libc::SOCK_RAW)?;
+        let socket = open()?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
@@ -49,7 +49,7 @@ impl PacketSocket {
     /// # Errors
     /// If the socket may not be opened, or the interface is gone.
     pub fn sender(ifindex: u32) -> io::Result<Self> {
-        let socket = open(libc::SOCK_RAW)?;
+        let socket = open()?;
         prepare_to_send(&socket, ifindex)?;
         Ok(Self::new(socket))
     }
@@ -59,8 +59,7 @@ impl PacketSocket {
     /// # Errors
     /// As [`sender`](Self::sender).
     pub fn ip_sender(ifindex: u32) -> io::Result<Self> {
-        // No datagram socket: the kernel takes what is left to it of raw ones only.
-        let socket = open(libc::SOCK_RAW)?;
+        let socket = open()?;
         prepare_to_send(&socket, ifindex)?;
         let address = |protocol: c_int| address(ifindex, protocol as u16);
         let addresses = [address(libc::ETH_P_IP), address(libc::ETH_P_IPV6)];
@@ -270,9 +269,9 @@ fn vector(piece: &mut [u8]) -> iovec {
     iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() }
 }
 
-fn open(kind: c_int) -> io::Result<OwnedFd> {
+fn open() -> io::Result<OwnedFd> {
     // Protocol 0: no frame is queued before the socket is bound to its interface.
-    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers are passed.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
     check(fd)?;
@@ -331,7 +330,7 @@ fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
 /// A socket that receives nothing, and makes the interface take every frame on the wire, whoever
 /// it is for, until it is closed.
 pub(crate) fn promiscuous(ifindex: u32) -> io::Result<OwnedFd> {
-    let socket = open(libc::SOCK_RAW)?;
+    let socket = open()?;
     be_promiscuous(&socket, ifindex)?;
     Ok(socket)
 }

@@ -129,14 +129,21 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
         assert_eq!(now(left, Heading::Ingress).rate_bps, Some(7_000_000), "the same direction");
         talk(&lab);
 
-        // The other direction runs another discipline: neither changes, not even in its rate.
-        let scheduler = Some("efd:threshold=3packets".to_owned());
-        let rate = Some(Rate(1_000_000));
+        // What no live link can meet changes nothing, not even the rate.
+        let (scheduler, rate) = (Some("srpt".to_owned()), Some(Rate(1_000_000)));
         let refused = change(right, Changes { scheduler, rate, ..Changes::default() }).unwrap_err();
         assert!(refused.is_usage(), "{refused}");
-        assert!(refused.to_string().contains("cannot take the place of fq-codel"), "{refused}");
-        assert_eq!(now(right, Heading::Egress).scheduler, "efd");
-        assert_eq!(now(right, Heading::Egress).rate_bps, Some(7_000_000));
+        assert!(refused.to_string().contains("srpt needs the size of a flow"), "{refused}");
+        let forth = now(right, Heading::Egress);
+        assert_eq!((forth.scheduler.as_str(), forth.rate_bps), ("efd", Some(7_000_000)));
+
+        // Parameters of the same discipline, and another one in the place of the other.
+        let scheduler = Some("efd:threshold=3packets".to_owned());
+        change(right, Changes { scheduler, ..Changes::default() }).unwrap();
+        for heading in [Heading::Egress, Heading::Ingress] {
+            assert_eq!(now(right, heading).scheduler, "efd:threshold=3packets");
+        }
+        talk(&lab);
 
         for (scheduler, word) in [("nope", "no discipline"), ("efd:limit=0packets", "limit=0")] {
             let scheduler = Some(scheduler.to_owned());

@@ -18,9 +18,13 @@ use crate::{Call, Failure, say};
 /// What the process in the background says on its standard output when it works.
 const READY: &str = "ready\n";
 
-/// Runs an engine until a signal or a client ends it, or an interface fails.
-pub(crate) fn foreground(engine: Engine) -> Result<(), Failure> {
-    run(engine, || notify("READY=1"))
+/// Runs an engine until a signal or a client ends it, or an interface fails. `ready` is called when
+/// it works.
+pub(crate) fn foreground(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {
+    run(engine, || {
+        ready();
+        notify("READY=1");
+    })
 }
 
 fn run(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {

@@ -44,7 +44,7 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
     if order.foreground {
         let engine = open(&task)?;
         said(order, since);
-        return daemon::foreground(engine);
+        return daemon::foreground(engine, || ());
     }
     let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
     daemon::start(device, &text, call)?;

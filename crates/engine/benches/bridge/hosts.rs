@@ -23,6 +23,9 @@ pub(crate) enum Middle {
     KernelTbf(u64),
     /// The engine with this I/O and discipline, and links of this rate.
     Engine(Io, &'static str, u64),
+    /// The kernel's bridge, and an engine attached to each port that shapes what leaves by it.
+    #[cfg(feature = "kernel")]
+    Attached(&'static str, u64),
 }
 
 impl Middle {
@@ -30,6 +33,8 @@ impl Middle {
         match self {
             Self::KernelBridge => "kernel bridge".to_owned(),
             Self::KernelTbf(rate) => format!("kernel bridge + tbf {}", mbit(rate)),
+            #[cfg(feature = "kernel")]
+            Self::Attached(spec, rate) => format!("attached engine {spec} {}", mbit(rate)),
             Self::Engine(io, spec, u64::MAX) => format!("engine {io} {spec}, unlimited"),
             Self::Engine(io, spec, rate) => format!("engine {io} {spec} {}", mbit(rate)),
         }
@@ -103,6 +108,25 @@ impl Hosts {
                     self.shell(&shape);
                 }
                 (job(), None)
+            }
+            #[cfg(feature = "kernel")]
+            Middle::Attached(spec, rate) => {
+                self.join_by_kernel();
+                let link = LinkConfig::new(spec.parse().unwrap(), Rate(rate));
+                let attach = |port| {
+                    let kind = engine::userspace::HookKind::Auto;
+                    Engine::attach(port, Some(link.clone()), None, kind).unwrap()
+                };
+                let engines =
+                    ["left", "right"].map(|port| self.middle.run(|| attach(port)).unwrap());
+                let stop = AtomicBool::new(false);
+                thread::scope(|scope| {
+                    let running = engines.map(|engine| scope.spawn(|| engine.run(&stop)));
+                    let done = job();
+                    stop.store(true, Ordering::Relaxed);
+                    let [_, right] = running.map(|engine| engine.join().unwrap().unwrap());
+                    (done, Some(right))
+                })
             }
             Middle::Engine(io, spec, rate) => {
                 let link = || LinkConfig::new(spec.parse().unwrap(), Rate(rate));

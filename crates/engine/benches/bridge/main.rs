@@ -4,7 +4,7 @@
 //! per second, TCP goodput of packets of 1500 bytes and of super-packets, idle round trips, how
 //! exactly rates are held, and the processor time all of it takes. Needs root and iproute2.
 //! Absolute figures of a shared machine drift: read the ratios. `ROUNDS` says how often everything
-//! is measured, `PARTS` which parts (`packets,tcp,offloads,gigabit,trips,rates`).
+//! is measured, `PARTS` which parts (`packets,tcp,offloads,gigabit,attached,trips,rates`).
 
 mod hosts;
 mod loads;
@@ -24,6 +24,9 @@ const RUN: Duration = Duration::from_millis(1500);
 /// Segments in a super-packet of 64 KB.
 const SEGMENTS: usize = 44;
 
+/// What can be measured: its name, and how, in so many rounds.
+type Part = (&'static str, fn(usize));
+
 fn main() {
     // `cargo test --benches` runs this as well; it has nothing to test.
     if !std::env::args().any(|argument| argument == "--bench") {
@@ -36,11 +39,12 @@ fn main() {
     }
     let parts = std::env::var("PARTS").unwrap_or_default();
     let wanted = |part: &str| parts.is_empty() || parts.split(',').any(|wanted| wanted == part);
-    let all: [(&str, fn(usize)); 6] = [
+    let all: [Part; 7] = [
         ("packets", packets),
         ("tcp", tcp),
         ("offloads", offloads),
         ("gigabit", gigabit),
+        ("attached", attached),
         ("trips", round_trips),
         ("rates", |_| rates()),
     ];
@@ -82,6 +86,19 @@ fn offloads(rounds: usize) {
         Middle::Engine(Packet, "efd", 5 * GIGABIT),
     ];
     compare(rounds, Offloads::On, &middles, "Gbit", 1e3, |hosts| loads::tcp(hosts, RUN));
+}
+
+/// On one interface: with the feature `kernel`.
+fn attached(rounds: usize) {
+    #[cfg(feature = "kernel")]
+    for rate in [10 * GIGABIT, 5 * GIGABIT, GIGABIT, 400 * MEGABIT] {
+        let rate_text = mbit(rate);
+        println!("TCP goodput at {rate_text} on one interface, Mbit/s, {rounds} rounds:");
+        let middles = [Middle::KernelTbf(rate), Middle::Attached("efd", rate)];
+        compare(rounds, Offloads::On, &middles, "Gbit", 1e3, |hosts| loads::tcp(hosts, RUN));
+    }
+    #[cfg(not(feature = "kernel"))]
+    println!("not measured in {rounds} rounds: one interface, which takes the feature `kernel`");
 }
 
 fn gigabit(rounds: usize) {
@@ -163,7 +180,8 @@ fn rates() {
     ];
     for (io, rate, offloads) in cases {
         let hosts = Hosts::new(offloads).expect("namespaces could be made before");
-        let segments = if offloads == Offloads::On { SEGMENTS } else { 1 };
+        // Without offloads the kernel splits what is sent before it leaves the host.
+        let segments = if rate > MEGABIT { SEGMENTS } else { 1 };
         let (windows, report) = hosts
             .joined_by(Middle::Engine(io, DEEP, rate), || loads::flood(&hosts, rate, segments, 5));
         let ratios: Vec<_> = windows

@@ -7,15 +7,13 @@
 
 use std::io;
 
-use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::device::{Device, set_gso_max_segs};
 use super::error::KernelError;
 use crate::offload::features;
-
-/// What a super-packet may take on the link.
-pub const LONGEST: Nanos = Nanos::from_millis(1);
+pub use crate::segments::LONGEST;
+use crate::segments::bytes_in_time;
 
 /// Features that join received packets to larger ones.
 pub(super) const RECEIVE: [&str; 3] = ["rx-gro", "rx-gro-hw", "rx-lro"];
@@ -37,12 +35,6 @@ pub(super) struct Receiver {
     pub(super) device: String,
     /// What was on.
     features: Vec<String>,
-}
-
-/// Bytes that take [`LONGEST`] at this rate.
-fn bytes_in_time(rate: u64) -> u64 {
-    let bits = u128::from(rate) * u128::from(LONGEST.0) / 1_000_000_000;
-    u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
 /// How many segments a super-packet of a device may have at this rate: one at least.

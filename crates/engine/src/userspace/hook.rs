@@ -221,6 +221,11 @@ impl Pulse {
         self.pulses.word(self.of, offset_of!(sl_pulse, heartbeat)).store(now.0, Ordering::Relaxed);
     }
 
+    /// From now on every packet passes, as before the first beat.
+    pub(super) fn rest(&self) {
+        self.beat(Nanos::ZERO);
+    }
+
     /// Packets that have passed since the heartbeat was too old.
     pub(super) fn passed(&self) -> Tally {
         let word = |field| self.pulses.word(self.of, field).load(Ordering::Relaxed);

@@ -6,11 +6,14 @@
 //!
 //! **It fails open.** Programs let every packet pass when the engine's heartbeat is older than
 //! 50 ms, so that traffic flows on if the process is stopped or stuck; if it ends, however it
-//! does, the kernel removes programs and TAPs with it. On a kernel without TCX links (before 6.6)
-//! a killed process leaves a filter that passes everything, which the next engine on the device
-//! removes; there, filters of others that have the first priority see packets before the engine
-//! does, and keep from it those that they decide on. When it ends in order, what is queued goes out at once, before the programs' removal
-//! lets other packets overtake it for long.
+//! does, the kernel removes programs and TAPs with it. When it ends in order, packets pass from
+//! that moment on, and what is queued goes out at once.
+//!
+//! **A kernel without TCX links** (before 6.6) has filters of a clsact qdisc instead. A killed
+//! process leaves one that passes everything, which the next engine on the device removes. Filters
+//! of others that have the first priority see packets before the engine does, and keep from it
+//! those that they decide on. And the kernel itself loses what is about to leave the device in the
+//! moment in which a clsact is made or removed.
 //!
 //! **Super-packets** stay whole if one of 64 KB takes a millisecond at most, which is at
 //! 524.288 Mbit/s and above; else the kernel splits them in front of the engine.

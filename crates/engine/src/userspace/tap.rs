@@ -147,7 +147,7 @@ impl Tap {
     pub(super) fn reader(&self, pulse: Pulse, hook: Attached) -> io::Result<TapReader> {
         let file = self.file.try_clone()?;
         let statistics = Statistics { connection: Connection::open()?, index: self.index, told: 0 };
-        Ok(TapReader { file, pulse, hook: Some(hook), slot: None, statistics })
+        Ok(TapReader { file, pulse, _hook: hook, lets_pass: false, slot: None, statistics })
     }
 
     /// The end to which it writes.
@@ -201,7 +201,8 @@ impl Statistics {
 pub(super) struct TapReader {
     file: File,
     pulse: Pulse,
-    hook: Option<Attached>,
+    _hook: Attached,
+    lets_pass: bool,
     /// A buffer for the next frame.
     slot: Option<u32>,
     statistics: Statistics,
@@ -209,7 +210,9 @@ pub(super) struct TapReader {
 
 impl FrameIo for TapReader {
     fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
-        self.pulse.beat(clock::now());
+        if !self.lets_pass {
+            self.pulse.beat(clock::now());
+        }
         for _ in 0..BATCH {
             if buffers.is_exhausted() {
                 break;
@@ -217,7 +220,7 @@ impl FrameIo for TapReader {
             let Some(slot) = self.slot.take().or_else(|| buffers.take()) else { break };
             let mut offload = Offload::default();
             let [head, tail] = buffers.spaces(slot);
-            let mut pieces = [&mut offload.0[..], head, tail].map(|piece| IoSliceMut::new(piece));
+            let mut pieces = [&mut offload.0[..], head, tail].map(IoSliceMut::new);
             match (&self.file).read_vectored(&mut pieces) {
                 Ok(length) => {
                     let length = length.saturating_sub(Offload::LEN) as u32;
@@ -241,7 +244,9 @@ impl FrameIo for TapReader {
     }
 
     fn let_pass(&mut self) -> bool {
-        self.hook.take().is_some()
+        self.lets_pass = true;
+        self.pulse.rest();
+        true
     }
 
     fn passed(&self) -> Tally {

@@ -32,6 +32,8 @@ pub(super) struct Input {
     /// What [`FrameIo::arrived`] has told before.
     pub(super) told: u64,
     pub(super) checked: Nanos,
+    /// Whether a bridge of the kernel lies beneath, so that frames that pass by arrive.
+    pub(super) is_bridged: bool,
     /// Whether frames are to come here, and not to pass by.
     pub(super) attended: bool,
     /// Whether frames may come with checksums that the sender left to its interface.
@@ -95,9 +97,11 @@ impl FrameIo for Input {
     }
 
     fn let_pass(&mut self) -> bool {
-        self.attended = false;
-        self.heartbeats.beat(self.port, Nanos::ZERO);
-        true
+        if self.is_bridged {
+            self.attended = false;
+            self.heartbeats.beat(self.port, Nanos::ZERO);
+        }
+        self.is_bridged
     }
 
     fn send(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {

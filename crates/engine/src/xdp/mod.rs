@@ -300,6 +300,7 @@ impl Receiver {
             received: 0,
             told: 0,
             checked: Nanos::ZERO,
+            is_bridged: port.link.controller.is_some(),
             attended: true,
             completes: port.link.software,
             _holds: holds,

@@ -64,18 +64,7 @@ impl Hosts {
         hook: HookKind,
         job: impl FnOnce() -> T,
     ) -> (T, Report) {
-        let engine = self.attach(egress, ingress, hook);
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let running = scope.spawn(|| engine.run(&stop));
-            // Even if the job panics, so that the test ends.
-            let stopping = Stop(&stop);
-            // A heartbeat of every direction is at most 10 ms away.
-            thread::sleep(Duration::from_millis(100));
-            let done = job();
-            drop(stopping);
-            (done, running.join().unwrap().unwrap())
-        })
+        while_running(self.attach(egress, ingress, hook), job)
     }
 
     /// What a command says on a host.
@@ -135,6 +124,21 @@ impl Hosts {
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         socket
     }
+}
+
+/// Runs `job` while an engine runs.
+pub(crate) fn while_running<T>(engine: Engine, job: impl FnOnce() -> T) -> (T, Report) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| engine.run(&stop));
+        // Even if the job panics, so that the test ends.
+        let stopping = Stop(&stop);
+        // A heartbeat of every direction is at most 10 ms away.
+        thread::sleep(Duration::from_millis(100));
+        let done = job();
+        drop(stopping);
+        (done, running.join().unwrap().unwrap())
+    })
 }
 
 /// Sets a flag when it is dropped.

@@ -1,6 +1,7 @@
 //! The engine on a single interface, between two hosts.
 #![cfg(feature = "kernel")]
 
+mod bare_ip;
 mod device_faults;
 mod frames;
 mod hosts;
