@@ -16,13 +16,15 @@ use engine::control::{self, Changes, ControlError};
 use engine::link::index_of;
 use engine::netns::Namespace;
 use engine::status::{EngineKind, Heading, Status};
-use engine::{Engine, EngineError, Rate, Report};
+use engine::{Engine, EngineError, Io, Rate, Report};
 
 /// Runs `job` in the namespace of a live engine, with the indices of its two interfaces, and then
 /// stops it by its socket.
 fn while_live<T: Send>(lab: &Lab, job: impl FnOnce(u32, u32) -> T + Send) -> (T, Report) {
-    let open =
-        || Engine::bridge("left", "right", link("efd", 50_000_000), link("fq-codel", 80_000_000));
+    let open = || {
+        let (forth, back) = (link("efd", 50_000_000), link("fq-codel", 80_000_000));
+        Engine::bridge("left", "right", forth, back, Io::Packet)
+    };
     let stop = AtomicBool::new(false);
     let run = || {
         let engine = open().unwrap();
@@ -160,7 +162,8 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
 fn one_engine_holds_an_interface_until_it_ends() {
     let Some(lab) = Lab::new() else { return };
     let ((left, right), _) = while_live(&lab, |left, right| {
-        let second = Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000));
+        let second =
+            Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000), Io::Packet);
         assert!(matches!(second, Err(EngineError::Taken { .. })));
         (left, right)
     });
@@ -170,7 +173,8 @@ fn one_engine_holds_an_interface_until_it_ends() {
                 assert!(matches!(control::status(ifindex), Err(ControlError::Nobody)));
                 assert!(matches!(control::stop(ifindex), Err(ControlError::Nobody)));
             }
-            let again = Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000));
+            let again =
+                Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000), Io::Packet);
             assert!(again.is_ok());
         })
         .unwrap();
