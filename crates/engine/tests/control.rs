@@ -22,13 +22,8 @@ use engine::{Engine, EngineError, Io, Rate, Report};
 /// stops it by its socket.
 fn while_live<T: Send>(lab: &Lab, job: impl FnOnce(u32, u32) -> T + Send) -> (T, Report) {
     let open = || {
-        Engine::bridge(
-            "left",
-            "right",
-            link("efd", 50_000_000),
-            link("fq-codel", 80_000_000),
-            Io::Packet,
-        )
+        let (forth, back) = (link("efd", 50_000_000), link("fq-codel", 80_000_000));
+        Engine::bridge("left", "right", forth, back, Io::Packet)
     };
     let stop = AtomicBool::new(false);
     let run = || {

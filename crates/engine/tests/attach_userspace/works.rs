@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::Rate;
 use engine::control::{self, Changes};
 use engine::link::Links;
 use engine::userspace::HookKind;
+use engine::{Overhead, Rate};
 
 use super::HOOKS;
 use super::hosts::{A4, A6, B4, B6, Hosts, Stop, adds_up, link, server};
@@ -79,11 +79,12 @@ fn rate_parameters_and_discipline_change_while_packets_are_queued() {
     let engine = hosts.attach(config(), config(), HookKind::Auto);
     let stop = AtomicBool::new(false);
     let done = AtomicBool::new(false);
+    let adsl: Overhead = "pppoe-vcmux".parse().unwrap();
     let changes = [
         Changes { rate: Some(Rate(2_000_000_000)), ..Changes::default() },
         Changes { scheduler: Some("efd:limit=2000packets".into()), ..Changes::default() },
         Changes { scheduler: Some("efd:limit=3000packets".into()), ..Changes::default() },
-        Changes { rate: Some(Rate(50_000_000)), overhead: Some(24), ..Changes::default() },
+        Changes { rate: Some(Rate(50_000_000)), overhead: Some(adsl), ..Changes::default() },
         Changes { scheduler: Some("fq-codel:limit=2000packets".into()), ..Changes::default() },
         Changes { ingress_rate: Some(Rate(1_000_000_000)), ..Changes::default() },
         Changes { scheduler: Some("run2c:limit=2000packets".into()), ..Changes::default() },
@@ -105,7 +106,7 @@ fn rate_parameters_and_discipline_change_while_packets_are_queued() {
         }
         let status = hosts.a.run(|| control::status(index)).unwrap().unwrap();
         assert_eq!(status[0].scheduler, "run2c:limit=2000packets");
-        assert_eq!((status[0].rate_bps, status[0].overhead_bytes), (Some(50_000_000), 24));
+        assert_eq!((status[0].rate_bps, status[0].overhead), (Some(50_000_000), adsl));
         assert_eq!(status[1].rate_bps, Some(1_000_000_000));
         // What a live link does not tell is not made up.
         let srpt = Changes { scheduler: Some("srpt".into()), ..Changes::default() };
