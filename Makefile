@@ -98,7 +98,8 @@ test-kernel-engine: ## What `make test` checks of the kernel engine, which takes
 	@scripts/setup.sh test
 	@scripts/setup.sh bpf
 	$(CARGO) clippy --locked $(KERNEL_CRATES) --all-targets $(KERNEL_FEATURES) -- -D warnings
-	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins --test attach
+	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins \
+		--test attach --test attach_userspace --test bridge --test control --test operator --test userspace --test xdp
 
 .PHONY: man
 man: build ## Man pages of all commands: target/man

@@ -95,6 +95,9 @@ fn wrong(findings: &[Finding]) -> Vec<(&'static str, Verdict)> {
     wrong.map(|finding| (finding.check, finding.result)).collect()
 }
 
+/// Makes something wrong.
+type Planted<T> = fn(&mut T);
+
 #[test]
 fn a_sound_machine_and_device_have_nothing_wrong() {
     assert_eq!(wrong(&machine(&sound_machine())), []);
@@ -108,7 +111,7 @@ fn a_sound_machine_and_device_have_nothing_wrong() {
 
 #[test]
 fn each_fault_of_the_machine_is_found_with_a_remedy() {
-    let faults: [(fn(&mut Machine), &str, Verdict); 7] = [
+    let faults: [(Planted<Machine>, &str, Verdict); 7] = [
         (|m| m.qdisc = Err("6.1 cannot".into()), "kernel engine", Verdict::Note),
         (|m| m.tun = Err("No such device".into()), "userspace engine", Verdict::Note),
         (|m| m.tcx = false, "TCX", Verdict::Note),
@@ -174,7 +177,7 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
 
 #[test]
 fn an_engine_that_does_not_keep_up_is_found() {
-    let faults: [(fn(&mut Process), &str); 3] = [
+    let faults: [(Planted<Process>, &str); 3] = [
         (|p| p.realtime = false, "priority"),
         (|p| p.punctuality.lost_ns = GBIT / 2, "punctuality"),
         (|p| p.lost_in_kernel = 50, "speed"),
