@@ -136,9 +136,11 @@ test-prometheus: ## A real Prometheus scrapes the metrics; skipped where none ca
 	$(CARGO) build --locked --package shortlane $(KERNEL_ENGINE)
 	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 
-.PHONY: test-systemd
-test-systemd: ## The units, as systemd reads them; skipped where there is no systemd-analyze
-	scripts/test-systemd.sh
+.PHONY: test-operators
+test-operators: ## Every command of docs/operators, and the systemd units; skipped where that cannot be had
+	$(CARGO) build --locked --package shortlane $(KERNEL_ENGINE)
+	scripts/test-systemd.sh $(TARGET)/debug/shortlane
+	scripts/test-operators.sh $(TARGET)/debug/shortlane
 
 .PHONY: python
 python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
@@ -159,7 +161,7 @@ wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/w
 	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants papers-part kernel-test test-prometheus test-systemd ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint fuzz mutants papers-part kernel-test test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
 test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, the proof in two kernels

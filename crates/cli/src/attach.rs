@@ -137,6 +137,7 @@ pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
 }
 
 /// What is to be attached to one device, checked as far as that needs no device.
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
 struct Order {
     device: String,
     rate: Option<LinkRate>,
@@ -145,7 +146,6 @@ struct Order {
     overhead: Overhead,
     burst_time: Nanos,
     replace: bool,
-    #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "the kernel engine's"))]
     keep_offloads: bool,
     foreground: bool,
 }

@@ -45,9 +45,9 @@ fn it_says_how_packets_come_and_go_and_ends_at_a_signal() {
         return;
     }
     for io in ["auto", "packet"] {
-        let script = "ip link add left type veth peer name a && ip link set left up && \
-                      ip link set a up && ip link add right type veth peer name b && \
-                      ip link set right up && ip link set b up && exec \"$0\" \"$@\"";
+        let script = "ip link add left type veth peer name far1 && ip link set left up && \
+                      ip link set far1 up && ip link add right type veth peer name far2 && \
+                      ip link set right up && ip link set far2 up && exec \"$0\" \"$@\"";
         let mut child = Command::new("unshare")
             .args(["--net", "sh", "-c", script, SHORTLANE, "bridge", "left", "right"])
             .args(["--rate", "10mbit", "--io", io])

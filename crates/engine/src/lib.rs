@@ -41,6 +41,7 @@ pub mod shaper;
 pub mod status;
 #[cfg(feature = "kernel")]
 pub mod userspace;
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "for an attached engine"))]
 mod watch;
 mod xdp;
 

@@ -1,22 +1,19 @@
 //! Staying: in the foreground until a signal, or in the background as a process of its own.
 
-use std::io::{self, Read, Write};
+#[cfg(feature = "kernel")]
+mod background;
+
+use std::env;
+use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
-use std::{env, fs::File};
 
 use engine::Engine;
-use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
+#[cfg(feature = "kernel")]
+pub(super) use self::background::{background, start};
+use crate::Failure;
 use crate::signals::stop_flag;
-use crate::{Call, Failure, say};
-
-/// What the process in the background says on its standard output when it works.
-const READY: &str = "ready\n";
 
 /// Runs an engine until a signal or a client ends it, or an interface fails. `ready` is called when
 /// it works.
@@ -40,6 +37,10 @@ fn run(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {
 /// Waits for a signal, while something else does the work.
 #[cfg(feature = "kernel")]
 pub(super) fn wait() -> Result<(), Failure> {
+    use std::sync::atomic::Ordering;
+    use std::thread;
+    use std::time::Duration;
+
     let stop = stop_flag()?;
     notify("READY=1");
     while !stop.load(Ordering::Relaxed) {
@@ -61,105 +62,4 @@ fn notify(state: &str) {
     };
     // Nobody is there to tell that nobody could be told.
     let _: io::Result<usize> = tell();
-}
-
-/// Starts this program in the background with this on its standard input, as the engine of a
-/// device, and waits until it works.
-pub(super) fn start(device: &str, order: &str, call: &Call) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::Failed(format!("starting the engine: {error}"));
-    let mut command = match &call.agent {
-        Some(program) => {
-            let mut command = Command::new(&program.path);
-            command.args(&program.arguments).arg("engine");
-            command
-        }
-        None => {
-            let mut command = Command::new(env::current_exe().map_err(failed)?);
-            command.args(["engine", device]);
-            command
-        }
-    };
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(failed)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If it has ended already it has said why.
-        let _ = stdin.write_all(order.as_bytes());
-    }
-    // It closes both when it works, or when it ends.
-    let said = read_all(child.stderr.take()).map_err(failed)?;
-    let is_ready = read_all(child.stdout.take()).map_err(failed)? == READY;
-    let said = said.trim_end();
-    if is_ready {
-        said.lines().for_each(say);
-        return Ok(());
-    }
-    let status = child.wait().map_err(failed)?;
-    let why = said.strip_prefix("shortlane: ").unwrap_or(said).to_owned();
-    let why = if why.is_empty() { format!("the engine has ended: {status}") } else { why };
-    Err(if status.code() == Some(2) { Failure::Usage(why) } else { Failure::Failed(why) })
-}
-
-fn read_all(from: Option<impl Read>) -> io::Result<String> {
-    let mut text = String::new();
-    from.map_or(Ok(0), |mut from| from.read_to_string(&mut text))?;
-    Ok(text)
-}
-
-/// The other end of [`start`]: runs an engine in the background.
-pub(super) fn background(engine: Engine, device: &str) -> Result<(), Failure> {
-    // It is the leader of its process group only if it was started by hand, and stays then.
-    let _ = setsid();
-    // No file system is kept busy.
-    let _ = env::set_current_dir("/");
-    let log = Log::open(device);
-    let ended = run(engine, || {
-        let mut out = io::stdout();
-        let told = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
-        // What cannot be closed stays open, which is no harm but to whoever waits for it.
-        if told.is_ok() {
-            let _ = close_standard_streams();
-        }
-    });
-    match ended {
-        Ok(()) => Ok(()),
-        Err(failure) => {
-            log.write(failure.text());
-            Err(failure)
-        }
-    }
-}
-
-fn close_standard_streams() -> io::Result<()> {
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    Ok(dup2_stderr(&nothing)?)
-}
-
-/// The system's log, which a process in the background has instead of standard error. If it is
-/// full, or there is none, so be it.
-struct Log {
-    socket: Option<UnixDatagram>,
-    device: String,
-}
-
-impl Log {
-    fn open(device: &str) -> Self {
-        let open = || {
-            let socket = UnixDatagram::unbound()?;
-            socket.set_nonblocking(true)?;
-            socket.connect("/dev/log")?;
-            Ok(socket)
-        };
-        let socket: io::Result<UnixDatagram> = open();
-        Self { socket: socket.ok(), device: device.to_owned() }
-    }
-
-    fn write(&self, text: &str) {
-        // Facility 3 (system daemons), severity 3 (errors), of RFC 3164.
-        const PRIORITY: u8 = 3 << 3 | 3;
-        let pid = std::process::id();
-        let line = format!("<{PRIORITY}>shortlane[{pid}]: {}: {text}", self.device);
-        let _ = self.socket.as_ref().map(|socket| socket.send(line.as_bytes()));
-    }
 }

@@ -23,6 +23,7 @@ pub enum SpecChangeError {
 }
 
 /// `running` with the parameters that `wanted` was given: those that it was not given stay.
+#[cfg(any(feature = "kernel", test))]
 pub(crate) fn merged(running: &Spec, wanted: &Spec) -> Result<Spec, SpecChangeError> {
     if running.info() != wanted.info() {
         let (found, running) = (wanted.to_string(), running.to_string());

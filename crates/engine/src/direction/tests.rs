@@ -278,7 +278,7 @@ fn a_super_packet_counts_as_its_segments_do() {
     let mut bench = over_link("fifo:limit=5packets", Rate(1_000_000), Nanos::ZERO, vec![], vec![]);
     let medium = &mut bench.direction.parts.medium;
     medium.splits = true;
-    bench.direction.parts.pacing.overhead = 10;
+    bench.direction.parts.pacing.framing.overhead = 10;
     bench.direction.shaper = Shaper::new(bench.direction.parts.pacing);
     bench.direction.parts.input = Box::new(Source {
         frames: [super_packet(), super_packet(), super_packet()].into(),

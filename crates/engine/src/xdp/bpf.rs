@@ -17,6 +17,8 @@ use sched::Nanos;
 /// Without a heartbeat for this long, frames pass the engine by.
 const STALE: Nanos = Nanos::from_millis(50);
 
+/// A heartbeat that is never too old.
+pub(super) const FOREVER: Nanos = Nanos(i64::MAX as u64);
 /// Interfaces of a bridge: 0 is the left one, 1 the right one.
 const PORTS: u32 = 2;
 

@@ -34,8 +34,8 @@ pub(super) struct Input {
     pub(super) checked: Nanos,
     /// Whether a bridge of the kernel lies beneath, so that frames that pass by arrive.
     pub(super) is_bridged: bool,
-    /// Whether frames are to come here, and not to pass by.
-    pub(super) attended: bool,
+    /// Whether frames are to pass by when nobody attends to them here.
+    pub(super) is_beating: bool,
     /// Whether frames may come with checksums that the sender left to its interface.
     pub(super) completes: bool,
     /// The program and the promiscuous mode of the interface; both end when these are closed.
@@ -69,7 +69,7 @@ impl Input {
 impl FrameIo for Input {
     fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
         let now = clock::now();
-        if self.attended {
+        if self.is_beating {
             self.heartbeats.beat(self.port, now);
         }
         let before = received.len();
@@ -98,7 +98,7 @@ impl FrameIo for Input {
 
     fn let_pass(&mut self) -> bool {
         if self.is_bridged {
-            self.attended = false;
+            self.is_beating = false;
             self.heartbeats.beat(self.port, Nanos::ZERO);
         }
         self.is_bridged

@@ -26,7 +26,7 @@ use std::time::Duration;
 use sched::Nanos;
 use thiserror::Error;
 
-use self::bpf::{Heartbeats, Mode, SocketMap};
+use self::bpf::{FOREVER, Heartbeats, Mode, SocketMap};
 use self::io::{Input, Output};
 use self::socket::{BufferRings, Memory, RING, Socket};
 use crate::buffers::Buffers;
@@ -215,7 +215,9 @@ impl Opened {
 
         let hold = |index: usize, receiver: &Receiver| {
             let port = &ports[index];
-            heartbeats.beat(index as u32, clock::now());
+            // Frames that pass the engine by arrive nowhere unless a bridge lies beneath.
+            let is_bridged = port.link.controller.is_some();
+            heartbeats.beat(index as u32, if is_bridged { clock::now() } else { FOREVER });
             let naming = port.refused("naming the socket to the XDP program");
             sockets.set(index as u32, receiver.socket.as_fd()).map_err(naming)?;
             let attach =
@@ -301,7 +303,7 @@ impl Receiver {
             told: 0,
             checked: Nanos::ZERO,
             is_bridged: port.link.controller.is_some(),
-            attended: true,
+            is_beating: port.link.controller.is_some(),
             completes: port.link.software,
             _holds: holds,
         };
