@@ -86,11 +86,11 @@ fn rubbish() -> Vec<Vec<u8>> {
         let length = 14 + (random() % 1400) as usize;
         let mut frame: Vec<u8> = (0..length).map(|_| random() as u8).collect();
         frame[12..14].copy_from_slice(&types[n % types.len()]);
-        if let Some(first) = frame.get_mut(14).filter(|_| n % 3 == 0) {
+        if let Some(first) = frame.get_mut(14).filter(|_| n.is_multiple_of(3)) {
             *first = [0x45, 0x60, 0x4f, 0x40][n % 4];
         }
         // Nobody's, and everybody's.
-        frame[0] = if n % 2 == 0 { 0x02 } else { 0xff };
+        frame[0] = if n.is_multiple_of(2) { 0x02 } else { 0xff };
         frame
     };
     (0..4000).map(frame).collect()
