@@ -118,7 +118,7 @@ mod tests {
             let bare = Framing { cells: Cells::None, ..framing }.on_link(frame);
             let most = match cells {
                 Cells::None => bare,
-                Cells::Atm => (bare + 47) / 48 * 53,
+                Cells::Atm => bare.div_ceil(48) * 53,
                 Cells::Ptm => bare + bare / 64 + 1,
             };
             prop_assert!((bare..=most).contains(&framing.on_link(frame)));
