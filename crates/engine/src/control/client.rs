@@ -135,7 +135,9 @@ impl Connection {
 
     fn ask(&mut self, request: &Request) -> Result<Answer, ControlError> {
         let pid = self.peer.pid;
-        let answer = say(self.stream.get_mut(), request).and_then(|()| hear(&mut self.stream));
+        // One that refuses whoever asks has not waited for the question.
+        let asked = say(self.stream.get_mut(), request);
+        let answer = hear(&mut self.stream).map_err(|error| asked.err().unwrap_or(error));
         match answer {
             Ok(Answer::Refused { text, usage }) => Err(ControlError::Refused { text, usage }),
             Ok(answer) => Ok(answer),
