@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(script) = Script::read(bytes) else { return };
     match script.observer % 3 {
         0 => run(&script, Counters::default()),
-        1 => run(&script, Live::default()),
+        1 => run(&script, Live::new(2)),
         _ => run(&script, Ledger::new(Observe::since(Nanos::ZERO))),
     }
 });
