@@ -35,7 +35,7 @@ notified.settimeout(60)
 process = subprocess.Popen(sys.argv[2:])
 try:
     said = notified.recv(100)
-    shown = subprocess.run([sys.argv[-5], "show", "wan0"], capture_output=True, text=True)
+    shown = subprocess.run([sys.argv[-6], "show", "wan0"], capture_output=True, text=True)
 finally:
     process.send_signal(signal.SIGTERM)
 if said != b"READY=1" or process.wait(60) != 0 or "docsis" not in shown.stdout:
