@@ -369,7 +369,7 @@ impl About<'_> {
                     Verdict::Note,
                     format!("{way}: {} packets dropped: {}", drop.packets, drop.reason),
                     "super-packet: `ethtool -K DEV gso off gro off` where they come from; \
-                     oversize: the same MTU on both sides; no-buffer: a lower limit",
+                     oversize: the same MTU on both sides",
                 );
             }
         }
