@@ -182,7 +182,8 @@ const FIRST_BOUND: usize = 10;
 pub struct Histogram {
     /// Packets, by bucket.
     pub counts: [u64; BUCKETS],
-    /// All times together, in nanoseconds.
+    /// All times together, in nanoseconds. It begins anew at 2^64, as the kernel's does: after
+    /// months of a busy link with a long queue.
     pub sum_ns: u64,
 }
 
@@ -192,7 +193,7 @@ impl Histogram {
     pub fn count(&mut self, ns: u64) {
         let bits = (u64::BITS - ns.leading_zeros()) as usize;
         self.counts[bits.saturating_sub(FIRST_BOUND).min(BUCKETS - 1)] += 1;
-        self.sum_ns += ns;
+        self.sum_ns = self.sum_ns.wrapping_add(ns);
     }
 
     /// What the times in a bucket are below, in nanoseconds; none for the open one.

@@ -1,6 +1,14 @@
 use super::*;
 
 #[test]
+fn times_beyond_the_sum_are_counted_all_the_same() {
+    let mut times = Histogram::default();
+    times.count(u64::MAX);
+    times.count(2);
+    assert_eq!((times.packets(), times.sum_ns), (2, 1));
+}
+
+#[test]
 fn times_fall_into_buckets_that_double() {
     let mut times = Histogram::default();
     for ns in [0, 1, 1023, 1024, 2047, 2048, 1 << 36, u64::MAX / 2] {
