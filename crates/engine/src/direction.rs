@@ -4,6 +4,8 @@
 //! next of these. The queue stands in front of the shaper: a packet leaves it when its
 //! transmission starts and not before, as what has left the queue can no longer be overtaken.
 
+mod orders;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +16,18 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use sched::edge::Tagger;
-use sched::{Dequeue, Nanos, Needs, Packet, Qdisc, Spec};
+use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
 use crate::bridge::Medium;
 use crate::buffers::Buffers;
 use crate::clock;
-use crate::control::{Command, Snapshot};
+use crate::control::Command;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
 use crate::punctual::{Priority, take_exact_timers};
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
 use crate::segments::{self, Segments};
-use crate::shaper::{Pacing, Rate, Shaper};
+use crate::shaper::{Pacing, Shaper};
 
 /// Longest sleep: a request to stop is seen within this time, and no heartbeat is older.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(10);
@@ -41,10 +43,6 @@ const SPIN: Nanos = Nanos(5_000);
 pub(crate) const MOST_FRAMES: usize = 1 << 16;
 /// Most super-packets that one direction holds.
 pub(crate) const MOST_SUPER_PACKETS: usize = 1 << 12;
-/// With frames passing by themselves: how long the engine goes on with those it has, at most, and
-/// for how long none has to come for it to end.
-const LAST_FRAMES: Nanos = Nanos::from_millis(500);
-const SILENCE: Nanos = Nanos::from_millis(20);
 /// Frames between two looks at the kernel's counter, which has 32 bits.
 const COUNTER_PERIOD: u64 = 1 << 20;
 
@@ -145,35 +143,6 @@ impl<O: Observer> Direction<O> {
         }
         let duration = clock::now() - begin;
         (self.report(duration), fault)
-    }
-
-    /// Lets frames pass by themselves, if the input can, so that none is lost or falls behind:
-    /// what is queued goes at once, in the order of the discipline, and what has come meanwhile
-    /// follows.
-    fn hand_over(&mut self) {
-        let end = clock::now() + LAST_FRAMES;
-        if !self.parts.input.let_pass() {
-            return;
-        }
-        let pacing = Pacing { rate: Rate::UNLIMITED, ..self.parts.pacing };
-        self.shaper.change(pacing, clock::now());
-        self.parts.delay = Nanos::ZERO;
-        let mut last = clock::now();
-        loop {
-            self.link.iter_mut().for_each(|frame| frame.release = Nanos::ZERO);
-            let now = clock::now();
-            let Ok(received) = self.pass_on(clock::now) else { return };
-            if received > 0 {
-                last = now;
-            }
-            let is_empty = !self.waiting && self.link.is_empty();
-            if now >= end || is_empty && now - last >= SILENCE {
-                return;
-            }
-            if received == 0 {
-                self.sleep();
-            }
-        }
     }
 
     fn step(&mut self) -> Result<(), Fault> {
@@ -352,62 +321,6 @@ impl<O: Observer> Direction<O> {
             self.buffers.give(frame.buffer);
         }
         Ok(())
-    }
-
-    /// Does what the control thread asks for.
-    fn obey(&mut self, now: Nanos) {
-        let command = self.parts.commands.as_ref().and_then(|commands| commands.try_recv().ok());
-        match command {
-            // Whoever asked may have lost patience.
-            Some(Command::Status(answer)) => drop(answer.send(Box::new(self.snapshot(now)))),
-            Some(Command::Change(params, pacing, answer)) => {
-                let changed = self.parts.qdisc.change(&params);
-                if changed.is_ok() {
-                    self.shaper.change(pacing, now);
-                    self.parts.pacing = pacing;
-                }
-                drop(answer.send(changed));
-            }
-            Some(Command::Replace(spec, seed, pacing, answer)) => {
-                self.replace(&spec, seed, now);
-                self.shaper.change(pacing, now);
-                self.parts.pacing = pacing;
-                let _ = answer.send(());
-            }
-            None => {}
-        }
-    }
-
-    /// Another discipline takes over. What the old one holds joins it in the order in which it
-    /// would have left, as far as there is room.
-    fn replace(&mut self, spec: &Spec, seed: u64, now: Nanos) {
-        let mut old = std::mem::replace(&mut self.parts.qdisc, spec.build(seed));
-        self.parts.needs = spec.info().needs;
-        self.parts.observer.moving(true);
-        let mut at = now;
-        loop {
-            match old.dequeue(at, &mut self.parts.observer) {
-                Dequeue::Packet { packet, mark } => {
-                    let buffer = packet.id as u32;
-                    self.mark(buffer, mark);
-                    let parsed = self.parse(buffer, packet.segments);
-                    self.parts.qdisc.enqueue(parsed.packet, now, &mut self.parts.observer);
-                }
-                // The old one need not be patient any more.
-                Dequeue::Wait(until) => at = until.max(at + Nanos(1000)),
-                Dequeue::Empty => break,
-            }
-        }
-        self.parts.observer.moving(false);
-    }
-
-    fn snapshot(&mut self, now: Nanos) -> Snapshot {
-        Snapshot {
-            report: self.counted(),
-            seen: self.parts.observer.seen(now),
-            flows: self.parts.qdisc.flows() as u64,
-            paced: self.shaper.paced(),
-        }
     }
 
     /// Sleeps until a frame comes in or something else is to be done.
