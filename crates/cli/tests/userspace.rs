@@ -339,6 +339,10 @@ fn one_engine_a_device() {
     for engine in ["userspace", "kernel", "auto"] {
         path.refused(&format!("attach t0 --rate 9mbit --engine {engine}"), 1, &words);
     }
+    // What cannot take its place does not cost it.
+    let unfit = "attach t0 --rate 9mbit --engine userspace --replace --scheduler srpt";
+    path.refused(unfit, 2, &["srpt needs the size of a flow"]);
+    assert_eq!(path.pid(), first);
     path.succeed("attach t0 --ingress 9mbit --engine userspace --replace --scheduler fq-codel");
     assert_ne!(path.pid(), first);
     let now = path.status();

@@ -32,7 +32,6 @@ struct Task {
 
 pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<(), Failure> {
     let device = &order.device;
-    make_way_for(order, EngineKind::Userspace)?;
     let task = Task {
         device: device.clone(),
         rate: order.rate.map(LinkRate::for_engine),
@@ -41,6 +40,10 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
         overhead: order.overhead,
         burst_ns: order.burst_time.0,
     };
+    // What would be refused is not to cost what is there.
+    let (egress, ingress) = links(&task)?;
+    engine::userspace::check(device, egress.as_ref(), ingress.as_ref())?;
+    make_way_for(order, EngineKind::Userspace)?;
     if order.foreground {
         let engine = open(&task)?;
         said(order, since);
@@ -89,12 +92,17 @@ pub(super) fn tidy_up(device: &str) -> Result<bool, Failure> {
 }
 
 fn open(task: &Task) -> Result<Engine, Failure> {
+    let (egress, ingress) = links(task)?;
+    Ok(Engine::attach(&task.device, egress, ingress, HookKind::Auto)?)
+}
+
+/// Of what leaves and of what arrives.
+fn links(task: &Task) -> Result<(Option<LinkConfig>, Option<LinkConfig>), Failure> {
     let spec: Spec = task.scheduler.parse()?;
     let link = |rate| LinkConfig {
         overhead: task.overhead,
         burst_time: Nanos(task.burst_ns),
         ..LinkConfig::new(spec.clone(), rate)
     };
-    let (egress, ingress) = (task.rate.map(link), task.ingress.map(link));
-    Ok(Engine::attach(&task.device, egress, ingress, HookKind::Auto)?)
+    Ok((task.rate.map(link), task.ingress.map(link)))
 }

@@ -68,17 +68,7 @@ impl Engine {
         ingress: Option<LinkConfig>,
         hook: HookKind,
     ) -> Result<Self, EngineError> {
-        if egress.is_none() && ingress.is_none() {
-            return Err(EngineError::NoDirection { interface: device.to_owned() });
-        }
-        for config in [&egress, &ingress].into_iter().flatten() {
-            bridge::check_config(config, device)?;
-        }
-        let link = bridge::look_up(device)?;
-        let layer = layer(device, &link)?;
-        if let Some(capability) = lacking(&[NET_ADMIN, NET_RAW, BPF]) {
-            return Err(EngineError::Lacking { interface: device.to_owned(), capability });
-        }
+        let (link, layer) = examine(device, egress.as_ref(), ingress.as_ref())?;
         let lock = bridge::hold(device, &link)?;
         let place = Place { device, link, layer };
         let made = place.make(egress, ingress, hook).map_err(|(doing, source)| {
@@ -92,6 +82,38 @@ impl Engine {
         let ports = vec![control::Port { name: device.to_owned(), ifindex: link.index, lock }];
         Ok(Self { ways, io: "TAP and AF_PACKET".to_owned(), ports, watch: Some(watch) })
     }
+}
+
+/// Refuses what [`Engine::attach`] would refuse, as far as that shows before it takes hold of the
+/// interface: for whoever is to take something else off it first.
+///
+/// # Errors
+/// If the interface cannot be used, permission is lacking, or a link cannot be made as configured.
+pub fn check(
+    device: &str,
+    egress: Option<&LinkConfig>,
+    ingress: Option<&LinkConfig>,
+) -> Result<(), EngineError> {
+    examine(device, egress, ingress).map(|_| ())
+}
+
+fn examine(
+    device: &str,
+    egress: Option<&LinkConfig>,
+    ingress: Option<&LinkConfig>,
+) -> Result<(Link, Layer), EngineError> {
+    if egress.is_none() && ingress.is_none() {
+        return Err(EngineError::NoDirection { interface: device.to_owned() });
+    }
+    for config in [egress, ingress].into_iter().flatten() {
+        bridge::check_config(config, device)?;
+    }
+    let link = bridge::look_up(device)?;
+    let layer = layer(device, &link)?;
+    if let Some(capability) = lacking(&[NET_ADMIN, NET_RAW, BPF]) {
+        return Err(EngineError::Lacking { interface: device.to_owned(), capability });
+    }
+    Ok((link, layer))
 }
 
 /// Removes what an engine that was killed may have left on a device, as a kernel without TCX links
