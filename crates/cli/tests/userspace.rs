@@ -220,20 +220,12 @@ fn flows_on(received: &AtomicU64, bytes: u64) {
 fn it_is_attached_shown_changed_and_detached_under_load() {
     let Some(path) = Path::new() else { return };
     let before = path.state();
-    let mut began = Instant::now();
     let said = path.succeed(
         "attach t0 --rate 20mbit --ingress 40mbit --engine userspace --scheduler efd:limit=200packets",
     );
     assert!(said.words.contains("20mbit") && said.words.contains("40mbit"), "{}", said.words);
     path.under_load(|received| {
-        began = Instant::now();
-        let at_first = received.load(Ordering::Relaxed);
         flows_on(received, 1_000_000);
-        let arrived = received.load(Ordering::Relaxed) - at_first;
-        // A burst may have been under way.
-        let most = began.elapsed().as_secs_f64() * 20e6 / 8.0 * 1.01 + 100_000.0;
-        assert!((arrived as f64) < most, "{arrived} bytes in {:?}", began.elapsed());
-
         let [egress, ingress] = &path.status()[..] else { panic!("two directions") };
         assert_eq!(egress["device"], "t0");
         assert_eq!(
@@ -251,11 +243,15 @@ fn it_is_attached_shown_changed_and_detached_under_load() {
         let flow = &egress["biggest_flows"][0];
         assert!(flow["flow"].as_str().unwrap().starts_with("10.9.0.1:"), "{flow}");
         assert!(flow["sent"]["bytes"].as_u64().unwrap() > 1_000_000, "{flow}");
-        let sent = |status: &Value| -> u64 {
+        let sent = |status: &Value, what: &str| -> u64 {
             let lanes = status["lanes"].as_array().unwrap();
-            lanes.iter().filter_map(|lane| lane["sent_packets"].as_u64()).sum()
+            lanes.iter().filter_map(|lane| lane[what].as_u64()).sum()
         };
-        assert!(sent(egress) > 600 && sent(ingress) > 100, "{egress}\n{ingress}");
+        let packets = |status: &Value| sent(status, "sent_packets");
+        assert!(packets(egress) > 600 && packets(ingress) > 100, "{egress}\n{ingress}");
+        // By the engine's clock, since this test's may be late; 10 ms may be caught up with.
+        let most = (egress["uptime_ns"].as_u64().unwrap() + 10_000_000) * 20 / 8 / 1000 + 1514;
+        assert!(sent(egress, "sent_bytes") <= most, "more than {most} bytes: {egress}");
 
         for change in [
             "--rate 200mbit",

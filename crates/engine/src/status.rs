@@ -341,6 +341,8 @@ pub struct Process {
     pub in_flight: Tally,
     /// Frames lost in the kernel because the engine did not receive them in time.
     pub lost_in_kernel: u64,
+    /// Frames that passed by the engine, unshaped, since it did not answer in time.
+    pub passed: Tally,
     /// Whether the engine may have real-time priority while it paces (or never needed it).
     pub realtime: bool,
     /// How punctual its shaper was.

@@ -145,6 +145,7 @@ fn flows(status: &Status) -> String {
     );
     let of_qdisc = |of: fn(&Qdisc) -> u64| status.qdisc.as_ref().map_or(0, of);
     let in_kernel = status.process.as_ref().map_or(0, |process| process.lost_in_kernel);
+    let passed = status.process.as_ref().map_or(0, |process| process.passed.packets);
     let rare = [
         (status.marked, "marked".to_owned()),
         (status.promoted, "became short again".into()),
@@ -155,6 +156,7 @@ fn flows(status: &Status) -> String {
         (of_qdisc(|qdisc| qdisc.no_slots), "dropped without a slot".into()),
         (of_qdisc(|qdisc| qdisc.lost), "lost by a defect: please report it".into()),
         (in_kernel, "that came too fast to be received".into()),
+        (passed, "that passed by the engine while it did not answer".into()),
     ];
     let by_engine = status.drops.iter().filter(|drop| drop.lane.is_none());
     let by_engine = by_engine.filter(|_| status.engine == EngineKind::Userspace);

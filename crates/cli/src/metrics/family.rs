@@ -218,6 +218,12 @@ pub(super) const ALL: &[Family] = &[
         "Frames that came too fast for the userspace engine to receive",
     ),
     whole(
+        "shortlane_passed_packets",
+        Counter,
+        |status| process(status, |process| Count(process.passed.packets)),
+        "Frames that passed by the userspace engine, unshaped, since it did not answer in time",
+    ),
+    whole(
         "shortlane_lost_transmission_seconds",
         Counter,
         |status| process(status, |process| seconds(process.punctuality.lost_ns)),

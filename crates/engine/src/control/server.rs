@@ -194,6 +194,7 @@ impl Server {
                 handed_on: report.sent,
                 in_flight: report.in_flight,
                 lost_in_kernel: report.lost_in_kernel,
+                passed: report.passed,
                 realtime: report.realtime,
                 punctuality: report.punctuality,
                 biggest_flows,

@@ -104,6 +104,7 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         handed_on: Tally::default(),
         in_flight: Tally::default(),
         lost_in_kernel: 0,
+        passed: Tally::default(),
         realtime: true,
         punctuality: Punctuality::default(),
         biggest_flows: vec![Flow {

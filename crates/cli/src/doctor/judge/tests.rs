@@ -47,6 +47,7 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         handed_on: Tally::default(),
         in_flight: Tally::default(),
         lost_in_kernel: 0,
+        passed: Tally::default(),
         realtime: true,
         punctuality: Punctuality::default(),
         biggest_flows: Vec::new(),

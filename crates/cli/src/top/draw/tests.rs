@@ -75,6 +75,7 @@ fn status(seconds: u64, direction: Heading) -> Status {
             handed_on: Tally::default(),
             in_flight: Tally::default(),
             lost_in_kernel: 0,
+            passed: Tally::default(),
             realtime: true,
             punctuality: Punctuality::default(),
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),
