@@ -100,6 +100,7 @@ test-kernel-engine: ## What `make test` checks of the kernel engine, which takes
 	$(CARGO) clippy --locked $(KERNEL_CRATES) --all-targets $(KERNEL_FEATURES) -- -D warnings
 	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins \
 		--test attach --test attach_userspace --test bridge --test control --test operator --test userspace --test xdp
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --package shortlane-engine --features shortlane-engine/kernel --no-deps
 
 .PHONY: man
 man: build ## Man pages of all commands: target/man

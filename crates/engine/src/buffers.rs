@@ -211,7 +211,7 @@ impl Buffers {
     }
 
     /// Bytes that the frame had when it was received, more than lie here if it did not fit, or
-    /// what was [set](Self::set_wire_len) since.
+    /// what was set since.
     #[must_use]
     pub fn wire_len(&self, id: u32) -> u32 {
         self.meta[id as usize].wire_len

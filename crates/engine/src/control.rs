@@ -6,7 +6,7 @@
 //! answer, a line of JSON each. Only root and the user of the engine are answered, and a client
 //! believes only root and its own user.
 //!
-//! A direction is never locked or shared: the control thread sends it a [`Command`], which it
+//! A direction is never locked or shared: the control thread sends it a `Command`, which it
 //! looks for once a step, and it answers from in between two packets.
 
 mod client;

@@ -1,7 +1,7 @@
 //! The observer of an attached engine: what `show`, `top` and `metrics` tell.
 //!
 //! It counts by lane and by reason, keeps histograms of the time in the queue with the buckets
-//! of the kernel's, and a bounded [table of flows](flows). Nothing is allocated per packet once
+//! of the kernel's, and a bounded table of flows. Nothing is allocated per packet once
 //! the queue has been as full as it gets; nothing is locked, as the direction's own thread
 //! counts, and answers from in between two steps.
 

@@ -40,9 +40,11 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
         overhead: order.overhead,
         burst_ns: order.burst_time.0,
     };
-    // What would be refused is not to cost what is there.
-    let (egress, ingress) = links(&task)?;
-    engine::userspace::check(device, egress.as_ref(), ingress.as_ref())?;
+    if order.replace {
+        // What would be refused is not to cost what is there.
+        let (egress, ingress) = links(&task)?;
+        engine::userspace::check(device, egress.as_ref(), ingress.as_ref())?;
+    }
     make_way_for(order, EngineKind::Userspace)?;
     if order.foreground {
         let engine = open(&task)?;

@@ -1,6 +1,6 @@
 //! The engine on a single interface, on any Linux since 5.15.
 //!
-//! [Programs](hook) on the device lead its packets to the engine by way of [TAP devices](tap),
+//! Programs on the device lead its packets to the engine by way of TAP devices,
 //! one a direction: from there they go through the same queue and link as between two interfaces,
 //! and then out of the device, or on to where they would have arrived.
 //!
