@@ -30,7 +30,7 @@ fn text() -> Result<()> {
         let wide = text.lines().find(|line| line.chars().count() > 80);
         ensure!(wide.is_none(), "more than 80 columns: {wide:?}");
         for part in
-            ["v0: efd, rate 10mbit", "efd:threshold=10packets", "overhead 24b", "short lane"]
+            ["v0: efd, rate 10mbit", "efd:threshold=10packets", "overhead 24,", "short lane"]
         {
             ensure!(text.contains(part), "no '{part}' in\n{text}");
         }
