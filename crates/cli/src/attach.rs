@@ -5,7 +5,7 @@ pub(crate) mod daemon;
 mod in_kernel;
 #[cfg(feature = "kernel")]
 mod in_userspace;
-mod text;
+pub(crate) mod text;
 
 use clap::{Args, ValueEnum};
 use engine::control::{self, Changes, ControlError};

@@ -118,9 +118,13 @@ fn row(label: &str, cells: impl ExactSizeIterator<Item = String>) -> String {
     format!(" {label:<22}{cells}\n")
 }
 
-/// Sojourn times are counted in buckets: the bound of the one that is meant.
 fn quantile(times: &Histogram, part: f64) -> String {
-    match times.quantile_ns(part) {
+    below(times.quantile_ns(part))
+}
+
+/// Sojourn times are counted in buckets: the bound of the one that is meant.
+pub(crate) fn below(bound: u64) -> String {
+    match bound {
         0 => "-".into(),
         u64::MAX => "> 1min".into(),
         bound => format!("< {}", duration(bound)),
@@ -128,11 +132,13 @@ fn quantile(times: &Histogram, part: f64) -> String {
 }
 
 /// Three digits.
-fn duration(ns: u64) -> String {
+pub(crate) fn duration(ns: u64) -> String {
     let (value, unit) = match ns {
         0..1_000_000 => (ns as f64 / 1e3, "us"),
         1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
-        _ => (ns as f64 / 1e9, "s"),
+        1_000_000_000..60_000_000_000 => (ns as f64 / 1e9, "s"),
+        60_000_000_000..3_600_000_000_000 => (ns as f64 / 60e9, "min"),
+        _ => (ns as f64 / 3600e9, "h"),
     };
     format!("{}{unit}", measure::text::decimals(value))
 }

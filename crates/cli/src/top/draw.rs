@@ -10,6 +10,7 @@ use ratatui::widgets::{Sparkline, Widget};
 use sched::params::text::Rate;
 
 use super::view::{View, Way};
+use crate::attach::text::{below, duration};
 
 /// What a frame is made for; in less some of it is cut off.
 pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
@@ -229,26 +230,6 @@ fn lane_name(lane: usize, lanes: usize) -> String {
 
 fn with_growth(value: u64, grown: u64) -> String {
     if grown > 0 { format!("{value} (+{grown})") } else { value.to_string() }
-}
-
-/// Sojourn times are counted in buckets: the bound of the one that is meant.
-fn below(bound: u64) -> String {
-    match bound {
-        0 => "-".into(),
-        u64::MAX => "> 1min".into(),
-        bound => format!("< {}", duration(bound)),
-    }
-}
-
-fn duration(ns: u64) -> String {
-    let (value, unit) = match ns {
-        0..1_000_000 => (ns as f64 / 1e3, "us"),
-        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
-        1_000_000_000..60_000_000_000 => (ns as f64 / 1e9, "s"),
-        60_000_000_000..3_600_000_000_000 => (ns as f64 / 60e9, "min"),
-        _ => (ns as f64 / 3600e9, "h"),
-    };
-    format!("{}{unit}", measure::text::decimals(value))
 }
 
 fn bits(rate: u64) -> String {
