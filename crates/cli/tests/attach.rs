@@ -117,14 +117,6 @@ mod with_engine {
     }
 
     #[test]
-    fn without_memory_for_frames_nothing_is_attached() {
-        let script = "ip link add t0 type veth peer name t1; ip link set t0 up; ip link > /run/before; \
-                      prlimit --as=120000000 $S attach t0 --rate 10mbit --engine userspace || status=$?; \
-                      ip link > /run/after; cmp /run/before /run/after; exit $status";
-        is_refused(script, 1, &["t0", "memory for frames"]);
-    }
-
-    #[test]
     fn a_configured_device_is_not_overwritten() {
         let root = |root: &str| {
             format!(

@@ -327,6 +327,23 @@ fn traffic_passes_a_stopped_engine_and_detach_ends_it() {
 }
 
 #[test]
+fn without_memory_for_frames_nothing_is_attached() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    let attach = "attach t0 --rate 9mbit --engine userspace";
+    let limited = || {
+        let mut command = Command::new("prlimit");
+        command.arg("--as=120000000").arg(SHORTLANE).args(attach.split(' '));
+        command.output().expect("prlimit starts")
+    };
+    let output = path.here.run(limited).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("t0") && said.contains("memory for frames"), "{said}");
+    path.must_be_as_before(&before);
+}
+
+#[test]
 fn one_engine_a_device() {
     let Some(path) = Path::new() else { return };
     path.succeed("attach t0 --rate 20mbit --engine userspace");

@@ -88,6 +88,7 @@ fn redirect(device: &Device, ifb: &str) -> Result<(), KernelError> {
     let devices = Device::all().map_err(on("all devices", "listing them"))?;
     let target = find_device(&devices, ifb)?.index;
     let system = |error: libbpf_rs::Error| KernelError::bpf("loading a filter", "CAP_BPF", &error);
+    libbpf_rs::set_print(None);
     let mut storage = MaybeUninit::uninit();
     let mut program = IngressSkelBuilder::default().open(&mut storage).map_err(system)?;
     if let Some(rodata) = &mut program.maps.rodata_data {

@@ -63,6 +63,8 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn load(facts: &Facts) -> io::Result<Self> {
+        // What it cannot do is told by its errors.
+        libbpf_rs::set_print(None);
         let mut storage = MaybeUninit::uninit();
         let mut open = HookSkelBuilder::default().open(&mut storage).map_err(system)?;
         if let Some(rodata) = &mut open.maps.rodata_data {
