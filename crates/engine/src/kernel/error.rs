@@ -12,7 +12,7 @@ use crate::control::SpecChangeError;
 pub enum KernelError {
     /// The discipline has no form in the kernel.
     #[error(
-        "{discipline}: the kernel engine has {}; the lab and the simulator have the others",
+        "{discipline}: the kernel engine has {}; --engine userspace has others",
         super::DISCIPLINES.join(", ")
     )]
     NotInKernel {

@@ -13,15 +13,17 @@ pub(super) fn run() -> Result<()> {
     refused("attach lo --rate 10mbit", 2, &["loopback"])?;
     refused("attach v0 --rate 0mbit", 2, &["above 0"])?;
     refused("attach v0 --rate 99999999999gbit", 2, &["not accepted"])?;
-    refused("attach v0 --rate 10mbit --scheduler las", 2, &["las: the kernel engine has efd"])?;
-    refused("attach v0 --rate 10mbit --scheduler efd:limit=9999999packets", 2, &["at most"])?;
-    refused("attach v0 --rate 10mbit --engine userspace", 2, &["not built yet"])?;
+    let in_kernel = "attach v0 --rate 10mbit --engine kernel --scheduler";
+    refused(&format!("{in_kernel} las"), 2, &["las: the kernel engine has efd"])?;
+    refused(&format!("{in_kernel} efd:limit=9999999packets"), 2, &["at most"])?;
     refused("change v0 --rate 10mbit", 1, &["v0 is not attached", "noqueue"])?;
     refused("detach v0", 1, &["v0 is not attached", "noqueue"])?;
     refused("detach nosuch0", 2, &["'nosuch0'"])?;
     refused("show v0", 1, &["v0 is not attached", "noqueue"])?;
     before.must_be_back()?;
     attached()?;
+    before.must_be_back()?;
+    by_the_other_engine()?;
     before.must_be_back()?;
     on_a_device_that_is_down()
 }
@@ -37,6 +39,17 @@ fn attached() -> Result<()> {
     ensure!(shell("tc qdisc show dev v0")? == handle, "it was replaced");
     succeed("attach v0 --rate 5mbit --scheduler sb-sh --replace")?;
     ensure!(shell("tc qdisc show dev v0")? != handle, "it was not replaced");
+    succeed("detach v0").map(|_| ())
+}
+
+/// What the kernel engine has not, the userspace engine takes, in this kernel as well.
+fn by_the_other_engine() -> Result<()> {
+    let said = succeed("attach v0 --rate 10mbit --ingress 10mbit --scheduler las")?.words;
+    ensure!(said.contains("the userspace engine, since las"), "{said}");
+    shell("ping -c 3 -i 0.2 -W 5 10.9.0.2")?;
+    refused("attach v0 --rate 5mbit", 1, &["userspace engine already", "--replace"])?;
+    let shown = succeed("show v0")?.output;
+    ensure!(shown.contains("v0: las") && shown.contains("v0 ingress: las"), "{shown}");
     succeed("detach v0").map(|_| ())
 }
 
