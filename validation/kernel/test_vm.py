@@ -189,6 +189,16 @@ def test_a_machine_that_counts_instructions_has_one_cpu_and_its_clock_is_known()
     assert "tsc_early_khz=2300000" in plain.parameters()
 
 
+def test_a_fault_of_the_emulator_may_only_be_one_of_several_threads() -> None:
+    """A breakpoint that was left is one; a call of nothing is the kernel's own."""
+    left = "[    2.409805] Oops: int3: 0000 [#1] SMP NOPTI"
+    own = "[    2.409805] Oops: 0000 [#1] SMP NOPTI"
+    assert qemu.Machine().may_be_at_fault(left)
+    assert not qemu.Machine().may_be_at_fault(own)
+    for machine in (qemu.Machine(cpus=1), qemu.Machine(icount=True), qemu.Machine(kvm=True)):
+        assert not machine.may_be_at_fault(left)
+
+
 def test_only_the_planted_failure_counts_as_noticed(tmp_path: Path) -> None:
     panic = selftest.Plant("a panic", "", "the guest panicked")
     passed = qemu.Outcome(tmp_path, status=0)

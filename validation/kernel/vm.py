@@ -31,6 +31,8 @@ from selftest import selftest
 
 TSC = Path(__file__).resolve().with_name("tsc.c")
 FEATURES = ("NET_SCH_BPF", "DEBUG_INFO_BTF", "NET_SCH_FQ_CODEL", "NET_SCH_CAKE", "NET_PKTGEN")
+# Runs of one command, if the emulator may have been at fault. A fault of the kernel's comes again.
+TRIES = 3
 
 
 def main() -> int:
@@ -211,8 +213,16 @@ def boot(
     elif bash := shutil.which("bash", path=SEARCH):
         image.add_program(Path(bash), "bash")
     machine = guest_machine(store, kernel, arguments)
-    run = Run(kernel, image.packed(), run_folder(arguments, kernel), machine)
-    return run.go(seconds, tolerated, terminal=not script)
+    packed = image.packed()
+    for left in reversed(range(TRIES)):
+        run = Run(kernel, packed, run_folder(arguments, kernel), machine)
+        outcome = run.go(seconds, tolerated, terminal=not script)
+        if left == 0 or not script or not machine.may_be_at_fault(run.log()):
+            break
+        run.close()
+        name = f"Linux {kernel.release.short}"
+        print(f"{name}: the emulator may be at fault (Oops: int3): once more", flush=True)
+    return outcome
 
 
 def guest_image(store: Store, kernel: Kernel, arguments: argparse.Namespace) -> Image:
