@@ -66,8 +66,8 @@ PARAMETERS = (
 )
 
 
-# The kernel changes its code as it runs, by way of a breakpoint. On a busy machine QEMU's threads for
-# several CPUs miss that now and then, and the breakpoint stays.
+# The kernel changes its code as it runs, by way of a breakpoint. On a busy machine QEMU's threads
+# for several CPUs miss that now and then, and the breakpoint stays.
 EMULATOR_FAULT = r"\bOops: int3\b"
 
 
