@@ -89,6 +89,16 @@ pub(super) fn machine(machine: &Machine) -> Vec<Finding> {
         "each look at this clock is a slow access to a device: write tsc, if it is among \
          available_clocksource, to /sys/devices/system/clocksource/clocksource0/current_clocksource",
     );
+    if let Some(ns) = machine.halt_poll_ns {
+        add(
+            "idle processors",
+            note_unless(ns > 0),
+            format!("this virtual machine keeps an idle one awake for {} us", ns / 1000),
+            "nothing, unless each round trip through the userspace engine counts: to wake one takes \
+             the hypervisor tens of us; the kernel's default is 200000 in \
+             /sys/module/haltpoll/parameters/guest_halt_poll_ns",
+        );
+    }
     for device in &machine.left {
         all.push(finding(
             Some(device),

@@ -34,6 +34,9 @@ pub struct Machine {
     pub ifb: Option<Result<(), String>>,
     /// What the kernel's clock is read from; empty if it does not tell.
     pub clock_source: String,
+    /// How long an idle processor of this virtual machine stays awake, in ns, if the machine
+    /// decides on that.
+    pub halt_poll_ns: Option<u64>,
     /// Capabilities that the userspace engine needs and this process has not.
     pub lacking: Option<String>,
     /// Devices for which something is to be put back, by an attachment that has ended.
@@ -103,9 +106,18 @@ pub fn machine() -> Machine {
         tun: tun.map(|_| ()).map_err(|error| error.to_string()),
         ifb: try_ifb(),
         clock_source: fs::read_to_string(CLOCK).unwrap_or_default().trim().to_owned(),
+        halt_poll_ns: halt_poll_ns(),
         lacking: lacking(&[NET_ADMIN, NET_RAW, BPF]),
         left: left(),
     }
+}
+
+fn halt_poll_ns() -> Option<u64> {
+    const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
+    const LIMIT: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+    let governor = fs::read_to_string(GOVERNOR).ok()?;
+    let limit = fs::read_to_string(LIMIT).ok()?.trim().parse().ok()?;
+    (governor.trim() == "haltpoll").then_some(limit)
 }
 
 /// Tries it out in a fresh network namespace, which goes with it.

@@ -12,6 +12,7 @@ fn sound_machine() -> Machine {
         tun: Ok(()),
         ifb: Some(Ok(())),
         clock_source: "tsc".into(),
+        halt_poll_ns: Some(200_000),
         lacking: None,
         left: Vec::new(),
     }
@@ -112,13 +113,14 @@ fn a_sound_machine_and_device_have_nothing_wrong() {
 
 #[test]
 fn each_fault_of_the_machine_is_found_with_a_remedy() {
-    let faults: [(Planted<Machine>, &str, Verdict); 7] = [
+    let faults: [(Planted<Machine>, &str, Verdict); 8] = [
         (|m| m.qdisc = Err("6.1 cannot".into()), "kernel engine", Verdict::Note),
         (|m| m.tun = Err("No such device".into()), "userspace engine", Verdict::Note),
         (|m| m.tcx = false, "TCX", Verdict::Note),
         (|m| m.xdp = false, "AF_XDP", Verdict::Note),
         (|m| m.ifb = Some(Err("unknown".into())), "ifb", Verdict::Note),
         (|m| m.clock_source = "acpi_pm".into(), "clock", Verdict::Problem),
+        (|m| m.halt_poll_ns = Some(0), "idle processors", Verdict::Note),
         (|m| m.left = vec!["eth1".into()], "left behind", Verdict::Problem),
     ];
     for (inject, check, verdict) in faults {
