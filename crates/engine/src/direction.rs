@@ -4,6 +4,7 @@
 //! next of these. The queue stands in front of the shaper: a packet leaves it when its
 //! transmission starts and not before, as what has left the queue can no longer be overtaken.
 
+mod account;
 mod orders;
 
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use nix::sys::time::TimeSpec;
 use sched::edge::Tagger;
 use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
+use self::account::Counts;
 use crate::bridge::Medium;
 use crate::buffers::Buffers;
 use crate::clock;
@@ -25,7 +27,7 @@ use crate::control::Command;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
 use crate::punctual::{Priority, take_exact_timers};
-use crate::report::{DirectionReport, DropCount, Loss, Tally};
+use crate::report::{DirectionReport, Loss};
 use crate::segments::{self, Segments};
 use crate::shaper::{Pacing, Shaper};
 
@@ -96,16 +98,6 @@ pub(crate) struct Direction<O: Observer> {
 struct InFlight {
     release: Nanos,
     buffer: u32,
-}
-
-#[derive(Default)]
-struct Counts {
-    arrived: u64,
-    received: Tally,
-    sent: Tally,
-    marked: u64,
-    losses: [Tally; Loss::ALL.len()],
-    peak_flows: u64,
 }
 
 impl<O: Observer> Direction<O> {
@@ -379,54 +371,6 @@ impl<O: Observer> Direction<O> {
         self.parts.output.reclaim(&mut self.buffers);
         for buffer in self.parts.observer.drops().freed.drain(..) {
             self.buffers.give(buffer);
-        }
-    }
-
-    fn count_loss(&mut self, buffer: u32, loss: Loss) {
-        self.counts.losses[loss as usize].count(self.buffers.wire_len(buffer));
-    }
-
-    fn report(mut self, duration: Nanos) -> DirectionReport {
-        let counted = self.counted();
-        let observed = self.parts.observer.finish();
-        DirectionReport { duration_ns: duration.0, observed, ..counted }
-    }
-
-    /// What has been counted so far.
-    pub(crate) fn counted(&mut self) -> DirectionReport {
-        // An interface that is gone has nothing more to tell.
-        self.counts.arrived += self.parts.input.arrived().unwrap_or(0);
-        let backlog = self.parts.qdisc.backlog();
-        let in_flight = self.link.iter().fold(Tally::default(), |mut sum, frame| {
-            sum.count(self.buffers.wire_len(frame.buffer));
-            sum
-        });
-        let mut drops = self.parts.observer.drops().report();
-        let losses = Loss::ALL.iter().zip(self.counts.losses);
-        drops.extend(
-            losses.filter(|(_, count)| count.packets > 0).map(|(loss, count)| DropCount {
-                reason: loss.name().to_owned(),
-                lane: None,
-                count,
-            }),
-        );
-        DirectionReport {
-            from: String::new(),
-            to: String::new(),
-            scheduler: String::new(),
-            duration_ns: 0,
-            received: self.counts.received,
-            sent: self.counts.sent,
-            queued: Tally { packets: backlog.packets, bytes: backlog.bytes },
-            in_flight,
-            drops,
-            lost_in_kernel: self.counts.arrived.saturating_sub(self.counts.received.packets),
-            passed: self.parts.input.passed(),
-            marked: self.counts.marked,
-            realtime: self.priority.is_granted(),
-            punctuality: self.shaper.punctuality(),
-            peak_flows: self.counts.peak_flows,
-            observed: None,
         }
     }
 }

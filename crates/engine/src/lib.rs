@@ -9,7 +9,7 @@
 //!
 //! `unsafe` stands only around system calls that no library wraps and memory that is shared with
 //! the kernel: in `buffers`, `kernel`, `netns`, `offload`,
-//! `packet_socket`, `punctual`, `userspace`, `watch` and `xdp`.
+//! `packet_socket`, `punctual`, `tcx`, `userspace`, `watch` and `xdp`.
 
 mod bridge;
 pub mod buffers;
@@ -39,6 +39,8 @@ pub mod report;
 pub mod segments;
 pub mod shaper;
 pub mod status;
+#[cfg(feature = "kernel")]
+mod tcx;
 #[cfg(feature = "kernel")]
 pub mod userspace;
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "for an attached engine"))]

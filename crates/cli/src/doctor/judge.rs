@@ -193,7 +193,7 @@ impl About<'_> {
                     all,
                     "filters",
                     Verdict::Note,
-                    format!("others have filters at its {at}: {}", filters.join(", ")),
+                    format!("others have programs or filters at its {at}: {}", filters.join(", ")),
                     "if one of them redirects or drops, the packets it takes are not shaped; the \
                      kernel engine's --ingress refuses beside filters at the ingress",
                 );

@@ -18,6 +18,7 @@ use crate::clsact::{self, Owner, Point};
 use crate::netlink::Connection;
 use crate::netns::Namespace;
 use crate::offload::{self, features};
+use crate::tcx;
 
 /// What is the same for all devices.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub struct DeviceFacts {
     pub configured_root: Option<String>,
     /// Whether a qdisc of ours is at the root.
     pub has_qdisc: bool,
-    /// Filters of others at its ingress, and at its egress.
+    /// Programs and filters of others at its ingress, and at its egress.
     pub filters: [Vec<String>; 2],
     /// Whether filters of the userspace engine's are there, of a kernel without TCX.
     pub userspace_filters: bool,
@@ -171,7 +172,11 @@ fn look_at(
     let root = tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))?;
     let has_qdisc = root.as_ref().is_some_and(|root| root.is_ours());
     let configured = root.filter(|root| root.is_configured() && !root.is_ours());
-    let others = |at| clsact::others(device.index, at).map_err(system);
+    let others = |at| {
+        let mut names = tcx::others(device.index, at);
+        names.extend(clsact::others(device.index, at).map_err(system)?);
+        Ok::<_, KernelError>(names)
+    };
     let is_placed = |owner, at| clsact::is_placed(owner, device.index, at).map_err(system);
     let more = More::of(device.index).map_err(on(&device.name, "looking at it"))?;
     let receive =

@@ -3,12 +3,11 @@
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::num::NonZeroUsize;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use libbpf_rs::libbpf_sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use sched::Nanos;
@@ -17,6 +16,7 @@ use super::skeleton::HookSkelBuilder;
 use super::skeleton::types::{sl_pulse, sl_pulses};
 use crate::clsact::{Clsact, Filter, Point};
 use crate::report::Tally;
+use crate::tcx;
 
 /// A heartbeat that is older than this counts for nothing.
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(50);
@@ -135,7 +135,7 @@ impl Placer {
 
     pub(super) fn place(&mut self, program: &OwnedFd, at: Point) -> io::Result<Attached> {
         if self.kind != HookKind::Clsact && self.clsact.is_none() {
-            match link(self.device, program, at) {
+            match tcx::link(self.device, program, at) {
                 Ok(link) => return Ok(Attached::Link(link)),
                 // A kernel that knows no TCX links.
                 Err(error)
@@ -150,28 +150,6 @@ impl Placer {
         };
         Filter::place(clsact, program, at).map(Attached::Filter)
     }
-}
-
-fn link(device: u32, program: &OwnedFd, at: Point) -> io::Result<OwnedFd> {
-    const BEFORE: u32 = 1 << 3; // BPF_F_BEFORE: of nobody in particular, so of all
-    let kind = match at {
-        Point::Ingress => libbpf_sys::BPF_TCX_INGRESS,
-        Point::Egress => libbpf_sys::BPF_TCX_EGRESS,
-    };
-    let options = libbpf_sys::bpf_link_create_opts {
-        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
-        flags: BEFORE,
-        ..Default::default()
-    };
-    // SAFETY: the options are a local that says how long it is, and ask for nothing else.
-    let fd = unsafe {
-        libbpf_sys::bpf_link_create(program.as_raw_fd(), device as i32, kind, &raw const options)
-    };
-    if fd < 0 {
-        return Err(io::Error::from_raw_os_error(-fd));
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// What both directions tell the programs, as the kernel has it in memory.
