@@ -98,7 +98,7 @@ pub struct Fsc {
 type Class = (&'static str, &'static str, Option<&'static [u8]>);
 
 /// The trees that the model knows: the default of `classes` and its examples.
-const TREES: [(&str, &[Class]); 6] = [
+const TREES: [(&str, &[Class]); 7] = [
     (
         "marked=1@ef/cs5/cs6/cs7+rest=1",
         &[("/m", "1", Some(&[46, 40, 48, 56])), ("/r", "1", Some(&[]))],
@@ -107,6 +107,17 @@ const TREES: [(&str, &[Class]); 6] = [
     ("a=3+b=1", &[("/a", "3", Some(&[])), ("/b", "1", Some(&[]))]),
     ("voice=2x4/6000b@ef+rest=1", &[("/v", "2x4/6000b", Some(&[46])), ("/r", "1", Some(&[]))]),
     ("a=1(b=1(c=5))", &[("/a", "1", None), ("/a/b", "1", None), ("/a/b/c", "5", Some(&[]))]),
+    (
+        "a=2(b=3(c=1@ef+d=2)+e=1)+f=1",
+        &[
+            ("/a", "2", None),
+            ("/a/b", "3", None),
+            ("/a/b/c", "1", Some(&[46])),
+            ("/a/b/d", "2", Some(&[])),
+            ("/a/e", "1", Some(&[])),
+            ("/f", "1", Some(&[])),
+        ],
+    ),
     (
         "office=5(web=3@be+mail=1)+guests=1x2/3000b(one=1+two=2x8/1500b@cs1)",
         &[

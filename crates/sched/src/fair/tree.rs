@@ -47,6 +47,7 @@ pub(crate) const CLASSES: ParamDef = ParamDef {
             "a=3+b=1",
             "voice=2x4/6000b@ef+rest=1",
             "a=1(b=1(c=5))",
+            "a=2(b=3(c=1@ef+d=2)+e=1)+f=1",
             "office=5(web=3@be+mail=1)+guests=1x2/3000b(one=1+two=2x8/1500b@cs1)",
         ],
         check: |text| Tree::parse(text).map(|_| ()),
