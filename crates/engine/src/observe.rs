@@ -148,10 +148,20 @@ pub struct Ledger {
     observe: Observe,
     now: Nanos,
     flows: HashMap<FlowId, Account, BuildHasherDefault<FingerprintHasher>>,
-    /// By buffer: when the packet in it arrived.
-    arrivals: Vec<Nanos>,
+    /// By buffer.
+    held: Vec<Held>,
+    /// Packets in the short lane.
+    short_lane: u64,
     samples: Vec<Sample>,
     next_sample: Nanos,
+}
+
+/// What is known of the packet in a buffer.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    arrival: Nanos,
+    /// Whether it is in the short lane.
+    is_short: bool,
 }
 
 struct Account {
@@ -224,10 +234,18 @@ impl Ledger {
             observe,
             now: observe.epoch,
             flows: HashMap::default(),
-            arrivals: Vec::new(),
+            held: Vec::new(),
+            short_lane: 0,
             samples: Vec::new(),
             next_sample: observe.epoch + observe.sample_every,
         }
+    }
+
+    /// A packet is no longer queued.
+    fn leaves_its_lane(&mut self, packet: u64) {
+        let held = &mut self.held[packet as usize];
+        self.short_lane -= u64::from(held.is_short);
+        held.is_short = false;
     }
 
     fn account(&mut self, flow: FlowId, change: impl FnOnce(&mut Account)) {
@@ -239,23 +257,27 @@ impl Ledger {
 
 impl Sink for Ledger {
     fn dropped(&mut self, packet: Packet, drop: Drop) {
+        self.leaves_its_lane(packet.id);
         self.drops.note(&packet, drop);
         self.account(packet.flow, |account| account.dropped.count(packet.size, drop));
     }
 
     fn event(&mut self, event: Event) {
         match event {
+            Event::Enqueued { packet, lane, .. } => {
+                let is_short = lane == Lane::HIGH;
+                self.short_lane += u64::from(is_short);
+                self.held[packet as usize].is_short = is_short;
+            }
             Event::Dequeued { packet, flow, lane } => {
-                let sojourn = self.now.since(self.arrivals[packet as usize]);
+                self.leaves_its_lane(packet);
+                let sojourn = self.now.since(self.held[packet as usize].arrival);
                 self.account(flow, |account| account.departs(lane, sojourn));
             }
             Event::Marked { flow, .. } => self.account(flow, |account| account.marked += 1),
             Event::FlowCreated { flow } => self.account(flow, |account| account.fragments += 1),
             Event::Demoted { flow } => self.account(flow, |account| account.demotions += 1),
-            Event::Enqueued { .. }
-            | Event::Promoted { .. }
-            | Event::FlowRemoved { .. }
-            | Event::FlowUntracked { .. } => {}
+            Event::Promoted { .. } | Event::FlowRemoved { .. } | Event::FlowUntracked { .. } => {}
         }
     }
 }
@@ -268,10 +290,10 @@ impl Observer for Ledger {
     fn arriving(&mut self, packet: &Packet, key: &FlowKey, now: Nanos) {
         self.now = now;
         let buffer = packet.id as usize;
-        if buffer >= self.arrivals.len() {
-            self.arrivals.resize(buffer + 1, Nanos::ZERO);
+        if buffer >= self.held.len() {
+            self.held.resize(buffer + 1, Held::default());
         }
-        self.arrivals[buffer] = now;
+        self.held[buffer] = Held { arrival: now, is_short: false };
         let account = self.flows.entry(packet.flow).or_insert_with(|| Account::new(*key, now));
         account.arrived.count(packet.size);
         account.last_arrival = now;
@@ -291,7 +313,8 @@ impl Observer for Ledger {
 
     fn sample(&mut self, packets: u64, bytes: u64, flows: usize, now: Nanos) {
         let t_ns = now.since(self.observe.epoch).0;
-        self.samples.push(Sample { t_ns, packets, bytes, flows: flows as u64 });
+        let (short_lane_packets, flows) = (self.short_lane, flows as u64);
+        self.samples.push(Sample { t_ns, packets, bytes, short_lane_packets, flows });
         // Keeps to the grid; a sample that came a whole period late is not made up for.
         let every = self.observe.sample_every.0.max(1);
         self.next_sample = self.observe.epoch + Nanos((t_ns / every + 1).saturating_mul(every));

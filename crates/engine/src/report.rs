@@ -149,6 +149,8 @@ pub struct Sample {
     pub packets: u64,
     /// Bytes that the discipline holds.
     pub bytes: u64,
+    /// Packets of these in the short lane.
+    pub short_lane_packets: u64,
     /// Entries in its flow table.
     pub flows: u64,
 }

@@ -87,7 +87,7 @@ impl Source<'_> {
                 t_ns: sample.t_ns,
                 backlog_packets: sample.packets,
                 backlog_bytes: sample.bytes,
-                short_lane_packets: None,
+                short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
             rows.links.push(self.link_use(name, direction));

@@ -157,7 +157,7 @@ impl<'r, 't> Replay<'r, 't> {
                     t_ns: at.0,
                     backlog_packets: backlog.packets,
                     backlog_bytes: backlog.bytes,
-                    short_lane_packets: None,
+                    short_lane_packets: Some(trial.port.ledger().short_lane()),
                     flow_entries: Some(trial.port.flows() as u64),
                 };
                 self.tables.push(AnyRow::Sample(&sample));

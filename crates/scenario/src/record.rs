@@ -397,7 +397,7 @@ impl Recorder for Recording<'_> {
                 t_ns: sample.at.0,
                 backlog_packets: sample.backlog.packets,
                 backlog_bytes: sample.backlog.bytes,
-                short_lane_packets: None,
+                short_lane_packets: Some(sample.short_lane),
                 flow_entries: Some(sample.flows),
             })
         });

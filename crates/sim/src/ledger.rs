@@ -105,6 +105,8 @@ pub struct Ledger {
     tickets: Vec<Ticket>,
     totals: Totals,
     queued: Queued,
+    /// Packets in the short lane.
+    short_lane: u64,
     backlog: TimeMean,
     table: TimeHistogram,
     /// By slot of the flow's name.
@@ -121,6 +123,8 @@ struct Ticket {
     index: u64,
     /// Its place in its flow, from 1; 0 for a straggler.
     place: u32,
+    /// Whether it is in the short lane.
+    is_short: bool,
 }
 
 /// The packets in the queue, by what arrived and has not left.
@@ -162,6 +166,7 @@ impl Ledger {
             tickets: Vec::new(),
             totals: Totals::default(),
             queued: Queued::default(),
+            short_lane: 0,
             backlog: TimeMean::default(),
             table: TimeHistogram::default(),
             accounts: Vec::new(),
@@ -186,6 +191,12 @@ impl Ledger {
     #[must_use]
     pub const fn table(&self) -> &TimeHistogram {
         &self.table
+    }
+
+    /// Packets in the short lane now.
+    #[must_use]
+    pub const fn short_lane(&self) -> u64 {
+        self.short_lane
     }
 
     /// Starts time means and totals anew, for a warm-up that does not count.
@@ -223,7 +234,7 @@ impl Ledger {
         if id >= self.tickets.len() {
             self.tickets.resize(id + 1, Ticket::default());
         }
-        self.tickets[id] = Ticket { arrival: now, index, place: 0 };
+        self.tickets[id] = Ticket { arrival: now, index, ..Ticket::default() };
         let name = self.names.name(packet.flow);
         let slot = name.slot as usize;
         if slot >= self.accounts.len() {
@@ -285,6 +296,14 @@ impl Ledger {
         self.log.as_mut()
     }
 
+    /// A packet is no longer queued.
+    #[inline]
+    fn leaves_its_lane(&mut self, packet: u64) {
+        let ticket = &mut self.tickets[packet as usize];
+        self.short_lane -= u64::from(ticket.is_short);
+        ticket.is_short = false;
+    }
+
     #[inline]
     fn account(&mut self, flow: sched::FlowId) -> Option<&mut FlowAccount> {
         let name = self.names.name(flow);
@@ -302,6 +321,7 @@ impl Sink for Ledger {
         let total = &mut self.totals.dropped[lane][drop.reason as usize];
         total.0 += 1;
         total.1 += u64::from(packet.size);
+        self.leaves_its_lane(packet.id);
         let ticket = self.tickets[packet.id as usize];
         self.queued.leave(ticket.arrival);
         self.totals.dropped_sojourn_ns += u128::from(self.now.since(ticket.arrival).0);
@@ -321,11 +341,15 @@ impl Sink for Ledger {
     fn event(&mut self, event: Event) {
         match event {
             Event::Enqueued { packet, lane, .. } => {
+                let is_short = two_lanes(lane) == 0;
+                self.short_lane += u64::from(is_short);
+                self.tickets[packet as usize].is_short = is_short;
                 if let Some(log) = &mut self.log {
                     log.joins(self.tickets[packet as usize].index, lane);
                 }
             }
             Event::Dequeued { packet, flow, lane } => {
+                self.leaves_its_lane(packet);
                 let Ticket { arrival, place, .. } = self.tickets[packet as usize];
                 let sojourn = self.now.since(arrival).0;
                 self.totals.sojourn_ns += u128::from(sojourn);

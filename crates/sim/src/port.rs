@@ -193,6 +193,24 @@ mod tests {
     }
 
     #[test]
+    fn the_short_lane_is_counted_through_arrivals_departures_and_push_outs() {
+        let mut port = port("efd:threshold=2packets,limit=4packets");
+        let of_one_flow = |id| packet(0).with_id(id);
+        for (id, short) in [(0, 1), (1, 2), (2, 2), (3, 2)] {
+            port.arrive(of_one_flow(id), id, Nanos(1));
+            assert_eq!(port.ledger().short_lane(), short, "after packet {id}");
+        }
+        // A full queue gives up a long packet for a short one.
+        port.arrive(packet(4), 4, Nanos(1));
+        assert_eq!((port.backlog().packets, port.ledger().short_lane()), (4, 3));
+        let mut now = Nanos(1);
+        for (packets, short) in [(3, 2), (2, 1), (1, 0), (0, 0)] {
+            now = port.serve(now).expect("packets are queued").end;
+            assert_eq!((port.backlog().packets, port.ledger().short_lane()), (packets, short));
+        }
+    }
+
+    #[test]
     fn the_packet_being_sent_occupies_no_buffer() {
         let mut port = port("fifo:limit=1packets");
         for id in 0..3 {

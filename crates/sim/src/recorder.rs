@@ -79,6 +79,8 @@ pub struct Sample {
     pub at: Nanos,
     /// What was queued.
     pub backlog: Backlog,
+    /// Packets of these in the short lane.
+    pub short_lane: u64,
     /// Entries in the flow table.
     pub flows: u64,
 }

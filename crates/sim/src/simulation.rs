@@ -287,8 +287,13 @@ impl Simulation {
         let at = self.world.now();
         for (index, link) in self.world.links.iter().enumerate() {
             if let Some(port) = link.port() {
-                let (backlog, flows) = (port.backlog(), port.flows() as u64);
-                to.sample(&Sample { link: LinkId(index as u32), at, backlog, flows });
+                to.sample(&Sample {
+                    link: LinkId(index as u32),
+                    at,
+                    backlog: port.backlog(),
+                    short_lane: port.ledger().short_lane(),
+                    flows: port.flows() as u64,
+                });
             }
         }
         if let Some(every) = self.sample_every {

@@ -482,7 +482,7 @@ fn the_ledger_follows_each_flow_and_the_queue() {
     assert_eq!(dropped + report.queued.packets, 6);
     assert_eq!((short.flow.as_str(), short.arrived.packets), ("10.0.0.1:2 > 10.0.0.2:53 udp", 1));
     assert!(short.drops.is_empty());
-    assert_eq!(observed.samples[0].packets, 3);
+    assert_eq!((observed.samples[0].packets, observed.samples[0].short_lane_packets), (3, 3));
     assert_eq!(observed.samples[0].flows, 2);
 }
 
