@@ -104,14 +104,15 @@ pub(super) fn change(
     };
     let is_for_both = spec.is_some() || changes.overhead.is_some() || changes.burst_time.is_some();
     let ingress = kernel::ingress_device(device)?;
+    let mut all = Vec::new();
     if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
-        tell(&kernel::change(device, &of(rate(changes.rate)))?);
+        all.push((device.to_owned(), of(rate(changes.rate))));
     } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
-        tell(&kernel::change(device, &of(None))?);
+        all.push((device.to_owned(), of(None)));
     }
     match ingress {
         Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
-            tell(&kernel::change(&ifb, &of(rate(changes.ingress_rate)))?);
+            all.push((ifb, of(rate(changes.ingress_rate))));
         }
         None if changes.ingress_rate.is_some() => {
             return Err(Failure::Failed(format!(
@@ -120,6 +121,13 @@ pub(super) fn change(
             )));
         }
         _ => {}
+    }
+    // Both directions or none.
+    for (device, changes) in &all {
+        kernel::check_change(device, changes)?;
+    }
+    for (device, changes) in &all {
+        tell(&kernel::change(device, changes)?);
     }
     Ok(())
 }

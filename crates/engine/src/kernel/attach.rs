@@ -333,6 +333,23 @@ pub fn change(name: &str, changes: &Changes) -> Result<Vec<String>, KernelError>
         .collect())
 }
 
+/// Whether [`change`] would be accepted; nothing is changed.
+///
+/// # Errors
+/// Those of [`change`].
+pub fn check_change(name: &str, changes: &Changes) -> Result<(), KernelError> {
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, name)?;
+    require("changing a qdisc", &[NET_ADMIN, FIND])?;
+    match Instance::find(device.index)? {
+        Some(instance) => {
+            let (spec, shaping) = merge(&instance, changes)?;
+            instance.changed(&spec, &shaping).map(|_| ())
+        }
+        None => Err(not_attached(&mut Work::begin()?.tc, device)),
+    }
+}
+
 /// What is switched, for people.
 fn switched(device: &Device, journal: &Journal, rate: Option<u64>) -> Option<String> {
     let what = journal.offloads.describe(rate, device);

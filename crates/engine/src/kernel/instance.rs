@@ -163,6 +163,15 @@ impl Instance {
     /// # Errors
     /// If the change needs other parts or more slots than the qdisc was made with.
     pub fn change(&self, spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
+        let config = self.changed(spec, shaping)?;
+        self.shared.configure(self.index, &config);
+        // Nobody reads the former one any more when this returns, so that it can be filled again.
+        thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+
+    /// What [`change`](Self::change) would put in force.
+    pub(super) fn changed(&self, spec: &Spec, shaping: &Shaping) -> Result<sl_config, KernelError> {
         let (running, running_shaping) = self.running()?;
         let before = compose(&running, &running_shaping)?;
         let after = compose(spec, shaping)?;
@@ -179,11 +188,7 @@ impl Instance {
             return Err(KernelError::Beyond { found, most: slots });
         }
         let flow_bound = wanted(&now).flow_bound;
-        let config = sl_config { flow_bound, ..after.config };
-        self.shared.configure(self.index, &config);
-        // Nobody reads the former one any more when this returns, so that it can be filled again.
-        thread::sleep(Duration::from_millis(1));
-        Ok(())
+        Ok(sl_config { flow_bound, ..after.config })
     }
 }
 

@@ -31,7 +31,7 @@ mod show;
 mod skeleton;
 pub(crate) mod traffic_control;
 
-pub use attach::{Changes, Order, attach, attached_qdisc, can, change, detach};
+pub use attach::{Changes, Order, attach, attached_qdisc, can, change, check_change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};

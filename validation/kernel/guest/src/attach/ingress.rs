@@ -23,6 +23,8 @@ pub(super) fn run() -> Result<()> {
     let before = Machine::now()?;
     shaped(&path)?;
     before.must_be_back().context("detach")?;
+    both_or_none()?;
+    before.must_be_back().context("a refused change")?;
     left_out(&path)?;
     before.must_be_back().context("without the ifb")?;
     beside_others()
@@ -50,6 +52,23 @@ fn shaped(path: &Path) -> Result<()> {
     succeed("change v0 --ingress 10mbit")?;
     let rate = received(path)?;
     ensure!((0.97..1.03).contains(&(rate / 10e6)), "received at {rate} bit/s after a change");
+    succeed("detach v0")?;
+    Ok(())
+}
+
+/// A change that one direction refuses is made in neither.
+fn both_or_none() -> Result<()> {
+    succeed("attach v0 --rate 20mbit --scheduler efd:limit=5000packets")?;
+    let before = succeed("show v0 --json")?.output;
+    let limit = |output: &str| output.contains("limit=5000packets");
+    ensure!(limit(&before), "{before}");
+    refused("change v0 --rate 9mbit --ingress 9mbit", 1, &["v0", "receives is not attached"])?;
+    let unchanged = succeed("show v0 --json")?.output;
+    ensure!(unchanged.contains("20000000"), "{unchanged}");
+    succeed("attach v0 --ingress 5mbit --scheduler efd:limit=60packets")?;
+    refused("change v0 --scheduler efd:limit=4000packets", 2, &["4000", "1024"])?;
+    let unchanged = succeed("show v0 --json")?.output;
+    ensure!(limit(&unchanged), "{unchanged}");
     succeed("detach v0")?;
     Ok(())
 }
