@@ -176,7 +176,7 @@ mutants: ## Break the rules of the disciplines one by one: the suite must notice
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
 
 .PHONY: papers
-papers: python-release ## Every paper at full length, overnight on two cores; resumes: papers-results (PAPERS="...")
+papers: python-release ## Every paper at full length, about three hours on two cores; resumes: papers-results (PAPERS="...")
 	PYTHONPATH=python python3 -m shortlane paper --all --out papers-results $(PAPERS)
 
 .PHONY: papers-quick
