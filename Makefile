@@ -163,12 +163,13 @@ wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/w
 	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants papers-part kernel-test test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
-test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, the proof in two kernels
+test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, three kernels
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
 		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
+	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
 
 .PHONY: mutants
 mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
@@ -280,6 +281,11 @@ kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QE
 		$(VM_TEST) --icount --out "target/kernel-runs/$${test%% *}-counted" --timeout 1200 \
 			-- kernel-guest $$test; \
 	done
+
+.PHONY: kernel-test-older
+kernel-test-older: ## The userspace engine on a kernel without TCX links, in QEMU: Debian 12's 6.1
+	@scripts/setup.sh kernel
+	CARGO="$(CARGO)" scripts/test-older-kernel.sh
 
 .PHONY: kernel-test-planted
 kernel-test-planted: ## Plant bugs in copies of the qdisc: the proof against the core must find each

@@ -25,6 +25,8 @@ MODULES = (
     *("sch_*", "cls_*", "em_*", "act_*", "tcp_*", "pktgen", "xsk_diag", "*_diag"),
     *("veth", "dummy", "ifb", "tun", "bridge", "8021q", "macvlan", "bonding", "team", "nlmon"),
     *("ip_tunnel", "ipip", "sit", "ip_gre", "vxlan", "geneve", "af_packet", "sctp", "mpls_*"),
+    # What connects the guest with the host; built into newer kernels.
+    *("virtio_pci", "virtio_console"),
     *("nf_conntrack", "nf_nat", "nf_tables", "nft_*", "x_tables", "xt_*", "ip*_tables"),
 )
 FOLDER, FILE, LINK = 0o040000, 0o100000, 0o120000

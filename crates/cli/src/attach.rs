@@ -261,7 +261,7 @@ pub(crate) fn detach(options: &DetachOptions) -> Result<(), Failure> {
         Ok(false) => Ok(()),
         Ok(true) => {
             say(&format!("{device}: the engine did not answer and was killed"));
-            Ok(())
+            userspace_side::tidy_up(device).map(|_| ())
         }
         Err(error) => Err(about(device, &error)),
     }

@@ -146,7 +146,7 @@ pub(crate) fn duration(ns: u64) -> String {
 fn flows(status: &Status) -> String {
     let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
     let mut text = format!(
-        "\n flows now {}, at most {}{bound}; taken up {}, forgotten {}, became long {}\n",
+        "\n flows now {}, at most {}{bound}\n flows taken up {}, forgotten {}, became long {}\n",
         status.flows, status.most_flows, status.flows_created, status.flows_removed, status.demoted
     );
     let of_qdisc = |of: fn(&Qdisc) -> u64| status.qdisc.as_ref().map_or(0, of);

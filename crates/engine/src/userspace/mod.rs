@@ -73,7 +73,7 @@ impl Engine {
         let place = Place { device, link, layer };
         let made = place.make(egress, ingress, hook).map_err(|(doing, source)| {
             if source.kind() == io::ErrorKind::PermissionDenied {
-                let capability = "more rights than the process has".to_owned();
+                let capability = format!("more rights than the process has, for {doing}");
                 return EngineError::Lacking { interface: device.to_owned(), capability };
             }
             system(device, doing)(source)

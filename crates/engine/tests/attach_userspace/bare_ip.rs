@@ -9,7 +9,7 @@ use std::time::Duration;
 use engine::Engine;
 use engine::link::Links;
 
-use super::HOOKS;
+use super::hooks;
 use super::hosts::{Hosts, adds_up, ip, link, while_running};
 
 nix::ioctl_write_ptr!(set_interface, b'T', 202, libc::c_int);
@@ -53,7 +53,7 @@ fn bare_ip_packets_pass_both_directions() {
     let socket = hosts.a.run(|| UdpSocket::bind("10.8.0.1:0")).unwrap().unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     socket.connect("10.8.0.2:7").unwrap();
-    for hook in HOOKS {
+    for hook in hooks() {
         let config = || link("efd", 10_000_000);
         let attach = || Engine::attach("wan0", config(), config(), hook);
         let engine = hosts.a.run(attach).unwrap().unwrap();

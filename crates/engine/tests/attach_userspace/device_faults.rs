@@ -9,7 +9,7 @@ use engine::link::Links;
 use engine::netns::Namespace;
 use engine::userspace::HookKind;
 
-use super::HOOKS;
+use super::hooks;
 use super::hosts::{A4, B4, Hosts, Stop, adds_up, link, server};
 use super::probe::probed;
 
@@ -39,7 +39,7 @@ fn until_fault(hosts: &Hosts, hook: HookKind, job: impl FnOnce()) -> Report {
 
 #[test]
 fn a_device_that_is_removed_or_moved_ends_the_engine_with_the_reason() {
-    for hook in HOOKS {
+    for hook in hooks() {
         let Some(hosts) = Hosts::new() else { return };
         let report = until_fault(&hosts, hook, || links(&hosts.a).remove("eth0").unwrap());
         assert!(report.fault.unwrap().starts_with("eth0: the interface was removed"));
@@ -65,7 +65,7 @@ fn a_tap_that_somebody_switches_off_or_removes_ends_the_engine_and_traffic_flows
         let Some(hosts) = Hosts::new() else { return };
         let ((report, changed), probes) = probed(&hosts, || {
             let mut changed = Instant::now();
-            let report = until_fault(&hosts, HookKind::Tcx, || {
+            let report = until_fault(&hosts, HookKind::Auto, || {
                 changed = Instant::now();
                 match change {
                     "down" => links(&hosts.a).set_down("shortlane0").unwrap(),

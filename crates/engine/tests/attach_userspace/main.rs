@@ -11,7 +11,10 @@ mod process;
 mod process_faults;
 mod works;
 
+use engine::kernel::inspect::machine;
 use engine::userspace::HookKind;
 
-/// Both ways of putting programs on a device, where the kernel has both.
-const HOOKS: [HookKind; 2] = [HookKind::Tcx, HookKind::Clsact];
+/// The ways of putting programs on a device that this kernel has.
+fn hooks() -> Vec<HookKind> {
+    if machine().tcx { vec![HookKind::Tcx, HookKind::Clsact] } else { vec![HookKind::Clsact] }
+}

@@ -3,7 +3,7 @@
 use engine::userspace::HookKind;
 use engine::{Engine, EngineError};
 
-use super::HOOKS;
+use super::hooks;
 use super::hosts::{B4, Hosts, link, server};
 
 const SPEC: &str = "fifo:limit=1000packets";
@@ -23,7 +23,7 @@ fn filters_of_others_on_clsact_stay_and_work() {
         format!("{}{}", show("ingress"), show("egress"))
     };
     let before = theirs();
-    for hook in HOOKS {
+    for hook in hooks() {
         let ((), report) = hosts.while_attached(link(SPEC, RATE), link(SPEC, RATE), hook, || {
             hosts.transfer(&hosts.a, server(&hosts.b, B4), 300_000);
         });

@@ -88,7 +88,8 @@ fn engine_of_another_test() {
     let Ok(order) = env::var(ORDER) else { return };
     let [spec, rate, hook] = order.split(';').collect::<Vec<_>>().try_into().unwrap();
     let rate = rate.parse().unwrap();
-    let hook = if hook == "Clsact" { HookKind::Clsact } else { HookKind::Tcx };
+    let kinds = [HookKind::Auto, HookKind::Tcx, HookKind::Clsact];
+    let hook = kinds.into_iter().find(|kind| format!("{kind:?}") == hook).unwrap();
     // SAFETY: the handler only stores a flag.
     unsafe {
         nix::sys::signal::signal(Signal::SIGTERM, nix::sys::signal::SigHandler::Handler(stop))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use engine::userspace::{HookKind, tidy_up};
 use nix::sys::signal::Signal;
 
-use super::HOOKS;
+use super::hooks;
 use super::hosts::{B4, Hosts, link, server};
 use super::probe::probed;
 use super::process::Process;
@@ -20,7 +20,7 @@ const LATER: Duration = Duration::from_secs(1);
 #[test]
 fn a_killed_engine_leaves_the_traffic_flowing_and_nothing_behind() {
     let Some(hosts) = Hosts::new() else { return };
-    for hook in HOOKS {
+    for hook in hooks() {
         let mut process = Process::start(&hosts.a, SPEC, RATE, hook);
         let ((killed, end), probes) = probed(&hosts, || {
             let killed = Instant::now();
@@ -65,7 +65,7 @@ fn what_a_killed_engine_leaves_on_clsact_can_be_taken_away() {
 #[test]
 fn a_stopped_engine_lets_traffic_pass_and_works_again_when_it_goes_on() {
     let Some(hosts) = Hosts::new() else { return };
-    for hook in HOOKS {
+    for hook in hooks() {
         let process = Process::start(&hosts.a, SPEC, RATE, hook);
         let ((stopped, going_on, end), probes) = probed(&hosts, || {
             let stopped = Instant::now();

@@ -9,7 +9,7 @@ use engine::link::Links;
 use engine::userspace::HookKind;
 use engine::{Overhead, Rate};
 
-use super::HOOKS;
+use super::hooks;
 use super::hosts::{A4, A6, B4, B6, Hosts, Stop, adds_up, link, server};
 use super::probe::probed;
 
@@ -18,7 +18,7 @@ const AMPLE: u64 = 200_000_000;
 #[test]
 fn tcp_passes_both_directions_over_ipv4_and_ipv6() {
     let Some(hosts) = Hosts::new() else { return };
-    for hook in HOOKS {
+    for hook in hooks() {
         for (near, far) in [(A4, B4), (A6, B6)] {
             let fifo = || link("fifo:limit=10000packets", AMPLE);
             let ((), report) = hosts.while_attached(fifo(), fifo(), hook, || {
@@ -43,7 +43,7 @@ fn attaching_and_detaching_lose_no_packet() {
     let Some(hosts) = Hosts::new() else { return };
     // Where there is no clsact, the kernel loses packets of its own while it makes or removes one.
     Hosts::says(&hosts.a, "tc qdisc add dev eth0 clsact");
-    for hook in HOOKS {
+    for hook in hooks() {
         let (begin, probes) = probed(&hosts, || {
             let begin = std::time::Instant::now();
             for _ in 0..5 {

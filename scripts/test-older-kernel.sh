@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The userspace engine on a kernel without TCX links, in QEMU: test-older-kernel.sh [SERIES]
+# The same tests run on this machine's kernel by `make test`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+series=${1:-6.1}
+: "${CARGO:=cargo}"
+target=${CARGO_TARGET_DIR:-target}
+
+features=shortlane/kernel,shortlane-engine/kernel
+programs=()
+while read -r name path; do
+	programs+=(--program "$path=test-$name")
+done < <("$CARGO" test --locked --package shortlane --package shortlane-engine --features "$features" \
+	--test userspace --test attach_userspace --test xdp --no-run 2>&1 | tee /dev/stderr |
+	sed -n 's#^ *Executable tests/\([a-z_]*\)[/.].*(\(.*\))$#\1 \2#p')
+# The tests start the command where cargo has put it.
+command=$(realpath "$target/debug/shortlane")
+validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
+	--program "$command" --file "$command=$command" \
+	--program /usr/bin/setpriv --program /usr/bin/prlimit \
+	--out target/kernel-runs/userspace --timeout 900 -- sh -c '
+		set -e
+		for test in xdp attach_userspace userspace; do
+			"test-$test" --test-threads 1
+		done'
