@@ -249,7 +249,7 @@ impl<O: Observer> Direction<O> {
 
     /// Starts every transmission that is due.
     fn serve(&mut self, now: Nanos) {
-        while self.waiting && !self.blocked && (self.shaper.due() <= now || self.is_drained()) {
+        while self.waiting && !self.blocked && self.shaper.due() <= now {
             self.parts.observer.serving(now);
             match self.parts.qdisc.dequeue(now, &mut self.parts.observer) {
                 Dequeue::Packet { packet, mark } => self.transmit(packet, mark, now),
@@ -260,12 +260,6 @@ impl<O: Observer> Direction<O> {
                 Dequeue::Empty => self.waiting = false,
             }
         }
-    }
-
-    /// Whether the last packet has left. The discipline is told so at once, by asking it for one
-    /// more: until the link is free again there is no appointment to keep.
-    fn is_drained(&self) -> bool {
-        self.parts.qdisc.backlog().packets == 0
     }
 
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {

@@ -234,21 +234,6 @@ fn while_the_output_is_blocked_packets_wait_in_the_queue() {
 }
 
 #[test]
-fn with_the_queue_empty_there_is_no_appointment_though_the_link_is_busy() {
-    let mut bench = over_link("fifo", Rate(1000), Nanos::ZERO, frames(2), vec![]);
-    bench.direction.receive().unwrap();
-    bench.direction.take_in(1, Nanos(1));
-    assert!(!bench.direction.waiting);
-    bench.direction.take_in(1, Nanos(2));
-    assert!(bench.direction.waiting, "the first one's transmission takes half a second");
-    bench.direction.send(Nanos(2)).unwrap();
-    let end = 1 + 74 * 8 * 1_000_000;
-    assert_eq!(bench.direction.next_event(), Nanos(end));
-    bench.direction.serve(Nanos(end));
-    assert!(!bench.direction.waiting);
-}
-
-#[test]
 fn a_blocked_output_is_used_again_when_it_has_room() {
     // The socket behind the output is writable: the first sleep ends the blockade.
     let (report, _, sent) = over_free_link("fifo", frames(20), vec![Ok(5), Ok(0)]).run(5);
