@@ -17,10 +17,12 @@ done < <("$CARGO" test --locked --package shortlane --package shortlane-engine -
 # The tests start the command where cargo has put it.
 command=$(realpath "$target/debug/shortlane")
 validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
-	--program "$command" --file "$command=$command" \
+	--program "$command" \
 	--program /usr/bin/setpriv --program /usr/bin/prlimit \
-	--out target/kernel-runs/userspace --timeout 900 -- sh -c '
+	--out target/kernel-runs/userspace --timeout 900 -- sh -c "
 		set -e
-		for test in xdp attach_userspace userspace; do
-			"test-$test" --test-threads 1
-		done'
+		mkdir -p '$(dirname "$command")'
+		ln -s /usr/bin/shortlane '$command'
+		test-xdp --test-threads 1
+		test-attach_userspace --test-threads 1
+		test-userspace --test-threads 1"

@@ -17,15 +17,19 @@ guest() {
 		systemctl --no-pager status shortlane@wan0 shortlane-metrics >&2
 		return 1
 	}
+	# These are called by name.
+	# shellcheck disable=SC2329
 	scrape() {
 		python3 -c 'import urllib.request as u
 print(u.urlopen("http://127.0.0.1:9750/metrics").read().decode())' |
 			grep "^shortlane_attachment_info{device=\"wan0\""
 	}
+	# shellcheck disable=SC2329
 	is_another() {
 		[ "$(systemctl show -p MainPID --value shortlane@wan0)" != "$1" ] && shows_the_file
 	}
 	shows_the_file() { shortlane show wan0 | grep docsis; }
+	# shellcheck disable=SC2329
 	shows_nothing() { shortlane show 2>&1 | grep "^nothing is attached"; }
 
 	ip link set lo up
@@ -127,13 +131,13 @@ leave() {
 	rm -rf "$work" "$SAID"
 }
 trap leave EXIT
-for parent in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts); do
+while read -r parent; do
 	group=$parent/shortlane-trial-$$
 	mkdir "$group"
 	groups+=("$group")
 	# Not every controller takes a process before it is configured; systemd asks for none of those.
 	echo $$ > "$group/cgroup.procs" 2> /dev/null || true
-done
+done < <(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts)
 unshare --pid --fork --kill-child --mount --net --uts --ipc --cgroup \
 	"scripts/$(basename "$0")" boot "$work" || true
 cat "$SAID"

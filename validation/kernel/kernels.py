@@ -172,7 +172,11 @@ class Store:
 
     def get(self, wanted: str) -> Kernel:
         """The kernel that `choose` chooses, fetched if it is not here yet."""
-        release = choose(self.releases(), wanted)
+        try:
+            release = choose(self.releases(), wanted)
+        except KernelError:
+            # It may have come since the lists were fetched.
+            release = choose(self.releases(refresh=True), wanted)
         try:
             self._fetch(release)
         except AptError:
