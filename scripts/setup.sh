@@ -61,6 +61,14 @@ c_compiler() {
     fi
 }
 
+# offered PACKAGE: whether apt would install it. Its answer is read whole: `grep -q` leaves at the
+# first match, which kills apt-cache, and pipefail then takes the match for a failure.
+offered() {
+    local policy
+    policy=$(apt-cache policy "$1" 2> /dev/null) || return 1
+    [[ $policy == *"Candidate: "[0-9]* ]]
+}
+
 iproute2() {
     { has ip && has tc; } || apt_install iproute2
 }
@@ -112,9 +120,7 @@ bpf_clang() {
         has "clang-$version" && return
     done
     for version in 19 16 17 18 20 21; do
-        if apt-cache policy "clang-$version" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
-            break
-        fi
+        ! offered "clang-$version" || break
     done
     apt_install "clang-$version" "llvm-$version"
 }
