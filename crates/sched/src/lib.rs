@@ -35,41 +35,20 @@
 
 extern crate alloc;
 
-mod codel;
-pub mod discipline;
-mod drr;
-mod early;
-pub mod edge;
-mod fair;
-mod fifo;
-mod fixed;
-mod flowqueue;
-mod fq_codel;
-mod fred;
-mod heap;
-pub mod lanes;
-mod lars;
-mod las;
-mod packet;
-pub mod params;
-mod qdisc;
-mod red;
+mod disciplines;
+pub mod interface;
+mod queues;
 pub mod registry;
-pub mod ring;
-mod rio;
-mod rio_ps;
-mod runs;
-mod sorted;
 mod spec;
-mod srpt;
-pub mod table;
 #[cfg(test)]
 mod testkit;
-mod units;
 
-pub use discipline::{Discipline, Info, Needs};
-pub use packet::{Ecn, FlowId, HostId, Packet};
-pub use params::{ParamDef, ParamError, Params};
-pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
+pub use disciplines::early::edge;
+pub use disciplines::lanes;
+pub use interface::params;
+pub use interface::{
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,
+    Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Share, Sink,
+};
+pub use queues::{flow_table as table, ring};
 pub use spec::{Spec, SpecError};
-pub use units::{Amount, Level, Nanos, Share};

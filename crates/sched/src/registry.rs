@@ -6,9 +6,7 @@
 
 use alloc::boxed::Box;
 
-use crate::discipline::{Discipline, Info};
-use crate::params::{ParamError, Params};
-use crate::qdisc::{Qdisc, Sink};
+use crate::interface::{Discipline, Info, ParamError, Params, Qdisc, Sink};
 
 macro_rules! disciplines {
     ($($discipline:path),* $(,)?) => {
@@ -38,32 +36,32 @@ macro_rules! disciplines {
 }
 
 disciplines![
-    crate::fifo::Fifo,
-    crate::lanes::Efd,
-    crate::lanes::Run2c,
-    crate::lanes::Run2cSeq,
-    crate::lanes::XProtect,
-    crate::lanes::Sift,
-    crate::lanes::Sb,
-    crate::lanes::SbKo,
-    crate::lanes::SbSh,
-    crate::lanes::Auto,
-    crate::lanes::Composed,
-    crate::las::Las,
-    crate::lars::Lars,
-    crate::srpt::Srpt,
-    crate::drr::Drr,
-    crate::fair::Scfq,
-    crate::fair::Wfq,
-    crate::fair::Wf2q,
-    crate::fair::Fsc,
-    crate::fair::Hfsc,
-    crate::codel::Codel,
-    crate::fq_codel::FqCodel,
-    crate::red::Red,
-    crate::fred::Fred,
-    crate::rio::Rio,
-    crate::rio_ps::RioPs,
+    crate::disciplines::fifo::Fifo,
+    crate::disciplines::lanes::Efd,
+    crate::disciplines::lanes::Run2c,
+    crate::disciplines::lanes::Run2cSeq,
+    crate::disciplines::lanes::XProtect,
+    crate::disciplines::lanes::Sift,
+    crate::disciplines::lanes::Sb,
+    crate::disciplines::lanes::SbKo,
+    crate::disciplines::lanes::SbSh,
+    crate::disciplines::lanes::Auto,
+    crate::disciplines::lanes::Composed,
+    crate::disciplines::sorted::las::Las,
+    crate::disciplines::sorted::lars::Lars,
+    crate::disciplines::sorted::srpt::Srpt,
+    crate::disciplines::drr::Drr,
+    crate::disciplines::fair::Scfq,
+    crate::disciplines::fair::Wfq,
+    crate::disciplines::fair::Wf2q,
+    crate::disciplines::fair::Fsc,
+    crate::disciplines::fair::Hfsc,
+    crate::disciplines::codel::Codel,
+    crate::disciplines::fq_codel::FqCodel,
+    crate::disciplines::early::red::Red,
+    crate::disciplines::early::fred::Fred,
+    crate::disciplines::early::rio::Rio,
+    crate::disciplines::early::rio_ps::RioPs,
 ];
 
 /// The discipline of this name.

@@ -6,9 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::discipline::Info;
-use crate::params::{ParamError, Params};
-use crate::qdisc::{Qdisc, Sink};
+use crate::interface::{Info, ParamError, Params, Qdisc, Sink};
 use crate::registry;
 
 /// A discipline and a value for each of its parameters, ready to be built any number of times.
@@ -68,7 +66,7 @@ impl Spec {
     #[must_use]
     pub fn on_link(mut self, rate_bps: u64) -> Self {
         if self.params.has("rate") && !self.params.is_given("rate") {
-            let rate = crate::params::text::Rate(rate_bps.max(1)).to_string();
+            let rate = crate::interface::params::text::Rate(rate_bps.max(1)).to_string();
             let set = self.params.set_default("rate", &rate);
             debug_assert!(set.is_ok(), "{rate} is a rate");
         }

@@ -3,10 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::packet::{FlowId, Packet};
-use crate::qdisc::{Drop, DropReason, Event, Qdisc, Sink};
+use crate::interface::{Drop, DropReason, Event, FlowId, Nanos, Packet, Qdisc, Sink};
 use crate::spec::Spec;
-use crate::units::Nanos;
 
 /// A queue, its clock and all it has told.
 pub(crate) struct Bench {
@@ -75,7 +73,7 @@ impl Bench {
     }
 
     /// Changes one parameter of the running queue.
-    pub(crate) fn change(&mut self, spec: &str) -> Result<(), crate::SpecError> {
+    pub(crate) fn change(&mut self, spec: &str) -> Result<(), crate::spec::SpecError> {
         let spec: Spec = spec.parse()?;
         Ok(self.qdisc.change(spec.params())?)
     }

@@ -1,0 +1,526 @@
+//! CoDel, controlled delay: drops at the head when packets have waited too long for too long.
+//!
+//! The control law of RFC 8289, section 5, on whatever queue has a head: [`Control`] is its
+//! state, [`Law`] its parameters, [`HeadQueue`] what it asks of the queue. If the sojourn time of
+//! departing packets stays at or above `target` for an `interval`, the head is dropped (or
+//! marked), and again after `interval / sqrt(n)` following the n-th drop, until a packet is
+//! below target. What is left when a packet leaves must exceed `mtu`, or it is not dropped: so a
+//! drop is always followed by another packet, and the queue never drops itself empty.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use crate::interface::{
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
+    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+};
+
+const MICROSECOND: Nanos = Nanos(1_000);
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+/// `target`: the standing delay that is accepted.
+pub(crate) const TARGET: ParamDef = ParamDef {
+    name: "target",
+    kind: Kind::Time { min: Nanos::ZERO, max: MINUTE, unlimited: true },
+    default: "5ms",
+    effect: "the standing delay that is accepted; inf never drops",
+    source: "RFC 8289",
+    live: true,
+};
+
+/// `interval`: how long delay may stay above target before the first drop.
+pub(crate) const INTERVAL: ParamDef = ParamDef {
+    name: "interval",
+    kind: Kind::Time { min: MICROSECOND, max: MINUTE, unlimited: false },
+    default: "100ms",
+    effect: "how long delay stays above target before the first drop; a large round-trip time",
+    source: "RFC 8289",
+    live: true,
+};
+
+/// `mtu`: the backlog that is left alone.
+pub(crate) const MTU: ParamDef = ParamDef {
+    name: "mtu",
+    kind: Kind::Bytes { min: 0, max: 1 << 20 },
+    default: "1500b",
+    effect: "with no more bytes than this behind it, a packet is not dropped",
+    source: "RFC 8289, section 5 (MAXPACKET)",
+    live: true,
+};
+
+/// `ecn`: mark instead of drop.
+pub(crate) const ECN: ParamDef = ParamDef {
+    name: "ecn",
+    kind: Kind::Flag,
+    default: "no",
+    effect: "mark ECN-capable packets instead of dropping them, at most one per departure",
+    source: "Linux sch_codel",
+    live: true,
+};
+
+/// The parameters of the control law.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Law {
+    target: Nanos,
+    interval: Nanos,
+    mtu: u64,
+    ecn: bool,
+}
+
+impl Law {
+    /// From the parameters `target`, `interval`, `mtu` and `ecn`.
+    pub(crate) fn new(params: &Params) -> Self {
+        Self {
+            target: params.time("target"),
+            interval: params.time("interval"),
+            mtu: params.number("mtu"),
+            ecn: params.flag("ecn"),
+        }
+    }
+
+    /// `interval / sqrt(count)`, rounded down.
+    fn spacing(&self, count: u32) -> Nanos {
+        let square = u128::from(self.interval.0).pow(2) / u128::from(count.max(1));
+        Nanos(match u64::try_from(square) {
+            Ok(square) => square.isqrt(),
+            Err(_) => square.isqrt() as u64,
+        })
+    }
+
+    fn marks(&self, packet: &Packet) -> bool {
+        self.ecn && packet.ecn().is_capable()
+    }
+}
+
+/// What the control law asks of a queue.
+pub(crate) trait HeadQueue {
+    /// The head, and the time it arrived.
+    fn head(&self) -> Option<(&Packet, Nanos)>;
+
+    /// Bytes queued, the head among them.
+    fn bytes(&self) -> u64;
+
+    /// Drops the head.
+    fn drop_head(&mut self);
+}
+
+/// The state of the control law for one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// When packets will have been above target for an interval; [`Nanos::MAX`] while below.
+    first_above: Nanos,
+    drop_next: Nanos,
+    /// Drops since dropping began.
+    count: u32,
+    /// `count` as it was when dropping began.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            first_above: Nanos::MAX,
+            drop_next: Nanos::ZERO,
+            count: 0,
+            last_count: 0,
+            dropping: false,
+        }
+    }
+}
+
+impl Control {
+    /// Drops what must go before the next packet leaves. That packet is then the head; returns
+    /// whether it is to be marked, or `None` if the queue is empty.
+    #[inline]
+    pub(crate) fn before_departure<Q: HeadQueue>(
+        &mut self,
+        law: &Law,
+        now: Nanos,
+        queue: &mut Q,
+    ) -> Option<bool> {
+        let may_drop = self.may_drop(law, now, queue)?;
+        if may_drop || self.dropping { self.act(law, now, queue, may_drop) } else { Some(false) }
+    }
+
+    /// The same once a packet may be dropped, or the last ones could.
+    #[cold]
+    fn act<Q: HeadQueue>(
+        &mut self,
+        law: &Law,
+        now: Nanos,
+        queue: &mut Q,
+        may_drop: bool,
+    ) -> Option<bool> {
+        if !self.dropping {
+            let marks = law.marks(queue.head()?.0);
+            if !marks {
+                queue.drop_head();
+                self.may_drop(law, now, queue)?;
+            }
+            self.start_dropping(law, now);
+            return Some(marks);
+        }
+        self.dropping = may_drop;
+        while self.dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            if law.marks(queue.head()?.0) {
+                self.drop_next = self.drop_next + law.spacing(self.count);
+                return Some(true);
+            }
+            queue.drop_head();
+            self.dropping = self.may_drop(law, now, queue)?;
+            if self.dropping {
+                self.drop_next = self.drop_next + law.spacing(self.count);
+            }
+        }
+        Some(false)
+    }
+
+    /// Somebody else dropped `packets` at the head: the law goes on from there.
+    pub(crate) fn count_drops(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
+    /// Looks at the head: has delay been above target for an interval? `None` if there is none.
+    #[inline]
+    fn may_drop<Q: HeadQueue>(&mut self, law: &Law, now: Nanos, queue: &Q) -> Option<bool> {
+        let Some((packet, arrived)) = queue.head() else {
+            self.first_above = Nanos::MAX;
+            self.dropping = false;
+            return None;
+        };
+        let bytes_behind = queue.bytes() - u64::from(packet.size);
+        if now.since(arrived) < law.target || bytes_behind <= law.mtu {
+            self.first_above = Nanos::MAX;
+            return Some(false);
+        }
+        if self.first_above == Nanos::MAX {
+            self.first_above = now + law.interval;
+            return Some(false);
+        }
+        Some(now >= self.first_above)
+    }
+
+    /// Begins a run of drops. If the last one ended not long ago, the rate at which it
+    /// controlled the queue is where this one starts.
+    fn start_dropping(&mut self, law: &Law, now: Nanos) {
+        self.dropping = true;
+        let grown = self.count.saturating_sub(self.last_count);
+        let is_recent = now.since(self.drop_next).0 < law.interval.0.saturating_mul(16);
+        self.count = if grown > 1 && is_recent { grown } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = now + law.spacing(self.count);
+    }
+}
+
+/// One FIFO under CoDel.
+pub(crate) struct Codel {
+    limit: Amount,
+    law: Law,
+    control: Control,
+    fifo: StampedFifo,
+}
+
+/// Packets with the times they arrived.
+struct StampedFifo {
+    queue: VecDeque<(Packet, Nanos)>,
+    backlog: Backlog,
+}
+
+impl Discipline for Codel {
+    const INFO: Info = Info {
+        name: "codel",
+        summary: "controlled delay: one queue, drops at the head when the delay stands",
+        source: "RFC 8289; Nichols, Jacobson, \"Controlling queue delay\", 2012",
+        parts: None,
+        params: &[
+            shared::LIMIT.with_default("1000packets", "Linux sch_codel"),
+            TARGET,
+            INTERVAL,
+            MTU,
+            ECN,
+        ],
+        needs: Needs::NOTHING,
+        keeps_order: always,
+        work_conserving: always,
+    };
+
+    fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
+        let limit = params.amount("limit");
+        let queue = VecDeque::with_capacity(shared::ring_capacity(limit));
+        Box::new(Self {
+            limit,
+            law: Law::new(params),
+            control: Control::default(),
+            fifo: StampedFifo { queue, backlog: Backlog::default() },
+        })
+    }
+}
+
+impl StampedFifo {
+    fn pop(&mut self) -> Option<Packet> {
+        let (packet, _) = self.queue.pop_front()?;
+        self.backlog.remove(&packet);
+        Some(packet)
+    }
+}
+
+/// The queue as the control law sees it.
+struct Head<'a, S> {
+    fifo: &'a mut StampedFifo,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> HeadQueue for Head<'_, S> {
+    fn head(&self) -> Option<(&Packet, Nanos)> {
+        self.fifo.queue.front().map(|(packet, arrived)| (packet, *arrived))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.backlog.bytes
+    }
+
+    fn drop_head(&mut self) {
+        if let Some(packet) = self.fifo.pop() {
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+        }
+    }
+}
+
+impl<S: Sink> Qdisc<S> for Codel {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
+        if !self.fifo.backlog.has_room(self.limit, &packet) {
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+        }
+        self.fifo.backlog.add(&packet);
+        self.fifo.queue.push_back((packet, now));
+        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+    }
+
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
+        let mut head = Head { fifo: &mut self.fifo, sink };
+        let Some(mark) = self.control.before_departure(&self.law, now, &mut head) else {
+            return Dequeue::Empty;
+        };
+        let Some(packet) = self.fifo.pop() else { return Dequeue::Empty };
+        if mark {
+            sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+        }
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        Dequeue::Packet { packet, mark }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
+        self.limit = params.amount("limit");
+        self.law = Law::new(params);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::interface::{Ecn, FlowId};
+    use crate::testkit::{Bench, Random};
+
+    const MS: u64 = 1_000_000;
+
+    fn law(spec: &str) -> Law {
+        Law::new(spec.parse::<crate::spec::Spec>().unwrap().params())
+    }
+
+    #[test]
+    fn spacing_is_the_interval_by_the_root_of_the_count() {
+        let codel = law("codel");
+        let spacing: Vec<_> = [1, 2, 3, 4, 100].map(|n| codel.spacing(n).0).into();
+        assert_eq!(spacing, [100_000_000, 70_710_678, 57_735_026, 50_000_000, 10_000_000]);
+        // The square of a minute takes more than 64 bits.
+        assert_eq!(law("codel:interval=60s").spacing(1), Nanos::from_secs(60));
+        assert_eq!(law("codel:interval=60s").spacing(4), Nanos::from_secs(30));
+        assert_eq!(law("codel:interval=1us").spacing(u32::MAX), Nanos(0));
+    }
+
+    /// A standing queue, one departure every millisecond: when packets are dropped or marked.
+    fn signals(ecn: Ecn, spec: &str) -> (Vec<u64>, Vec<u64>) {
+        let mut codel = Bench::new(spec);
+        for _ in 0..900 {
+            codel.offer(Packet::new(FlowId::new(1), 1500).with_ecn(ecn));
+        }
+        let (mut drops, mut marks) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        for ms in 0..480 {
+            codel.now = Nanos(ms * MS);
+            let answer = codel.qdisc.dequeue(codel.now, &mut codel.log);
+            let Dequeue::Packet { packet, mark } = answer else { panic!("{ms} ms: {answer:?}") };
+            for (id, reason) in codel.take_drops() {
+                assert_eq!((id, reason), (next, DropReason::Congested), "from the head, in order");
+                next += 1;
+                drops.push(ms);
+            }
+            assert_eq!(packet.id, next);
+            next += 1;
+            if mark {
+                marks.push(ms);
+            }
+        }
+        (drops, marks)
+    }
+
+    /// Above target from 5 ms on, so the first drop is at 105 ms. The next are due 100,
+    /// 100/sqrt(2), 100/sqrt(3) .. ms later: at 205, 275.7, 333.4, 383.4, 428.2, 469.0.
+    const DUE: [u64; 7] = [105, 205, 276, 334, 384, 429, 469];
+
+    #[test]
+    fn drops_come_after_an_interval_and_then_ever_faster() {
+        assert_eq!(signals(Ecn::NotEct, "codel"), (DUE.to_vec(), Vec::new()));
+        assert_eq!(signals(Ecn::Ect0, "codel").0, DUE, "ecn is off unless asked for");
+    }
+
+    #[test]
+    fn ecn_marks_where_it_would_drop() {
+        assert_eq!(signals(Ecn::Ect0, "codel:ecn=yes"), (Vec::new(), DUE.to_vec()));
+        assert_eq!(signals(Ecn::Ect1, "codel:ecn=yes").1, DUE);
+        assert_eq!(signals(Ecn::NotEct, "codel:ecn=yes").0, DUE);
+    }
+
+    #[test]
+    fn late_departures_catch_up_with_the_drops_that_were_due() {
+        let mut codel = Bench::new("codel");
+        for _ in 0..20 {
+            codel.enqueue(1, 1500);
+        }
+        codel.now = Nanos(5 * MS);
+        assert_eq!(codel.depart(1), [0]);
+        codel.now = Nanos(105 * MS);
+        assert_eq!(codel.depart(1), [2], "1 is dropped");
+        // Due at 205 and 275.7 ms; then 333.4.
+        codel.now = Nanos(300 * MS);
+        assert_eq!(codel.depart(1), [5]);
+        assert_eq!(codel.take_drops().len(), 3);
+        // Marking stops at the first packet that carries it.
+        let mut codel = Bench::new("codel:ecn=yes");
+        for _ in 0..20 {
+            codel.offer(Packet::new(FlowId::new(1), 1500).with_ecn(Ecn::Ect0));
+        }
+        for ms in [5, 105, 300] {
+            codel.now = Nanos(ms * MS);
+            codel.dequeue();
+        }
+        let is_mark = |event: &&Event| matches!(event, Event::Marked { .. });
+        assert_eq!(codel.log.events.iter().filter(is_mark).count(), 2);
+    }
+
+    #[test]
+    fn a_packet_with_no_more_than_an_mtu_behind_it_is_not_dropped() {
+        let mut codel = Bench::new("codel");
+        for second in 0..100 {
+            codel.now = Nanos::from_secs(second);
+            codel.enqueue(1, 1500);
+            if second > 0 {
+                assert_eq!(codel.depart(1), [second - 1], "waited for a second, 1500 B behind");
+            }
+        }
+        assert_eq!(codel.take_drops(), []);
+    }
+
+    /// A queue whose every packet has waited for `sojourn`.
+    struct Waiting {
+        sojourn: Nanos,
+        now: Nanos,
+        dropped: u32,
+        head: Packet,
+    }
+
+    impl HeadQueue for Waiting {
+        fn head(&self) -> Option<(&Packet, Nanos)> {
+            Some((&self.head, self.now - self.sojourn))
+        }
+        fn bytes(&self) -> u64 {
+            1 << 20
+        }
+        fn drop_head(&mut self) {
+            self.dropped += 1;
+        }
+    }
+
+    /// Departures every millisecond between two times; returns the times of drops.
+    fn run(control: &mut Control, ms: core::ops::Range<u64>, sojourn: u64) -> Vec<u64> {
+        let head = Packet::new(FlowId::new(1), 1500);
+        let sojourn = Nanos(sojourn * MS);
+        ms.filter(|ms| {
+            let now = Nanos(ms * MS);
+            let mut queue = Waiting { sojourn, now, dropped: 0, head };
+            control.before_departure(&law("codel"), now, &mut queue);
+            queue.dropped > 0
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_second_run_of_drops_starts_where_the_first_succeeded() {
+        let mut control = Control::default();
+        assert_eq!(run(&mut control, 1000..1350, 50), [1100, 1200, 1271, 1329]);
+        assert_eq!(run(&mut control, 1350..1400, 1), [], "below target");
+        assert!(!control.dropping);
+        // Four drops, of which the first was counted when the run began: it resumes at three.
+        assert_eq!(run(&mut control, 1400..1700, 50), [1500, 1558, 1608, 1653, 1694]);
+        assert_eq!((control.count, control.last_count), (7, 3));
+        // After more than 16 intervals the past is forgotten.
+        assert_eq!(run(&mut control, 1700..1701, 1), []);
+        assert_eq!(run(&mut control, 4000..4250, 50), [4100, 4200]);
+        assert_eq!((control.count, control.last_count), (2, 1));
+    }
+
+    #[test]
+    fn one_packet_below_target_begins_the_interval_anew() {
+        let mut control = Control::default();
+        assert_eq!(run(&mut control, 1000..1099, 50), []);
+        assert_eq!(run(&mut control, 1099..1100, 4), []);
+        assert_eq!(run(&mut control, 1100..1201, 5), [1200]);
+    }
+
+    #[test]
+    fn with_no_target_it_is_a_fifo() {
+        let mut random = Random(4);
+        let mut codel = Bench::new("codel:target=inf,limit=20packets");
+        let mut fifo = Bench::new("fifo:limit=20packets");
+        for _ in 0..20_000 {
+            codel.advance(Nanos(random.below(50 * MS)));
+            if random.below(100) < 53 {
+                let size = 1 + random.below(1500) as u32;
+                codel.enqueue(1 + random.below(3), size);
+                fifo.enqueue(1, size);
+            } else {
+                assert_eq!(codel.dequeue().map(|p| p.id), fifo.dequeue().map(|p| p.id));
+            }
+            assert_eq!(codel.log.drops, fifo.log.drops);
+        }
+    }
+
+    #[test]
+    fn a_backlog_always_yields_a_packet() {
+        for seed in 0..50 {
+            let mut random = Random(seed);
+            let mtu = random.below(3) * 1000;
+            let mut codel =
+                Bench::new(&format!("codel:target=0s,interval=1us,limit=30packets,mtu={mtu}b"));
+            for _ in 0..2000 {
+                codel.advance(Nanos(random.below(10 * MS)));
+                if random.below(2) == 0 {
+                    codel.enqueue(1, random.below(3000) as u32);
+                } else {
+                    let backlog = codel.qdisc.backlog().packets;
+                    assert_eq!(codel.dequeue().is_some(), backlog > 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! DRR, deficit round robin: fair queueing per flow in constant time.
+//!
+//! Backlogged flows take turns. At its turn a flow's deficit grows by one quantum, and it sends
+//! while its head fits in the deficit; what is left is carried to its next turn, and lost when
+//! the flow empties. The turn ends when a packet is asked for that does not fit, not before.
+//!
+//! When the buffer is full the arrival is inserted first, and then the flow with most bytes
+//! queued loses packets until the rest fits; of two such flows the one that has been backlogged
+//! longest. A flow is remembered only while one of its packets is queued.
+//!
+//! Cost: constant while a quantum is at least a packet; below that, a packet takes several turns.
+
+use alloc::boxed::Box;
+
+use crate::interface::{
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
+    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+};
+use crate::queues::heap::Ranking;
+use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
+
+/// Deficit round robin.
+pub(crate) struct Drr {
+    limit: Amount,
+    quantum: u64,
+    victim: Victim,
+    /// An entry per backlogged flow.
+    flows: Flows<Flow>,
+    packets: PacketStore,
+    /// The flow whose turn it is, and the last one in line.
+    first: u32,
+    last: u32,
+    /// Whether the first flow has had its quantum for this turn.
+    in_turn: bool,
+    ranking: Ranking,
+    backlog: Backlog,
+    /// Arrivals so far: the tag of a queued packet is its index among them.
+    arrivals: u64,
+}
+
+/// Which packet of the longest queue is pushed out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Tail,
+    Head,
+}
+
+/// A backlogged flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    queue: FlowQueue,
+    bytes: u64,
+    /// Bytes it may still send; less than its head between two turns.
+    deficit: u64,
+    /// The arrival that made it backlogged.
+    since: u64,
+    /// Neighbours in the line of backlogged flows.
+    next: u32,
+    prev: u32,
+}
+
+const QUANTUM: ParamDef = ParamDef {
+    name: "quantum",
+    kind: Kind::Bytes { min: 64, max: 1 << 20 },
+    default: "1500b",
+    effect: "bytes a flow may send per turn; at least the largest packet for constant cost",
+    source: "Shreedhar and Varghese; one Ethernet packet",
+    live: true,
+};
+
+const VICTIM: ParamDef = ParamDef {
+    name: "victim",
+    kind: Kind::Choice(&["tail", "head"]),
+    default: "tail",
+    effect: "full buffer: which packet the longest queue loses",
+    source: "longest queue: Shreedhar and Varghese; its head: ns-2; its tail: choice",
+    live: true,
+};
+
+impl Discipline for Drr {
+    const INFO: Info = Info {
+        name: "drr",
+        summary: "deficit round robin: one queue per flow, served in turns of a quantum",
+        source: "Shreedhar, Varghese, \"Efficient fair queuing using deficit round robin\", 1996",
+        parts: None,
+        params: &[shared::LIMIT, QUANTUM, VICTIM],
+        needs: Needs::NOTHING,
+        keeps_order: always,
+        work_conserving: always,
+    };
+
+    fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
+        Box::new(Self::new(params))
+    }
+}
+
+impl Drr {
+    fn new(params: &Params) -> Self {
+        let mut drr = Self {
+            limit: params.amount("limit"),
+            quantum: 0,
+            victim: Victim::Tail,
+            // Flows are bounded by the packets queued.
+            flows: Flows::new(NONE as usize),
+            packets: PacketStore::new(shared::ring_capacity(params.amount("limit"))),
+            first: NONE,
+            last: NONE,
+            in_turn: false,
+            ranking: Ranking::default(),
+            backlog: Backlog::default(),
+            arrivals: 0,
+        };
+        drr.set(params);
+        drr
+    }
+
+    fn set(&mut self, params: &Params) {
+        self.limit = params.amount("limit");
+        self.quantum = params.number("quantum");
+        self.victim = match params.word("victim") {
+            "head" => Victim::Head,
+            _ => Victim::Tail,
+        };
+    }
+
+    /// Puts a packet at the end of its flow's queue, and a new flow at the end of the line.
+    fn insert<S: Sink>(&mut self, packet: Packet, sink: &mut S) {
+        let slot = match self.flows.slot(packet.flow) {
+            Slot::Found(slot) => slot,
+            Slot::Created(slot) => {
+                sink.event(Event::FlowCreated { flow: packet.flow });
+                self.flows[slot].since = self.arrivals;
+                self.join_line(slot);
+                slot
+            }
+            Slot::Full => unreachable!("there are as many packets as flows, and nodes for them"),
+        };
+        let flow = &mut self.flows[slot];
+        self.packets.push_back(&mut flow.queue, packet, self.arrivals);
+        flow.bytes += u64::from(packet.size);
+        self.backlog.add(&packet);
+        if self.ranking.is_active() {
+            self.ranking.set(slot, self.flows[slot].rank());
+        }
+    }
+
+    /// Counts out a packet that has just been taken from a flow's queue, and the flow if it was
+    /// the last one.
+    fn removed<S: Sink>(&mut self, slot: u32, packet: &Packet, sink: &mut S) {
+        self.backlog.remove(packet);
+        let flow = &mut self.flows[slot];
+        flow.bytes -= u64::from(packet.size);
+        if flow.queue.is_empty() {
+            self.leave_line(slot);
+            self.flows.remove(packet.flow);
+            self.ranking.remove(slot);
+            sink.event(Event::FlowRemoved { flow: packet.flow });
+        } else if self.ranking.is_active() {
+            self.ranking.set(slot, self.flows[slot].rank());
+        }
+    }
+
+    /// Pushes packets out of the longest queue until the rest fits. Returns whether the packet
+    /// that has just arrived is still there.
+    #[cold]
+    fn make_room<S: Sink>(&mut self, sink: &mut S) -> bool {
+        if !self.ranking.is_active() {
+            let flows = &self.flows;
+            let listed = |slot| (slot != NONE).then_some(slot);
+            let line = core::iter::successors(listed(self.first), |slot| listed(flows[*slot].next));
+            self.ranking.activate(line.map(|slot| (slot, flows[slot].rank())));
+        }
+        let mut survived = true;
+        while self.backlog.in_unit_of(self.limit) > self.limit.value() {
+            let Some(slot) = self.ranking.top() else { break };
+            let queue = &mut self.flows[slot].queue;
+            let victim = match self.victim {
+                Victim::Tail => self.packets.pop_back(queue),
+                Victim::Head => self.packets.pop_front(queue),
+            };
+            let Some((packet, index)) = victim else { break };
+            self.removed(slot, &packet, sink);
+            let is_arrival = index == self.arrivals;
+            survived &= !is_arrival;
+            let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
+            sink.dropped(packet, Drop { reason, lane: Lane::HIGH });
+        }
+        survived
+    }
+
+    /// The flow whose head is sent next. Gives quanta and passes turns on until one fits.
+    fn next_flow(&mut self) -> Option<u32> {
+        loop {
+            let slot = self.first;
+            if slot == NONE {
+                return None;
+            }
+            let flow = &mut self.flows[slot];
+            if !self.in_turn {
+                self.in_turn = true;
+                flow.deficit += self.quantum;
+            }
+            let head = self.packets.front(&flow.queue)?;
+            if u64::from(head.packet.size) <= flow.deficit {
+                return Some(slot);
+            }
+            self.leave_line(slot);
+            self.join_line(slot);
+        }
+    }
+
+    /// Puts a flow at the end of the line.
+    fn join_line(&mut self, slot: u32) {
+        let last = self.last;
+        let flow = &mut self.flows[slot];
+        flow.next = NONE;
+        flow.prev = last;
+        match last {
+            NONE => self.first = slot,
+            last => self.flows[last].next = slot,
+        }
+        self.last = slot;
+    }
+
+    /// Takes a flow out of the line; if it was the first, its turn is over.
+    fn leave_line(&mut self, slot: u32) {
+        let Flow { next, prev, .. } = self.flows[slot];
+        match prev {
+            NONE => {
+                self.first = next;
+                self.in_turn = false;
+            }
+            prev => self.flows[prev].next = next,
+        }
+        match next {
+            NONE => self.last = prev,
+            next => self.flows[next].prev = prev,
+        }
+    }
+}
+
+impl Flow {
+    /// Most bytes first; of equals, the one that has been backlogged longest.
+    fn rank(&self) -> u128 {
+        u128::from(self.bytes) << 64 | u128::from(u64::MAX - self.since)
+    }
+}
+
+impl<S: Sink> Qdisc<S> for Drr {
+    fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
+        if self.backlog.must_refuse(self.limit, &packet) {
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+        }
+        let has_room = self.backlog.has_room(self.limit, &packet);
+        self.insert(packet, sink);
+        if has_room || self.make_room(sink) {
+            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        }
+        self.arrivals += 1;
+    }
+
+    fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
+        let Some(slot) = self.next_flow() else { return Dequeue::Empty };
+        let flow = &mut self.flows[slot];
+        let Some((packet, _)) = self.packets.pop_front(&mut flow.queue) else {
+            return Dequeue::Empty;
+        };
+        flow.deficit -= u64::from(packet.size);
+        self.removed(slot, &packet, sink);
+        self.ranking.relax(self.backlog.in_unit_of(self.limit), self.limit.value());
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        Dequeue::unmarked(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
+        self.set(params);
+        self.ranking.deactivate();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::interface::FlowId;
+    use crate::testkit::{Bench, Random};
+
+    #[test]
+    fn a_backlogged_flow_costs_forty_bytes() {
+        assert_eq!(size_of::<Flow>(), 40);
+    }
+
+    /// Four flows with a quantum of 500: what does not fit in a turn goes in the next.
+    #[test]
+    fn what_is_left_of_a_quantum_is_carried_over() {
+        let mut drr = Bench::new("drr:quantum=500b");
+        let queues: [(u64, &[u32]); 4] =
+            [(1, &[200, 750, 20]), (2, &[500, 500]), (3, &[200, 600, 100]), (4, &[50, 700, 180])];
+        for (flow, sizes) in queues {
+            for size in sizes {
+                drr.enqueue(flow, *size);
+            }
+        }
+        assert_eq!(drr.qdisc.flows(), 4);
+        // Flow 1 keeps 300 of its first turn, so 750 fits in the second; and so on.
+        assert_eq!(drr.drain(), [0, 3, 5, 8, 1, 2, 4, 6, 7, 9, 10]);
+        assert_eq!(drr.qdisc.flows(), 0, "an empty flow is forgotten");
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_quantum_waits_for_several_turns() {
+        let mut drr = Bench::new("drr:quantum=500b");
+        drr.enqueue(1, 1500);
+        for _ in 0..3 {
+            drr.enqueue(2, 500);
+        }
+        assert_eq!(drr.drain(), [1, 2, 0, 3]);
+    }
+
+    #[test]
+    fn an_emptied_flow_loses_its_deficit_and_its_place() {
+        let mut drr = Bench::new("drr:quantum=1500b");
+        drr.enqueue(1, 100); // id 0
+        drr.enqueue(2, 1500); // id 1
+        assert_eq!(drr.depart(1), [0]);
+        drr.enqueue(1, 1500); // id 2
+        drr.enqueue(1, 1500); // id 3: 1400 of the first turn would let it go at once
+        drr.enqueue(2, 1500); // id 4
+        assert_eq!(drr.drain(), [1, 2, 4, 3]);
+    }
+
+    #[test]
+    fn the_longest_queue_is_robbed() {
+        for (victim, lost, left) in [("tail", 2, [0, 3, 1, 4]), ("head", 0, [1, 3, 2, 4])] {
+            let mut drr = Bench::new(&format!("drr:limit=4packets,victim={victim}"));
+            drr.enqueue(7, 100); // id 0 ..
+            drr.enqueue(7, 1500);
+            drr.enqueue(7, 1500); // .. id 2
+            drr.enqueue(8, 1500); // id 3
+            assert_eq!(drr.take_drops(), []);
+            drr.enqueue(8, 1500); // id 4
+            assert_eq!(drr.take_drops(), [(lost, DropReason::PushedOut)]);
+            assert_eq!(drr.drain(), left);
+        }
+    }
+
+    #[test]
+    fn of_two_longest_queues_the_one_backlogged_longest_is_robbed() {
+        let mut drr = Bench::new("drr:limit=2packets");
+        drr.enqueue(9, 1000); // id 0
+        drr.enqueue(1, 1000); // id 1
+        drr.enqueue(5, 400); // id 2
+        assert_eq!(drr.take_drops(), [(0, DropReason::PushedOut)]);
+        drr.enqueue(4, 1001); // id 3: the longest itself
+        assert_eq!(drr.take_drops(), [(3, DropReason::Full)]);
+        assert_eq!(drr.drain(), [1, 2]);
+    }
+
+    #[test]
+    fn one_flow_is_a_fifo() {
+        let mut random = Random(2);
+        let mut drr = Bench::new("drr:limit=9000b,quantum=300b");
+        let mut fifo = Bench::new("fifo:limit=9000b");
+        for _ in 0..20_000 {
+            if random.below(100) < 53 {
+                let size = 1 + random.below(10_000) as u32;
+                drr.enqueue(1, size);
+                fifo.enqueue(1, size);
+            } else {
+                assert_eq!(drr.dequeue(), fifo.dequeue());
+            }
+            assert_eq!(drr.log.drops, fifo.log.drops);
+        }
+    }
+
+    /// Service of two flows that stay backlogged differs by a quantum and two packets at most.
+    #[test]
+    fn backlogged_flows_share_to_within_the_bound() {
+        for quantum in [64, 500, 1500, 4000] {
+            let mut random = Random(quantum);
+            let mut drr = Bench::new(&format!("drr:limit=100000packets,quantum={quantum}b"));
+            for _ in 0..12_000 {
+                drr.enqueue(1 + random.below(3), 1 + random.below(1500) as u32);
+            }
+            let mut served = [0i64; 3];
+            for _ in 0..6000 {
+                let packet = drr.dequeue().unwrap();
+                served[packet.flow.get() as usize - 1] += i64::from(packet.size);
+                let spread = served.iter().max().unwrap() - served.iter().min().unwrap();
+                assert!(spread <= quantum as i64 + 2 * 1500, "{served:?}");
+            }
+        }
+    }
+
+    /// A line of flows, searched from end to end.
+    struct Model {
+        limit: u64,
+        quantum: u64,
+        head: bool,
+        line: VecDeque<(FlowId, u64, VecDeque<Packet>)>,
+        in_turn: bool,
+    }
+
+    impl Model {
+        fn bytes(queue: &VecDeque<Packet>) -> u64 {
+            queue.iter().map(|packet| u64::from(packet.size)).sum()
+        }
+
+        fn enqueue(&mut self, packet: Packet, since: &[FlowId]) -> Option<u64> {
+            match self.line.iter_mut().find(|(flow, ..)| *flow == packet.flow) {
+                Some((.., queue)) => queue.push_back(packet),
+                None => self.line.push_back((packet.flow, 0, [packet].into())),
+            }
+            if self.line.iter().map(|(.., queue)| queue.len() as u64).sum::<u64>() <= self.limit {
+                return None;
+            }
+            let age = |flow: &FlowId| since.iter().position(|f| f == flow).unwrap_or(since.len());
+            let longest = |at: &usize| {
+                let (flow, _, queue) = &self.line[*at];
+                (Self::bytes(queue), core::cmp::Reverse(age(flow)))
+            };
+            let at = (0..self.line.len()).max_by_key(longest)?;
+            let queue = &mut self.line[at].2;
+            let lost = if self.head { queue.pop_front()? } else { queue.pop_back()? };
+            if queue.is_empty() {
+                self.line.remove(at);
+                self.in_turn &= at != 0;
+            }
+            Some(lost.id)
+        }
+
+        fn dequeue(&mut self) -> Option<u64> {
+            loop {
+                let (_, deficit, queue) = self.line.front_mut()?;
+                *deficit += if self.in_turn { 0 } else { self.quantum };
+                self.in_turn = true;
+                if u64::from(queue[0].size) <= *deficit {
+                    let packet = queue.pop_front()?;
+                    *deficit -= u64::from(packet.size);
+                    if queue.is_empty() {
+                        self.line.pop_front();
+                        self.in_turn = false;
+                    }
+                    return Some(packet.id);
+                }
+                self.line.rotate_left(1);
+                self.in_turn = false;
+            }
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_a_line_that_is_searched() {
+        for seed in 0..300 {
+            let mut random = Random(seed);
+            let limit = 1 + random.below(20);
+            let quantum = 64 + random.below(2000);
+            let head = seed % 2 == 0;
+            let victim = if head { "head" } else { "tail" };
+            let spec = format!("drr:limit={limit}packets,quantum={quantum}b,victim={victim}");
+            let mut drr = Bench::new(&spec);
+            let line = VecDeque::new();
+            let mut model = Model { limit, quantum, head, line, in_turn: false };
+            // Backlogged flows, the one that has been so longest first.
+            let mut since: Vec<FlowId> = Vec::new();
+            for step in 0..1500 {
+                if random.below(100) < 53 {
+                    let flow = FlowId::new(1 + random.below(8));
+                    let packet = Packet::new(flow, [40, 576, 1500][random.below(3) as usize]);
+                    let id = drr.offer(packet);
+                    if !since.contains(&flow) {
+                        since.push(flow);
+                    }
+                    let lost = model.enqueue(packet.with_id(id), &since);
+                    let told = drr.take_drops();
+                    assert_eq!(told.first().map(|d| d.0), lost, "seed {seed}, step {step}");
+                    assert!(told.len() <= 1);
+                } else {
+                    let departed = drr.dequeue().map(|packet| packet.id);
+                    assert_eq!(departed, model.dequeue(), "seed {seed}, step {step}");
+                }
+                since.retain(|flow| model.line.iter().any(|(f, ..)| f == flow));
+                assert_eq!(drr.qdisc.flows(), since.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! The edge of the mice and elephants architecture: tags the first packets of a flow as short.
+//!
+//! Guo and Matta, "The war between mice and elephants", ICNP 2001, by the slides. An [`Edge`]
+//! counts the packets of every flow; those up to a threshold are short, the others long. The
+//! threshold is fixed, or follows the mix of traffic: every `update` the number of active short
+//! flows per active long one is compared with `ratio`, and the threshold moves one packet up
+//! or down. A flow that has been idle for `idle` is a new one.
+//!
+//! The edge is apart from the queue (`rio-ps`, or lanes that go by marks), since it may stand
+//! elsewhere: a [`Tagger`] at the ingress writes what it finds into the packet's DSCP, where
+//! the core reads it.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::interface::{
+    Drop, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef, Params, Sink, shared,
+};
+use crate::queues::flow_table::{Entry, FlowTable};
+use crate::spec::SpecError;
+
+/// `threshold`: how many packets of a flow are short.
+pub(crate) const THRESHOLD: ParamDef = ParamDef {
+    name: "threshold",
+    kind: Kind::Count { min: 1, max: 1 << 30 },
+    default: "10",
+    effect: "packets of a flow that are short, to begin with; setting it begins anew",
+    source: "ours; the slides give none",
+    live: true,
+};
+
+/// `ratio`: the target of the threshold.
+pub(crate) const RATIO: ParamDef = ParamDef {
+    name: "ratio",
+    kind: Kind::Count { min: 1, max: 1 << 20 },
+    default: "3",
+    effect: "active short flows for each active long one (SLR) that the threshold is moved towards",
+    source: "mice and elephants slides (barely legible)",
+    live: true,
+};
+
+/// `update`: how often the threshold moves.
+pub(crate) const UPDATE: ParamDef = ParamDef {
+    name: "update",
+    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(86_400), unlimited: true },
+    default: "10s",
+    effect: "move the threshold by a packet this often (T_c); inf leaves it as it is",
+    source: "mice and elephants slides",
+    live: true,
+};
+
+/// `idle`: when a flow is forgotten.
+pub(crate) const IDLE: ParamDef = ParamDef {
+    effect: "a flow without a packet for this time (T_u) is no longer active, and a new one then",
+    ..shared::IDLE.with_default("1s", "mice and elephants slides")
+};
+
+/// `sweep`: how often forgotten flows leave the table.
+pub(crate) const SWEEP: ParamDef = ParamDef {
+    effect: "take idle flows out of the table this often",
+    ..shared::SWEEP.with_default("1s", "ours")
+};
+
+/// `flows`: the table's bound.
+pub(crate) const FLOWS: ParamDef = ParamDef {
+    effect: "most flows in the table; at the bound one that has long been idle makes room",
+    ..shared::FLOWS
+};
+
+/// `short-dscp`: the tag of short packets.
+pub(crate) const SHORT_DSCP: ParamDef = ParamDef {
+    name: "short-dscp",
+    kind: Kind::Count { min: 0, max: 63 },
+    default: "10",
+    effect: "the DSCP of spared packets; all others are not spared",
+    source: "ours: AF11 of RFC 2597",
+    live: true,
+};
+
+const LONG_DSCP: ParamDef = ParamDef {
+    name: "long-dscp",
+    default: "12",
+    effect: "the DSCP of packets that are not spared",
+    source: "ours: AF12 of RFC 2597, the same class with a higher drop precedence",
+    ..SHORT_DSCP
+};
+
+/// The lane of a packet that an edge has tagged.
+#[inline]
+pub(crate) const fn lane(packet: &Packet, short_dscp: u8) -> Lane {
+    if packet.dscp == short_dscp { Lane::HIGH } else { Lane::LOW }
+}
+
+/// Finds packets short or long by what their flow has sent.
+///
+/// Cost: a look-up per packet, and every `update` and `sweep` a walk through the table. 16 bytes
+/// a flow beside its fingerprint.
+pub struct Edge {
+    options: Options,
+    /// L_t of the slides.
+    threshold: u32,
+    flows: FlowTable<Flow, 5>,
+    next_update: Nanos,
+    next_sweep: Nanos,
+    /// The earlier of both.
+    next_upkeep: Nanos,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Options {
+    threshold: u32,
+    ratio: u64,
+    update: Nanos,
+    idle: Nanos,
+    sweep: Nanos,
+}
+
+/// A flow since it was last idle.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    last_seen: Nanos,
+    /// Packets; super-packets count as their segments.
+    count: u32,
+    is_long: bool,
+}
+
+impl Options {
+    fn from_params(params: &Params) -> Self {
+        Self {
+            threshold: params.number("threshold") as u32,
+            ratio: params.number("ratio"),
+            update: params.time("update"),
+            idle: params.time("idle"),
+            sweep: params.time("sweep"),
+        }
+    }
+}
+
+impl Edge {
+    /// An edge that has seen no packet. `params` has `threshold`, `ratio`, `update`, `idle`,
+    /// `sweep` and `flows`.
+    pub(crate) fn new(params: &Params) -> Self {
+        let options = Options::from_params(params);
+        Self {
+            options,
+            threshold: options.threshold,
+            flows: FlowTable::new(0, params.number("flows") as usize),
+            next_update: Nanos::MAX,
+            next_sweep: Nanos::MAX,
+            next_upkeep: Nanos::ZERO,
+        }
+    }
+
+    /// The lane of an arrival: short packets belong in [`Lane::HIGH`], long ones in
+    /// [`Lane::LOW`]. What becomes of flows goes to `sink`.
+    #[inline]
+    pub fn classify<S: Sink>(&mut self, packet: &Packet, now: Nanos, sink: &mut S) -> Lane {
+        if now >= self.next_upkeep {
+            self.upkeep(now, sink);
+        }
+        if self.flows.is_full() && self.flows.get(packet.flow).is_none() {
+            self.make_room(packet.flow, sink);
+        }
+        let flow = match self.flows.entry(packet.flow) {
+            Entry::Found(flow) => flow,
+            Entry::Created(flow) => {
+                sink.event(Event::FlowCreated { flow: packet.flow });
+                flow.last_seen = now;
+                flow
+            }
+            Entry::Full => return Lane::HIGH,
+        };
+        if now.since(flow.last_seen) > self.options.idle {
+            flow.count = 0;
+        }
+        let is_long = flow.count >= self.threshold;
+        flow.count = flow.count.saturating_add(u32::from(packet.segments));
+        flow.last_seen = now;
+        if is_long != flow.is_long {
+            flow.is_long = is_long;
+            let flow = packet.flow;
+            sink.event(if is_long { Event::Demoted { flow } } else { Event::Promoted { flow } });
+        }
+        if is_long { Lane::LOW } else { Lane::HIGH }
+    }
+
+    /// The number of packets of a flow that are short now.
+    #[must_use]
+    pub const fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
+    /// Entries in the flow table.
+    #[must_use]
+    pub const fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Takes over live parameters.
+    pub(crate) fn change(&mut self, params: &Params) {
+        let options = Options::from_params(params);
+        if options.threshold != self.options.threshold {
+            self.threshold = options.threshold;
+        }
+        if (options.update, options.sweep) != (self.options.update, self.options.sweep) {
+            // The next arrival begins the new spans.
+            self.next_upkeep = Nanos::ZERO;
+        }
+        self.options = options;
+    }
+
+    /// Moves the threshold and takes out idle flows, when it is time.
+    #[cold]
+    fn upkeep<S: Sink>(&mut self, now: Nanos, sink: &mut S) {
+        let Options { update, idle, sweep, .. } = self.options;
+        if self.next_upkeep == Nanos::ZERO {
+            (self.next_update, self.next_sweep) = (now + update, now + sweep);
+        }
+        if now >= self.next_update {
+            self.adjust(self.next_update);
+            // While nobody sends the threshold stays, however many updates pass.
+            let passed = (now - self.next_update).0 / update.0 + 1;
+            self.next_update = self.next_update + Nanos(update.0.saturating_mul(passed));
+        }
+        if now >= self.next_sweep {
+            self.flows.retain(
+                |flow| now.since(flow.last_seen) <= idle,
+                |flow| sink.event(Event::FlowRemoved { flow }),
+            );
+            self.next_sweep = now + sweep;
+        }
+        self.next_upkeep = self.next_update.min(self.next_sweep);
+    }
+
+    /// Moves the threshold by the flows that were active `at` this time.
+    fn adjust(&mut self, at: Nanos) {
+        let Options { idle, ratio, .. } = self.options;
+        let threshold = self.threshold;
+        let (mut short, mut long) = (0u64, 0u64);
+        for (_, flow) in self.flows.iter().filter(|(_, f)| at.since(f.last_seen) <= idle) {
+            if flow.count > threshold { long += 1 } else { short += 1 }
+        }
+        // Without a long flow the ratio is beyond any target.
+        let wanted = long * ratio;
+        if short > wanted {
+            self.threshold = (threshold - 1).max(1);
+        } else if short < wanted {
+            self.threshold = threshold.saturating_add(1);
+        }
+    }
+
+    /// Takes out a flow that has long been idle.
+    #[cold]
+    fn make_room<S: Sink>(&mut self, newcomer: FlowId, sink: &mut S) {
+        if let Some(oldest) = self.flows.least_near(newcomer, |flow| Some(flow.last_seen.0)) {
+            self.flows.remove(oldest);
+            sink.event(Event::FlowRemoved { flow: oldest });
+        }
+    }
+}
+
+const NAME: &str = "edge";
+const PARAMS: &[ParamDef] = &[THRESHOLD, RATIO, UPDATE, IDLE, SWEEP, FLOWS, SHORT_DSCP, LONG_DSCP];
+
+/// An edge that stands apart from the queue, by its parameters: `threshold=10,update=inf`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeSpec(Params);
+
+impl EdgeSpec {
+    /// The definitions of its parameters.
+    pub const PARAMS: &'static [ParamDef] = PARAMS;
+
+    /// A new edge.
+    #[must_use]
+    pub fn build(&self) -> Tagger {
+        Tagger {
+            edge: Edge::new(&self.0),
+            dscps: ["short-dscp", "long-dscp"].map(|name| self.0.number(name) as u8),
+        }
+    }
+}
+
+impl Default for EdgeSpec {
+    fn default() -> Self {
+        Self(Params::defaults(NAME, PARAMS))
+    }
+}
+
+impl FromStr for EdgeSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let mut params = Params::defaults(NAME, PARAMS);
+        params.read(text)?;
+        if params.number("short-dscp") == params.number("long-dscp") {
+            return Err(params.conflict("short-dscp", "long-dscp", "another DSCP").into());
+        }
+        Ok(Self(params))
+    }
+}
+
+/// The parameters that were given.
+impl fmt::Display for EdgeSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_given(f)
+    }
+}
+
+/// An edge that tags packets.
+pub struct Tagger {
+    edge: Edge,
+    /// Of short packets, and of long ones.
+    dscps: [u8; 2],
+}
+
+/// Hears nothing.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn dropped(&mut self, _packet: Packet, _drop: Drop) {}
+}
+
+impl Tagger {
+    /// Writes what the packet is into its DSCP bits. The caller does the same with the frame.
+    #[inline]
+    pub fn tag(&mut self, packet: &mut Packet, now: Nanos) {
+        let lane = self.edge.classify(packet, now, &mut Deaf);
+        packet.dscp = self.dscps[usize::from(lane != Lane::HIGH)];
+    }
+
+    /// The edge.
+    #[must_use]
+    pub const fn edge(&self) -> &Edge {
+        &self.edge
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::testkit::{Log, Random};
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    fn packet(flow: u64) -> Packet {
+        Packet::new(FlowId::new(flow), 500)
+    }
+
+    fn tagger(spec: &str) -> Tagger {
+        spec.parse::<EdgeSpec>().unwrap_or_else(|error| panic!("{error}")).build()
+    }
+
+    /// The DSCPs of so many packets of a flow in a row.
+    fn tags(tagger: &mut Tagger, flow: u64, count: usize, now: Nanos) -> Vec<u8> {
+        let tag = |_| {
+            let mut packet = packet(flow);
+            tagger.tag(&mut packet, now);
+            packet.dscp
+        };
+        (0..count).map(tag).collect()
+    }
+
+    #[test]
+    fn the_first_packets_of_every_flow_are_short() {
+        let mut edge = tagger("threshold=3,update=inf");
+        for flow in 1..=1_000 {
+            assert_eq!(tags(&mut edge, flow, 5, Nanos(flow)), [10, 10, 10, 12, 12]);
+        }
+        assert_eq!(edge.edge().flows(), 1_000);
+        // Super-packets count as their segments; the one that begins within is short.
+        let mut edge = tagger("threshold=3");
+        let mut big = packet(1).with_segments(5);
+        edge.tag(&mut big, Nanos::ZERO);
+        assert_eq!((big.dscp, tags(&mut edge, 1, 1, Nanos::ZERO)), (10, [12].into()));
+    }
+
+    #[test]
+    fn a_flow_that_was_idle_is_a_new_one() {
+        let mut edge = tagger("threshold=2,idle=1s,update=inf,short-dscp=46,long-dscp=0");
+        assert_eq!(tags(&mut edge, 1, 3, Nanos::ZERO), [46, 46, 0]);
+        assert_eq!(tags(&mut edge, 1, 1, SECOND), [0]);
+        assert_eq!(tags(&mut edge, 1, 3, SECOND + SECOND + Nanos(1)), [46, 46, 0]);
+        // And is not remembered for ever.
+        assert_eq!(tags(&mut edge, 2, 1, Nanos::from_secs(60)), [46]);
+        assert_eq!(edge.edge().flows(), 1);
+    }
+
+    #[test]
+    fn at_the_bound_the_longest_idle_makes_room() {
+        let mut edge = tagger("threshold=1,flows=3,idle=inf,sweep=inf,update=inf");
+        for flow in 1..=4 {
+            assert_eq!(tags(&mut edge, flow, 2, Nanos(flow)), [10, 12]);
+        }
+        assert_eq!(edge.edge().flows(), 3);
+        assert_eq!(tags(&mut edge, 2, 1, Nanos(9)), [12], "was there");
+        assert_eq!(tags(&mut edge, 1, 1, Nanos(9)), [10], "had made room");
+    }
+
+    #[test]
+    fn the_threshold_moves_by_one_at_most_and_towards_the_ratio() {
+        let mut edge = tagger("threshold=10,ratio=3,update=1s,idle=1s");
+        // Flows of 1 to 40 packets begin every millisecond, and send a packet every 5 ms, so that
+        // about 80 are active with up to a second behind their end.
+        let mut random = Random(1);
+        let mut flows: Vec<(u64, u64)> = Vec::new();
+        let mut shares = Vec::new();
+        let (mut before, mut next) = (10, 1);
+        for ms in 0..400_000u64 {
+            if ms % 5 == 0 {
+                flows.push((next, 1 + random.below(40)));
+                next += 1;
+                flows.retain_mut(|(flow, left)| {
+                    edge.tag(&mut packet(*flow), Nanos::from_millis(ms));
+                    *left -= 1;
+                    *left > 0
+                });
+            }
+            let threshold = edge.edge().threshold();
+            assert!(threshold.abs_diff(before) <= u32::from(ms % 1_000 == 0), "at {ms} ms");
+            before = threshold;
+            if ms % 1_000 == 0 && ms > 200_000 {
+                let long = |flow: &&Flow| flow.count > threshold;
+                let long = edge.edge.flows.iter().map(|(_, f)| f).filter(long).count();
+                shares.push(edge.edge().flows() as f64 / long as f64 - 1.0);
+            }
+        }
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        assert!((1.5..6.0).contains(&mean), "short flows to a long one: {mean}");
+    }
+
+    #[test]
+    fn the_threshold_stays_where_nobody_sends_and_never_falls_below_one() {
+        let mut edge = tagger("threshold=3,update=1s,idle=1s");
+        tags(&mut edge, 1, 1, Nanos::ZERO);
+        // One short flow, no long one: a step down, and no more for the hour of silence.
+        tags(&mut edge, 1, 1, Nanos::from_secs(3_600));
+        assert_eq!(edge.edge().threshold(), 2);
+        for second in 3_601..3_700 {
+            tags(&mut edge, second, 1, Nanos::from_secs(second));
+        }
+        assert_eq!(edge.edge().threshold(), 1);
+    }
+
+    #[test]
+    fn flows_are_told_of() {
+        let params = tagger_params("threshold=1,idle=1s,sweep=10s,update=inf");
+        let (mut edge, mut log) = (Edge::new(&params), Log::default());
+        let mut send = |second| edge.classify(&packet(7), Nanos::from_secs(second), &mut log);
+        let lanes = [send(0), send(1), send(3), send(4)];
+        assert_eq!(lanes, [Lane::HIGH, Lane::LOW, Lane::HIGH, Lane::LOW]);
+        let flow = FlowId::new(7);
+        let expected = [
+            Event::FlowCreated { flow },
+            Event::Demoted { flow },
+            Event::Promoted { flow },
+            Event::Demoted { flow },
+        ];
+        assert_eq!(log.events, expected);
+    }
+
+    fn tagger_params(spec: &str) -> Params {
+        spec.parse::<EdgeSpec>().expect("valid").0
+    }
+
+    #[test]
+    fn what_an_edge_cannot_be_is_refused() {
+        let number = "edge: ratio=0 is not accepted; ratio takes 1 to 1048576";
+        for (spec, error) in [
+            ("ratio=0", number),
+            ("ratio=-3", "edge: ratio=-3 is not accepted; ratio takes 1 to 1048576"),
+            ("threshold=0", "edge: threshold=0 is not accepted; threshold takes 1 to 1073741824"),
+            ("update=0s", "edge: update=0s is not accepted; update takes 1ms to 86400s, or inf"),
+            ("short-dscp=64", "edge: short-dscp=64 is not accepted; short-dscp takes 0 to 63"),
+            (
+                "long-dscp=10",
+                "edge: short-dscp=10 is not accepted with long-dscp=10; short-dscp takes another \
+                 DSCP",
+            ),
+            ("threshold", "edge: 'threshold' is not name=value"),
+        ] {
+            let refused = spec.parse::<EdgeSpec>().map(|_| ()).unwrap_err();
+            assert_eq!(refused.to_string(), error);
+        }
+        let refused = "slr=3".parse::<EdgeSpec>().unwrap_err().to_string();
+        assert!(refused.starts_with("edge has no parameter 'slr'; it has threshold"), "{refused}");
+        let refused = "rio-ps:ratio=0".parse::<crate::spec::Spec>().unwrap_err().to_string();
+        assert_eq!(refused, number.replace("edge", "rio-ps"));
+    }
+
+    #[test]
+    fn a_spec_reads_back_as_it_is_shown() {
+        for text in ["", "threshold=20,update=inf", "ratio=5,flows=100,short-dscp=46"] {
+            assert_eq!(text.parse::<EdgeSpec>().unwrap().to_string(), text);
+        }
+        assert_eq!(EdgeSpec::default(), "".parse().unwrap());
+    }
+}

@@ -1,0 +1,130 @@
+//! RIO-PS, preferential treatment of short flows: RIO whose In packets are those of short flows.
+//!
+//! Guo and Matta, "The war between mice and elephants", ICNP 2001, by the slides. An edge tags
+//! the first packets of a flow as short; in the core, long packets are dropped (or marked) first,
+//! in one FIFO. Here the edge may stand in front of the queue (`classifier=edge`), or be somewhere
+//! else and have tagged the packets by DSCP (`classifier=tag`).
+
+use alloc::boxed::Box;
+
+use crate::disciplines::early;
+use crate::disciplines::early::edge::{self, Edge};
+use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
+use crate::disciplines::early::rio::{Core, CurveNames, Curves};
+use crate::interface::{
+    Backlog, Dequeue, Discipline, Info, Kind, Lane, Nanos, Needs, Packet, ParamDef, ParamError,
+    Params, Qdisc, Sink, always, shared,
+};
+
+const SLIDES: &str = "mice and elephants slides, table III";
+
+const CURVES: Curves = Curves {
+    high: CurveNames { min: "short-min", max: "short-max", probability: "short-probability" },
+    low: CurveNames { min: "long-min", max: "long-max", probability: "long-probability" },
+};
+
+/// RIO by the age of flows.
+pub(crate) struct RioPs {
+    core: Core,
+    /// `None` where packets come with tags.
+    edge: Option<Edge>,
+    short_dscp: u8,
+    params: Params,
+}
+
+impl Discipline for RioPs {
+    const INFO: Info = Info {
+        name: "rio-ps",
+        summary: "one queue in which packets of short flows are dropped last",
+        source: "Guo, Matta, \"The war between mice and elephants\", ICNP 2001, by the slides",
+        parts: None,
+        params: &[
+            shared::LIMIT,
+            ParamDef {
+                name: "classifier",
+                kind: Kind::Choice(&["edge", "tag"]),
+                default: "edge",
+                effect: "what is short: by an edge in front of this queue, or by the DSCP that an \
+                         edge elsewhere has put into the packet",
+                source: "mice and elephants slides (tag)",
+                live: false,
+            },
+            edge::THRESHOLD,
+            edge::RATIO,
+            edge::UPDATE,
+            edge::IDLE,
+            edge::SWEEP,
+            edge::FLOWS,
+            edge::SHORT_DSCP,
+            ParamDef { name: "short-min", ..MIN.with_default("0.15", SLIDES) },
+            ParamDef { name: "short-max", ..MAX.with_default("0.35", SLIDES) },
+            ParamDef { name: "short-probability", ..MAX_PROBABILITY.with_default("0.05", SLIDES) },
+            ParamDef { name: "long-min", ..MIN },
+            ParamDef { name: "long-max", ..MAX },
+            ParamDef { name: "long-probability", ..MAX_PROBABILITY },
+            early::AVERAGING,
+            early::GENTLE,
+            early::WAIT,
+            early::ECN,
+            early::RATE,
+            early::MEAN_PACKET,
+        ],
+        needs: Needs::NOTHING,
+        keeps_order: always,
+        work_conserving: always,
+    };
+
+    fn check(params: &Params) -> Result<(), ParamError> {
+        CURVES.check(params)
+    }
+
+    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
+        Box::new(Self {
+            core: Core::new(&CURVES, params, seed),
+            edge: (params.word("classifier") == "edge").then(|| Edge::new(params)),
+            short_dscp: params.number("short-dscp") as u8,
+            params: params.clone(),
+        })
+    }
+}
+
+impl RioPs {
+    #[inline]
+    fn lane<S: Sink>(&mut self, packet: &Packet, now: Nanos, sink: &mut S) -> Lane {
+        match &mut self.edge {
+            Some(edge) => edge.classify(packet, now, sink),
+            None => edge::lane(packet, self.short_dscp),
+        }
+    }
+}
+
+impl<S: Sink> Qdisc<S> for RioPs {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
+        let lane = self.lane(&packet, now, sink);
+        self.core.enqueue(packet, lane, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
+        self.core.dequeue(now, sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.core.backlog()
+    }
+
+    fn flows(&self) -> usize {
+        self.edge.as_ref().map_or(0, Edge::flows)
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
+        self.params.check_live(params)?;
+        params.check()?;
+        self.core.change(params);
+        if let Some(edge) = &mut self.edge {
+            edge.change(params);
+        }
+        self.short_dscp = params.number("short-dscp") as u8;
+        self.params = params.clone();
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Auto: SB with knockout whose threshold and weight follow the mean queue of the short lane.
+//!
+//! The flow scheduler paper (Divakaran et al., INRIA RR 7133) names the mean queue length as the
+//! signal to adapt its parameters by, and leaves it to future work; the control law is ours. One
+//! number, the *ease*, moves both. While the short lane is short, ease grows, and with it what
+//! counts as short. While it is long, ease shrinks: less of a flow counts as short, and below 1
+//! the long lane gives up its share as well.
+
+use alloc::boxed::Box;
+
+use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_uncapped};
+use super::{EveryFlow, Knockout, Lanes, Lifetime, Weighted};
+use crate::interface::{
+    Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Needs, Packet, ParamDef,
+    ParamError, Params, Parts, Qdisc, Share, Sink, shared,
+};
+
+const TARGET: ParamDef = ParamDef {
+    name: "target",
+    kind: Kind::Level,
+    default: "0.005",
+    effect: "mean queue of the short lane above which ease shrinks; below half of it ease grows",
+    source: "ours",
+    live: true,
+};
+
+const UPDATE: ParamDef = ParamDef {
+    name: "update",
+    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(3600), unlimited: true },
+    default: "1s",
+    effect: "the mean is over this time, and ease moves at its end; inf: never",
+    source: "ours",
+    live: true,
+};
+
+const STEP: ParamDef = ParamDef {
+    name: "step",
+    kind: Kind::Share { min: Share::from_ppb(1_000_000), max: Share::from_ppb(500_000_000) },
+    default: "0.1",
+    effect: "part of itself by which ease moves",
+    source: "ours",
+    live: true,
+};
+
+const RANGE: ParamDef = ParamDef {
+    name: "range",
+    kind: Kind::Factor { min: 1_000, max: 1_000_000 },
+    default: "16",
+    effect: "ease stays between 1/range and range",
+    source: "ours",
+    live: true,
+};
+
+/// Size-based lanes with a knockout buffer, which set threshold and weight themselves.
+pub struct Auto {
+    lanes: Lanes<Lifetime<EveryFlow>, Weighted, Knockout>,
+    control: Control,
+}
+
+impl Discipline for Auto {
+    const INFO: Info = Info {
+        name: "auto",
+        summary: "size-based lanes that adapt threshold and weight to the short lane's mean queue",
+        source: "ours, after the future work of the flow scheduler paper (INRIA RR 7133)",
+        parts: Some(Parts {
+            accounting: "every flow",
+            service: "weighted, adapted",
+            buffer: "knockout",
+        }),
+        params: &[
+            shared::LIMIT,
+            ParamDef {
+                effect: "how much of a flow is short at ease 1; its unit cannot change while the \
+                         discipline runs",
+                ..THRESHOLD.with_default("25packets", "flow scheduler paper, section 4")
+            },
+            BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta"),
+            ParamDef {
+                effect: "share of the link for the high lane while both are backlogged, at ease 1 and above; \
+                         1 is strict priority",
+                ..WEIGHT
+            },
+            TARGET,
+            UPDATE,
+            STEP,
+            RANGE,
+            SHARING,
+            CAP_HIGH,
+            shared::IDLE,
+            shared::SWEEP,
+            shared::FLOWS,
+        ],
+        needs: Needs::NOTHING,
+        keeps_order: |params| params.share("weight") == Share::ONE,
+        work_conserving: is_uncapped,
+    };
+
+    fn check(params: &Params) -> Result<(), ParamError> {
+        match params.level("target") {
+            Level::At(amount)
+                if amount != Amount::UNLIMITED && !amount.same_unit(params.amount("limit")) =>
+            {
+                Err(params.conflict("target", "limit", "a share, or an amount in its unit"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
+        let (accounting, service) = (Lifetime::new(EveryFlow, params), Weighted::new(params, seed));
+        let lanes = Lanes::new(accounting, service, params);
+        Box::new(Self { lanes, control: Control::new(params) })
+    }
+}
+
+impl Auto {
+    /// Accounts for the time since the last call, and moves ease when it is time.
+    #[inline]
+    fn keep_up(&mut self, now: Nanos) {
+        let queued = self.lanes.queues.used(Lane::HIGH, self.lanes.limits.whole);
+        if self.control.has_moved(queued, now) {
+            self.apply();
+        }
+    }
+
+    /// Sets threshold and weight by ease.
+    #[cold]
+    fn apply(&mut self) {
+        let Self { lanes, control } = self;
+        lanes.accounting.set_threshold(control.threshold());
+        lanes.service.set_weight(control.weight(), &lanes.queues);
+    }
+}
+
+impl<S: Sink> Qdisc<S> for Auto {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
+        self.keep_up(now);
+        self.lanes.enqueue(packet, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
+        self.keep_up(now);
+        self.lanes.dequeue(now, sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Qdisc::<S>::backlog(&self.lanes)
+    }
+
+    fn flows(&self) -> usize {
+        Qdisc::<S>::flows(&self.lanes)
+    }
+
+    /// Ease stays as it is, within the new range; a new measurement begins.
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
+        Qdisc::<S>::change(&mut self.lanes, params)?;
+        self.control = Control { ease: self.control.ease, ..Control::new(params) }.within_range();
+        self.apply();
+        Ok(())
+    }
+}
+
+/// The measurement of the short lane's mean queue, and ease.
+struct Control {
+    at_one: (Amount, Share),
+    /// In units of 2^-`LEVEL_BITS` of the limit's.
+    target: u64,
+    update: Nanos,
+    step: Share,
+    least: u64,
+    most: u64,
+    /// In units of 2^-`EASE_BITS`.
+    ease: u64,
+    /// When the measurement began, if it has.
+    since: Option<Nanos>,
+    last: Nanos,
+    /// The integral of the queue over time since then, in nanoseconds.
+    area: u128,
+}
+
+const LEVEL_BITS: u32 = 8;
+const EASE_BITS: u32 = 20;
+const ONE: u64 = 1 << EASE_BITS;
+const THOUSAND: u64 = 1_000;
+const BILLION: u64 = 1_000_000_000;
+
+impl Control {
+    fn new(params: &Params) -> Self {
+        let range = params.number("range");
+        Self {
+            at_one: (params.amount("threshold"), params.share("weight")),
+            target: params.level("target").under(params.amount("limit"), LEVEL_BITS),
+            update: params.time("update"),
+            step: params.share("step"),
+            least: ONE * THOUSAND / range,
+            most: ONE * range / THOUSAND,
+            ease: ONE,
+            since: None,
+            last: Nanos::ZERO,
+            area: 0,
+        }
+    }
+
+    fn within_range(mut self) -> Self {
+        self.ease = self.ease.clamp(self.least, self.most);
+        self
+    }
+
+    /// The short lane has held `queued` since the last call; returns whether ease has moved.
+    #[inline]
+    fn has_moved(&mut self, queued: u64, now: Nanos) -> bool {
+        self.area += u128::from(queued) * u128::from(now.since(self.last).0);
+        self.last = now;
+        let measured = match self.since {
+            Some(since) => now.since(since),
+            None => Nanos::ZERO,
+        };
+        if self.since.is_some() && measured < self.update {
+            return false;
+        }
+        let area = (core::mem::take(&mut self.area)) << LEVEL_BITS;
+        // The first arrival or departure begins the first measurement.
+        self.since.replace(now).is_some() && self.moved(area, measured)
+    }
+
+    #[cold]
+    fn moved(&mut self, area: u128, measured: Nanos) -> bool {
+        let most = u128::from(self.target) * u128::from(measured.0);
+        let step = self.ease * u64::from(self.step.ppb()) / BILLION;
+        let before = self.ease;
+        if area > most {
+            self.ease = (self.ease - step).max(self.least);
+        } else if 2 * area < most {
+            self.ease = (self.ease + step).min(self.most);
+        }
+        self.ease != before
+    }
+
+    /// How much of a flow is short.
+    fn threshold(&self) -> Amount {
+        let scaled = |n: u64| {
+            let scaled = (u128::from(n) * u128::from(self.ease)) >> EASE_BITS;
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        match self.at_one.0 {
+            Amount::UNLIMITED => Amount::UNLIMITED,
+            Amount::Packets(n) => Amount::Packets(scaled(n)),
+            Amount::Bytes(n) => Amount::Bytes(scaled(n)),
+        }
+    }
+
+    /// What is left of the link by a long lane whose share shrinks with ease below 1. A larger
+    /// share would not help it: while ease grows, the short lane hardly has a queue.
+    fn weight(&self) -> Share {
+        let low = u64::from(self.at_one.1.rest().ppb()) * self.ease.min(ONE);
+        Share::from_ppb((low >> EASE_BITS) as u32).rest()
+    }
+}

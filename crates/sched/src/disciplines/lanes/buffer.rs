@@ -1,0 +1,74 @@
+//! Who is dropped when the buffer is full?
+
+use crate::interface::{Amount, Lane, Packet, Share};
+
+use super::queues::Queues;
+
+/// What a full buffer does with an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// The arrival fits.
+    Enough,
+    /// The arrival fits once packets at the tail of the low lane are gone.
+    PushOut,
+    /// The arrival is dropped.
+    None,
+}
+
+/// What the buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Both lanes together.
+    pub whole: Amount,
+    /// The high lane, in the unit of `whole`.
+    pub high: u64,
+}
+
+impl Limits {
+    /// The low lane's share of the link is its share of the buffer too: packets that were pushed
+    /// out, or found no room, cannot be served.
+    #[must_use]
+    pub const fn new(whole: Amount, low_share: Share) -> Self {
+        Self { whole, high: whole.value() - whole.part(low_share) }
+    }
+}
+
+/// The buffer policy of a discipline with lanes.
+pub trait Buffer: Send + 'static {
+    /// Whether there is room for `packet`, which is to join `lane`.
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room;
+}
+
+/// One shared limit; an arrival that does not fit is dropped.
+pub struct DropTail;
+
+impl Buffer for DropTail {
+    #[inline]
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
+        let fits = queues.fits_lane(limits, packet, lane) && queues.fits(limits, packet);
+        if fits { Room::Enough } else { Room::None }
+    }
+}
+
+/// Knockout (flow scheduler paper): at a full buffer a packet of a short flow pushes out the
+/// tail of the low lane; one of a long flow is dropped. Counted in packets this is the rule of
+/// EFD: insert, then drop the physical end.
+///
+/// With super-packets or bytes the low lane gives as many packets as it takes. Where even an
+/// empty low lane would not make room, the arrival is dropped and nothing is removed.
+pub struct Knockout;
+
+impl Buffer for Knockout {
+    #[inline]
+    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
+        if !queues.fits_lane(limits, packet, lane) {
+            Room::None
+        } else if queues.fits(limits, packet) {
+            Room::Enough
+        } else if lane == Lane::HIGH {
+            Room::PushOut
+        } else {
+            Room::None
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Two FIFO lanes in one buffer.
+
+use crate::interface::{Amount, Backlog, Lane, Packet, shared};
+use crate::queues::ring::Ring;
+
+use super::buffer::Limits;
+
+/// The packets of both lanes.
+pub struct Queues {
+    high: Ring,
+    low: Ring,
+    /// Packets that ever joined the high lane, modulo 2^32: the next one's sequence number.
+    high_joined: u32,
+}
+
+impl Queues {
+    pub(super) fn new(limit: Amount) -> Self {
+        let ring = Ring::with_capacity(shared::ring_capacity(limit));
+        Self { high: ring.clone(), low: ring, high_joined: 0 }
+    }
+
+    /// The packet that a lane would send next.
+    #[inline]
+    #[must_use]
+    pub fn head(&self, lane: Lane) -> Option<&Packet> {
+        self.lane(lane).head()
+    }
+
+    /// Whether a lane holds nothing.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self, lane: Lane) -> bool {
+        self.lane(lane).is_empty()
+    }
+
+    /// Both lanes together.
+    #[must_use]
+    pub fn total(&self) -> Backlog {
+        self.high.backlog() + self.low.backlog()
+    }
+
+    /// What a lane holds, in the unit of `limit`.
+    #[inline]
+    #[must_use]
+    pub const fn used(&self, lane: Lane, limit: Amount) -> u64 {
+        self.lane(lane).in_unit_of(limit)
+    }
+
+    /// Whether `packet` fits beside what both lanes hold.
+    #[inline]
+    #[must_use]
+    pub const fn fits(&self, limits: Limits, packet: &Packet) -> bool {
+        let limit = limits.whole;
+        let used = self.high.in_unit_of(limit) + self.low.in_unit_of(limit);
+        used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
+    }
+
+    /// Whether `packet` would fit into `lane` if the other one were empty. An empty high lane
+    /// takes any packet that the whole buffer can hold.
+    #[inline]
+    #[must_use]
+    pub const fn fits_lane(&self, limits: Limits, packet: &Packet, lane: Lane) -> bool {
+        let limit = limits.whole;
+        let used = self.lane(lane).in_unit_of(limit);
+        let most = if lane.0 == Lane::HIGH.0 && used > 0 { limits.high } else { limit.value() };
+        used + limit.cost(packet.segments, packet.size) as u64 <= most
+    }
+
+    /// A point in the history of the high lane: every packet in it now is before.
+    #[inline]
+    #[must_use]
+    pub const fn mark(&self) -> HighMark {
+        HighMark(self.high_joined)
+    }
+
+    /// Whether every packet that was in the high lane at `mark` has left it.
+    #[must_use]
+    pub const fn has_passed(&self, mark: HighMark) -> bool {
+        let queued = self.high.len() as u32;
+        let head = self.high_joined.wrapping_sub(queued);
+        let ahead = mark.0.wrapping_sub(head);
+        ahead == 0 || ahead > queued
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, packet: Packet, lane: Lane, counted: bool) {
+        let ring = if lane == Lane::HIGH {
+            self.high_joined = self.high_joined.wrapping_add(1);
+            &mut self.high
+        } else {
+            &mut self.low
+        };
+        ring.push(packet).set_counted(counted);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, lane: Lane) -> Option<Packet> {
+        if lane == Lane::HIGH { self.high.pop() } else { self.low.pop() }
+    }
+
+    pub(super) fn pop_low_tail(&mut self) -> Option<Packet> {
+        self.low.pop_tail()
+    }
+
+    #[inline]
+    const fn lane(&self, lane: Lane) -> &Ring {
+        if lane.0 == Lane::HIGH.0 { &self.high } else { &self.low }
+    }
+}
+
+/// See [`Queues::mark`]. Modulo 2^32; a mark that old can only delay a packet, never reorder it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HighMark(pub(super) u32);

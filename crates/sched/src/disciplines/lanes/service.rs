@@ -1,0 +1,253 @@
+//! How do the lanes share the link?
+
+use alloc::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::interface::{Lane, Nanos, Packet, Params, Share};
+
+use super::queues::Queues;
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Serve the head of this lane, if it has one.
+    Lane(Lane),
+    /// Serve nobody before this time.
+    Wait(Nanos),
+}
+
+/// Chooses the lane to serve.
+pub trait Service: Send + 'static {
+    /// The lane to serve now. `may_overtake` tells whether the head of the low lane can leave
+    /// before the high lane without overtaking its own flow.
+    fn pick(
+        &mut self,
+        queues: &Queues,
+        now: Nanos,
+        may_overtake: impl FnOnce(&Packet) -> bool,
+    ) -> Pick;
+
+    /// A packet is about to join a lane of `queues`.
+    #[inline]
+    fn arrived(&mut self, _packet: &Packet, _lane: Lane, _queues: &Queues) {}
+
+    /// A packet has just left a lane of `queues` for transmission.
+    #[inline]
+    fn sent(&mut self, _packet: &Packet, _lane: Lane, _queues: &Queues, _now: Nanos) {}
+
+    /// The tail of the low lane has just been pushed out of `queues`.
+    #[inline]
+    fn pushed_out(&mut self, _queues: &Queues) {}
+
+    /// What the low lane is guaranteed of link and buffer.
+    #[inline]
+    fn low_share(&self) -> Share {
+        Share::ZERO
+    }
+
+    /// Takes over live parameters.
+    fn change(&mut self, _params: &Params, _queues: &Queues) {}
+}
+
+#[inline]
+fn by_priority(queues: &Queues) -> Lane {
+    if queues.is_empty(Lane::HIGH) { Lane::LOW } else { Lane::HIGH }
+}
+
+/// Strict priority: the low lane is served when the high lane is empty.
+pub struct Strict;
+
+impl Service for Strict {
+    #[inline]
+    fn pick(&mut self, queues: &Queues, _: Nanos, _: impl FnOnce(&Packet) -> bool) -> Pick {
+        Pick::Lane(by_priority(queues))
+    }
+}
+
+/// Strict priority, but while both lanes are backlogged the low lane gets at least a share of
+/// the link: without it a flood of short flows starves long ones for good. Its share of the buffer
+/// is its own as well ([`Limits`](super::Limits)).
+///
+/// While both lanes are backlogged, a credit grows by that share of every byte sent and shrinks
+/// by every low byte; the low head is served out of turn once the credit covers it and nothing
+/// of its flow is in the high lane, so that no flow is reordered.
+pub struct Guaranteed {
+    share: Share,
+    /// Bytes, in parts per billion.
+    credit: u64,
+}
+
+const BILLION: u64 = 1_000_000_000;
+
+impl Guaranteed {
+    pub(super) fn new(params: &Params) -> Self {
+        Self { share: params.share("low-share"), credit: 0 }
+    }
+}
+
+impl Service for Guaranteed {
+    #[inline]
+    fn pick(
+        &mut self,
+        queues: &Queues,
+        _now: Nanos,
+        may_overtake: impl FnOnce(&Packet) -> bool,
+    ) -> Pick {
+        if self.share != Share::ZERO
+            && let (Some(_), Some(low)) = (queues.head(Lane::HIGH), queues.head(Lane::LOW))
+            && self.credit >= u64::from(low.size) * BILLION
+            && may_overtake(low)
+        {
+            return Pick::Lane(Lane::LOW);
+        }
+        Pick::Lane(by_priority(queues))
+    }
+
+    #[inline]
+    fn sent(&mut self, packet: &Packet, lane: Lane, queues: &Queues, _now: Nanos) {
+        if self.share == Share::ZERO {
+            return;
+        }
+        if queues.is_empty(Lane::HIGH) || queues.is_empty(Lane::LOW) {
+            self.credit = 0;
+            return;
+        }
+        let size = u64::from(packet.size);
+        self.credit = self.credit.saturating_add(size * u64::from(self.share.ppb()));
+        if lane == Lane::LOW {
+            self.credit = self.credit.saturating_sub(size * BILLION);
+        }
+    }
+
+    fn low_share(&self) -> Share {
+        self.share
+    }
+
+    fn change(&mut self, params: &Params, _queues: &Queues) {
+        self.share = params.share("low-share");
+        self.credit = 0;
+    }
+}
+
+/// The high lane gets share `w` of the link and the low lane the rest, while both are
+/// backlogged (flow scheduler paper). Can reorder a flow that straddles the lanes, unless w = 1.
+///
+/// The share is realised as two-class self-clocked fair queueing (Golestani 1994), in exact
+/// integers: a lane's tag is the virtual time until its head is through, relative to the packet
+/// last served, in units where L bytes take L(1-w) in the high and L*w in the low lane. Ties go
+/// to the earlier arrival. Or by a coin with P(high) = w, exact for equal sizes only.
+pub struct Weighted {
+    weight: Share,
+    coin: Option<Xoshiro256PlusPlus>,
+    high_tag: u64,
+    low_tag: u64,
+    /// For each packet of the low lane, the high lane as it stood at its arrival.
+    low_arrivals: VecDeque<super::HighMark>,
+    /// What the high lane may take at most while the low lane is empty, in bit/s.
+    high_cap: u64,
+    high_again: Nanos,
+}
+
+impl Weighted {
+    pub(super) fn new(params: &Params, seed: u64) -> Self {
+        let coin = params.word("sharing") == "coin";
+        Self {
+            weight: params.share("weight"),
+            coin: coin.then(|| Xoshiro256PlusPlus::seed_from_u64(seed)),
+            high_tag: 0,
+            low_tag: 0,
+            low_arrivals: VecDeque::new(),
+            high_cap: params.number("cap-high"),
+            high_again: Nanos::ZERO,
+        }
+    }
+
+    fn tag(&self, lane: Lane, packet: &Packet) -> u64 {
+        let weight = if lane == Lane::HIGH { self.weight.rest() } else { self.weight };
+        u64::from(packet.size.max(1)) * u64::from(weight.ppb())
+    }
+
+    /// Takes over another weight: tags of both heads start anew.
+    pub(super) fn set_weight(&mut self, weight: Share, queues: &Queues) {
+        if weight == self.weight {
+            return;
+        }
+        self.weight = weight;
+        self.restart(queues);
+    }
+
+    fn restart(&mut self, queues: &Queues) {
+        self.high_tag = queues.head(Lane::HIGH).map_or(0, |head| self.tag(Lane::HIGH, head));
+        self.low_tag = queues.head(Lane::LOW).map_or(0, |head| self.tag(Lane::LOW, head));
+    }
+
+    /// With both lanes backlogged.
+    fn fair(&mut self, queues: &Queues) -> Lane {
+        if let Some(coin) = &mut self.coin {
+            let high = self.weight.as_draw().is_none_or(|draw| coin.next_u64() < draw);
+            return if high { Lane::HIGH } else { Lane::LOW };
+        }
+        let low_first = match self.low_tag.cmp(&self.high_tag) {
+            core::cmp::Ordering::Less => true,
+            core::cmp::Ordering::Equal => {
+                // The high head came later iff all that was ahead of the low head has left.
+                self.low_arrivals.front().is_some_and(|mark| queues.has_passed(*mark))
+            }
+            core::cmp::Ordering::Greater => false,
+        };
+        if low_first { Lane::LOW } else { Lane::HIGH }
+    }
+}
+
+impl Service for Weighted {
+    #[inline]
+    fn pick(&mut self, queues: &Queues, now: Nanos, _: impl FnOnce(&Packet) -> bool) -> Pick {
+        let lane = match (queues.is_empty(Lane::HIGH), queues.is_empty(Lane::LOW)) {
+            (false, false) => self.fair(queues),
+            (false, true) if now < self.high_again => return Pick::Wait(self.high_again),
+            (false, true) => Lane::HIGH,
+            (true, _) => Lane::LOW,
+        };
+        Pick::Lane(lane)
+    }
+
+    #[inline]
+    fn arrived(&mut self, packet: &Packet, lane: Lane, queues: &Queues) {
+        if lane == Lane::LOW {
+            self.low_arrivals.push_back(queues.mark());
+        }
+        if queues.is_empty(lane) {
+            let tag = self.tag(lane, packet);
+            *if lane == Lane::HIGH { &mut self.high_tag } else { &mut self.low_tag } = tag;
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, packet: &Packet, lane: Lane, queues: &Queues, now: Nanos) {
+        let next = queues.head(lane).map_or(0, |head| self.tag(lane, head));
+        if lane == Lane::HIGH {
+            self.low_tag = self.low_tag.saturating_sub(self.high_tag);
+            self.high_tag = next;
+            if self.high_cap != u64::MAX {
+                self.high_again = now + Nanos(u64::from(packet.size) * 8 * BILLION / self.high_cap);
+            }
+        } else {
+            self.low_arrivals.pop_front();
+            self.high_tag = self.high_tag.saturating_sub(self.low_tag);
+            self.low_tag = next;
+        }
+    }
+
+    fn pushed_out(&mut self, _queues: &Queues) {
+        self.low_arrivals.pop_back();
+    }
+
+    /// Tags of both heads start anew under the new weight.
+    fn change(&mut self, params: &Params, queues: &Queues) {
+        self.weight = params.share("weight");
+        self.high_cap = params.number("cap-high");
+        self.restart(queues);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a discipline says of itself, and the parameters that several share.
+
+use alloc::boxed::Box;
+
+use crate::interface::{ParamDef, ParamError, Params, Qdisc, Sink};
+
+/// What a discipline is.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// The paper or standard that defines it.
+    pub source: &'static str,
+    /// Whose packet is long, how lanes share, who is dropped; for the lanes family.
+    pub parts: Option<Parts>,
+    /// Its parameters.
+    pub params: &'static [ParamDef],
+    /// What it must know about a packet that not every edge knows.
+    pub needs: Needs,
+    /// Whether packets of one flow leave in the order of their arrival (invariant G5).
+    pub keeps_order: fn(&Params) -> bool,
+    /// Whether a backlog means that a packet may leave now (invariant G4).
+    pub work_conserving: fn(&Params) -> bool,
+}
+
+impl Info {
+    /// The discipline's parameters at their defaults.
+    ///
+    /// # Panics
+    /// If a default does not satisfy its own definition; a test of the registry rules that out.
+    #[must_use]
+    pub fn defaults(&self) -> Params {
+        Params::defaults(self.name, self.params)
+    }
+}
+
+/// Two disciplines are the same if they have the same name.
+impl PartialEq for Info {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// For [`Info::keeps_order`] and [`Info::work_conserving`]: whatever the parameters are.
+pub const fn always(_: &Params) -> bool {
+    true
+}
+
+/// The three parts of a discipline with lanes, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Whose packet is "long"?
+    pub accounting: &'static str,
+    /// How do lanes share the link?
+    pub service: &'static str,
+    /// Who is dropped when the buffer is full?
+    pub buffer: &'static str,
+}
+
+/// Knowledge about packets that a discipline cannot do without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The size of the flow before it ends: simulators know it, a link never does.
+    pub flow_size: bool,
+    /// The packet's byte offset in its flow.
+    pub offset: bool,
+    /// Host fingerprints beside the flow's.
+    pub hosts: bool,
+}
+
+impl Needs {
+    /// Nothing but size and flow.
+    pub const NOTHING: Self = Self { flow_size: false, offset: false, hosts: false };
+}
+
+/// A discipline as its file presents it.
+pub trait Discipline {
+    /// What it is.
+    const INFO: Info;
+
+    /// Checks what the ranges of single parameters cannot say: that the values go together.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    fn check(_params: &Params) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// A new, empty instance.
+    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;
+}
+
+/// Parameters that several disciplines share, so that they mean the same in all of them.
+pub mod shared {
+    use crate::interface::{Amount, Kind, Nanos, ParamDef};
+
+    /// How many packets a ring is made for at once, so that it need not grow under way: the
+    /// limit, or what a modest queue of small packets takes where the limit is in bytes.
+    pub(crate) fn ring_capacity(limit: Amount) -> usize {
+        let packets = match limit {
+            Amount::Packets(n) => n,
+            Amount::Bytes(n) => n / 256,
+        };
+        packets.clamp(16, 4096) as usize
+    }
+
+    /// `limit`: what the queue holds.
+    pub const LIMIT: ParamDef = ParamDef {
+        name: "limit",
+        kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: false },
+        default: "300packets",
+        effect: "what the queue holds before it drops; super-packets count as their segments",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+
+    /// `rate`: the link's, for disciplines whose clock it drives.
+    pub const RATE: ParamDef = ParamDef {
+        name: "rate",
+        kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
+        default: "inf",
+        effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
+                 another arrives; inf: none of it",
+        source: "the link",
+        live: true,
+    };
+
+    /// `flows`: the flow table's hard bound.
+    pub const FLOWS: ParamDef = ParamDef {
+        name: "flows",
+        kind: Kind::Count { min: 1, max: 1 << 26 },
+        default: "65536",
+        effect: "most flows in the table; at the bound one with nothing queued makes room for a new \
+                 one, which otherwise is short and not tracked",
+        source: "ours",
+        live: false,
+    };
+
+    /// `idle`: how long a flow is remembered.
+    pub const IDLE: ParamDef = ParamDef {
+        name: "idle",
+        kind: Kind::Time {
+            min: Nanos::from_millis(1),
+            max: Nanos::from_secs(2_592_000),
+            unlimited: true,
+        },
+        default: "30s",
+        effect: "forget a flow after this time without a packet",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+
+    /// `sweep`: how often idle flows are looked for.
+    pub const SWEEP: ParamDef = ParamDef {
+        name: "sweep",
+        kind: Kind::Time {
+            min: Nanos::from_millis(1),
+            max: Nanos::from_secs(3600),
+            unlimited: true,
+        },
+        default: "5s",
+        effect: "look for idle flows this often",
+        source: "EFD paper, section 4",
+        live: true,
+    };
+}

@@ -1,0 +1,13 @@
+//! What a discipline is given and what it answers: packets, quantities, parameters, the call.
+
+mod info;
+mod packet;
+pub mod params;
+mod qdisc;
+mod units;
+
+pub use info::{Discipline, Info, Needs, Parts, always, shared};
+pub use packet::{Ecn, FlowId, HostId, Packet};
+pub use params::{Form, Kind, ParamDef, ParamError, Params};
+pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
+pub use units::{Amount, Level, Nanos, Share};

@@ -1,0 +1,760 @@
+//! Parameters: defined once, read everywhere.
+//!
+//! A [`ParamDef`] is the one definition from which help, docs, range checks and error messages
+//! of a parameter derive. Values are written as `tc` users write them.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::interface::{Amount, Level, Nanos, Share};
+use crate::registry;
+
+/// The definition of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDef {
+    /// Its name in specs, files and Python.
+    pub name: &'static str,
+    /// What kind of value it takes, and its range.
+    pub kind: Kind,
+    /// Its default, written as a user would.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub effect: &'static str,
+    /// Where name and default come from.
+    pub source: &'static str,
+    /// Whether it can change while packets are queued.
+    pub live: bool,
+}
+
+impl ParamDef {
+    /// The same parameter with another default.
+    #[must_use]
+    pub const fn with_default(mut self, default: &'static str, source: &'static str) -> Self {
+        self.default = default;
+        self.source = source;
+        self
+    }
+}
+
+/// What a parameter's value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Packets or bytes, from the least to the most (numbers hold for both units); `inf` where
+    /// `unlimited`.
+    Amount {
+        /// Least value.
+        min: u64,
+        /// Largest finite value.
+        max: u64,
+        /// Whether `inf` is accepted.
+        unlimited: bool,
+    },
+    /// Bytes.
+    Bytes {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A time; `inf` where `unlimited`.
+    Time {
+        /// Least value.
+        min: Nanos,
+        /// Largest finite value.
+        max: Nanos,
+        /// Whether `inf` is accepted.
+        unlimited: bool,
+    },
+    /// A fraction between 0 and 1.
+    Share {
+        /// Least value.
+        min: Share,
+        /// Largest value.
+        max: Share,
+    },
+    /// A level of the queue: a share of its limit, or packets or bytes, in the limit's unit; `inf`
+    /// is never reached.
+    Level,
+    /// A plain number.
+    Count {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A rate in bit/s; `inf` is accepted.
+    Rate {
+        /// Least value.
+        min: u64,
+        /// Largest finite value.
+        max: u64,
+    },
+    /// `yes` or `no`.
+    Flag,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    /// A factor of at least 1, with up to three decimals: 1.5. From the least to the most, in
+    /// thousandths.
+    Factor {
+        /// Least value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A text in a small language of the discipline's own.
+    Form(&'static Form),
+}
+
+/// A small language for what no single value can say. It knows no comma, which separates
+/// parameters.
+#[derive(Debug)]
+pub struct Form {
+    /// What it describes, in place of a unit.
+    pub name: &'static str,
+    /// What it looks like.
+    pub pattern: &'static str,
+    /// Texts of every sort, the default not among them.
+    pub examples: &'static [&'static str],
+    /// Says what is wrong with a text.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+/// Two forms are the same if they describe the same.
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Form {}
+
+impl Kind {
+    /// The unit, as lists and docs name it.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Amount { .. } => "packets or bytes",
+            Self::Bytes { .. } => "bytes",
+            Self::Time { .. } => "time",
+            Self::Share { .. } => "fraction",
+            Self::Level => "share of limit or amount",
+            Self::Count { .. } => "number",
+            Self::Rate { .. } => "bit/s",
+            Self::Flag => "yes/no",
+            Self::Choice(_) => "word",
+            Self::Factor { .. } => "factor",
+            Self::Form(form) => form.name,
+        }
+    }
+
+    /// Reads a value and checks its range.
+    fn parse(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Amount { min, max, unlimited } => {
+                let amount = text::amount(text)?;
+                in_range(amount.value(), min, max, unlimited).then_some(Value::Amount(amount))
+            }
+            Self::Bytes { min, max } => match text::amount(text)? {
+                Amount::Bytes(n) => (min..=max).contains(&n).then_some(Value::Number(n)),
+                Amount::Packets(_) => None,
+            },
+            Self::Time { min, max, unlimited } => {
+                let time = text::time(text)?;
+                in_range(time.0, min.0, max.0, unlimited).then_some(Value::Number(time.0))
+            }
+            Self::Share { min, max } => {
+                let share = text::share(text)?;
+                (min..=max).contains(&share).then_some(Value::Share(share))
+            }
+            Self::Level => match text::share(text) {
+                Some(share) => Some(Value::Level(Level::OfLimit(share))),
+                None => text::amount(text).map(|amount| Value::Level(Level::At(amount))),
+            },
+            Self::Count { min, max } => {
+                let n = text.parse().ok()?;
+                (min..=max).contains(&n).then_some(Value::Number(n))
+            }
+            Self::Rate { min, max } => {
+                let rate = text::rate(text)?;
+                in_range(rate, min, max, true).then_some(Value::Number(rate))
+            }
+            Self::Flag => match text {
+                "yes" | "true" | "on" => Some(Value::Flag(true)),
+                "no" | "false" | "off" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Self::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+            Self::Factor { min, max } => {
+                let factor = text::factor(text)?;
+                (min..=max).contains(&factor).then_some(Value::Number(factor))
+            }
+            Self::Form(form) => (form.check)(text).ok().map(|()| Value::Text(text.into())),
+        }
+    }
+}
+
+fn in_range(n: u64, min: u64, max: u64, unlimited: bool) -> bool {
+    (min..=max).contains(&n) || (unlimited && n == u64::MAX)
+}
+
+/// The range in words: `1packets to 1000000packets (or bytes: b, kb, mb)`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_inf = |unlimited: bool| if unlimited { ", or inf" } else { "" };
+        match *self {
+            Self::Amount { min, max, unlimited } => {
+                write!(f, "{min} to {max} packets or b, kb, mb{}", or_inf(unlimited))
+            }
+            Self::Bytes { min, max } => write!(f, "{min}b to {max}b"),
+            Self::Time { min, max, unlimited } => {
+                write!(f, "{} to {}{}", text::Time(min), text::Time(max), or_inf(unlimited))
+            }
+            Self::Share { min, max } => write!(f, "{min} to {max}"),
+            Self::Level => f.write_str("0 to 1 of the limit, or packets or b, kb, mb, or inf"),
+            Self::Count { min, max } => write!(f, "{min} to {max}"),
+            Self::Rate { min, max } => {
+                write!(f, "{} to {}, or inf", text::Rate(min), text::Rate(max))
+            }
+            Self::Flag => f.write_str("yes or no"),
+            Self::Choice(words) => f.write_str(&words.join(", ")),
+            Self::Factor { min, max } => {
+                write!(f, "{} to {}", text::Factor(min), text::Factor(max))
+            }
+            Self::Form(form) => f.write_str(form.pattern),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Amount(Amount),
+    Number(u64),
+    Share(Share),
+    Level(Level),
+    Flag(bool),
+    Word(&'static str),
+    Text(Box<str>),
+}
+
+/// A value for every parameter of one discipline, each within its range.
+#[derive(Clone, Debug)]
+pub struct Params {
+    discipline: &'static str,
+    defs: &'static [ParamDef],
+    values: Vec<Value>,
+    given: Vec<bool>,
+}
+
+impl PartialEq for Params {
+    fn eq(&self, other: &Self) -> bool {
+        self.discipline == other.discipline && self.values == other.values
+    }
+}
+
+impl Params {
+    /// Parameters at their defaults.
+    pub(crate) fn defaults(discipline: &'static str, defs: &'static [ParamDef]) -> Self {
+        let parse = |def: &ParamDef| {
+            def.kind.parse(def.default).unwrap_or_else(|| {
+                panic!("{discipline}: default {}={} is out of range", def.name, def.default)
+            })
+        };
+        let values: Vec<_> = defs.iter().map(parse).collect();
+        let given = values.iter().map(|_| false).collect();
+        Self { discipline, defs, values, given }
+    }
+
+    /// Gives a parameter a value, as text.
+    ///
+    /// # Errors
+    /// If the discipline has no such parameter, or the value is not one it accepts.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
+        let index = self.set_default(name, text)?;
+        self.given[index] = true;
+        Ok(())
+    }
+
+    /// The same without noting that it was given. Returns the place of the parameter.
+    pub(crate) fn set_default(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
+        let index = self.find(name).ok_or_else(|| ParamError::Unknown {
+            discipline: self.discipline,
+            found: name.to_string(),
+            accepted: self.defs.iter().map(|def| def.name).collect(),
+        })?;
+        let def = &self.defs[index];
+        self.values[index] = def.kind.parse(text).ok_or_else(|| {
+            let reason = match def.kind {
+                Kind::Form(form) => (form.check)(text).err(),
+                _ => None,
+            };
+            ParamError::Value {
+                discipline: self.discipline,
+                param: def.name,
+                found: text.to_string(),
+                reason,
+                accepted: def.kind,
+            }
+        })?;
+        Ok(index)
+    }
+
+    /// Whether the discipline has this parameter.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Whether the parameter was given a value, rather than left at its default.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|index| self.given[index])
+    }
+
+    /// The value of an amount parameter.
+    #[must_use]
+    pub fn amount(&self, name: &str) -> Amount {
+        match self.value(name) {
+            Value::Amount(amount) => *amount,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a count, byte, rate or factor parameter; `u64::MAX` is unlimited, a factor
+    /// counts thousandths.
+    #[must_use]
+    pub fn number(&self, name: &str) -> u64 {
+        match self.value(name) {
+            Value::Number(n) => *n,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a time parameter; [`Nanos::MAX`] is unlimited.
+    #[must_use]
+    pub fn time(&self, name: &str) -> Nanos {
+        Nanos(self.number(name))
+    }
+
+    /// The value of a share parameter.
+    #[must_use]
+    pub fn share(&self, name: &str) -> Share {
+        match self.value(name) {
+            Value::Share(share) => *share,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a level parameter.
+    #[must_use]
+    pub fn level(&self, name: &str) -> Level {
+        match self.value(name) {
+            Value::Level(level) => *level,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a yes/no parameter.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        match self.value(name) {
+            Value::Flag(flag) => *flag,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a choice parameter.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Word(word) => word,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// The value of a parameter with a form.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        match self.value(name) {
+            Value::Text(text) => text,
+            other => self.mistaken(name, other),
+        }
+    }
+
+    /// Checks that only live parameters differ from `other`.
+    ///
+    /// # Errors
+    /// Names the first one that differs and cannot change while packets are queued.
+    pub fn check_live(&self, other: &Self) -> Result<(), ParamError> {
+        let pairs = self.values.iter().zip(&other.values);
+        match self.defs.iter().zip(pairs).find(|(def, (a, b))| !def.live && a != b) {
+            Some((def, _)) => Err(self.not_live(def.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the values go together, as far as each alone is in its range.
+    ///
+    /// # Errors
+    /// Names two parameters that contradict each other.
+    pub fn check(&self) -> Result<(), ParamError> {
+        registry::check(self)
+    }
+
+    /// The refusal of `param` beside `other`: what is wrong with it, and what is accepted.
+    pub(crate) fn conflict(
+        &self,
+        param: &'static str,
+        other: &'static str,
+        rule: &'static str,
+    ) -> ParamError {
+        let text = |name: &str| self.find(name).map(|at| show(&self.defs[at], &self.values[at]));
+        ParamError::Conflict {
+            discipline: self.discipline,
+            param,
+            found: text(param).unwrap_or_default(),
+            other,
+            value: text(other).unwrap_or_default(),
+            rule,
+        }
+    }
+
+    /// The name of the discipline that these parameters are for.
+    #[must_use]
+    pub const fn discipline(&self) -> &'static str {
+        self.discipline
+    }
+
+    /// The refusal of a change to `param`.
+    pub(crate) const fn not_live(&self, param: &'static str) -> ParamError {
+        ParamError::NotLive { discipline: self.discipline, param }
+    }
+
+    /// Parameter names with their values as text, in the order of definition.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static ParamDef, String)> + '_ {
+        self.defs.iter().zip(&self.values).map(|(def, value)| (def, show(def, value)))
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.defs.iter().position(|def| def.name == name)
+    }
+
+    fn value(&self, name: &str) -> &Value {
+        match self.find(name) {
+            Some(index) => &self.values[index],
+            None => panic!("{} defines no parameter {name}", self.discipline),
+        }
+    }
+
+    fn mistaken(&self, name: &str, value: &Value) -> ! {
+        panic!("{}: parameter {name} is read as another kind than {value:?}", self.discipline)
+    }
+}
+
+fn show(def: &ParamDef, value: &Value) -> String {
+    match (def.kind, value) {
+        (_, Value::Amount(amount)) => amount.to_string(),
+        (Kind::Time { .. }, Value::Number(n)) => text::Time(Nanos(*n)).to_string(),
+        (Kind::Rate { .. }, Value::Number(n)) => text::Rate(*n).to_string(),
+        (Kind::Bytes { .. }, Value::Number(n)) => Amount::Bytes(*n).to_string(),
+        (Kind::Factor { .. }, Value::Number(n)) => text::Factor(*n).to_string(),
+        (_, Value::Number(n)) => n.to_string(),
+        (_, Value::Share(share)) => share.to_string(),
+        (_, Value::Level(level)) => level.to_string(),
+        (_, Value::Flag(flag)) => String::from(if *flag { "yes" } else { "no" }),
+        (_, Value::Word(word)) => String::from(*word),
+        (_, Value::Text(text)) => String::from(&**text),
+    }
+}
+
+/// Why a parameter was refused: what was found, and what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamError {
+    /// The discipline has no parameter of this name.
+    Unknown {
+        /// The discipline.
+        discipline: &'static str,
+        /// The name that was given.
+        found: String,
+        /// The names it has.
+        accepted: Vec<&'static str>,
+    },
+    /// The value is malformed, lacks its unit, or is out of range.
+    Value {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// The value that was given.
+        found: String,
+        /// What is wrong with it, where it has a form.
+        reason: Option<String>,
+        /// What it accepts.
+        accepted: Kind,
+    },
+    /// The value does not go with that of another parameter.
+    Conflict {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+        /// Its value.
+        found: String,
+        /// The other parameter.
+        other: &'static str,
+        /// The other's value.
+        value: String,
+        /// What is accepted.
+        rule: &'static str,
+    },
+    /// The parameter cannot change while packets are queued.
+    NotLive {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        param: &'static str,
+    },
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { discipline, found, accepted } => {
+                write!(f, "{discipline} has no parameter '{found}'; it has ")?;
+                f.write_str(&accepted.join(", "))
+            }
+            Self::Value { discipline, param, found, reason, accepted } => {
+                write!(f, "{discipline}: {param}={found} is not accepted")?;
+                if let Some(reason) = reason {
+                    write!(f, ": {reason}")?;
+                }
+                f.write_str("; ")?;
+                write!(f, "{param} takes {accepted}")
+            }
+            Self::Conflict { discipline, param, found, other, value, rule } => {
+                write!(f, "{discipline}: {param}={found} is not accepted with {other}={value}; ")?;
+                write!(f, "{param} takes {rule}")
+            }
+            Self::NotLive { discipline, param } => {
+                write!(f, "{discipline}: {param} cannot change while the discipline runs")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParamError {}
+
+pub mod text {
+    //! Quantities as `tc` users write them: `300packets`, `30kb`, `5ms`, `10mbit`, `0.8`.
+    //!
+    //! As in `tc`, `k` and `m` of a size are powers of 1024, those of a rate powers of 1000.
+
+    use core::fmt;
+
+    use crate::interface::{Amount, Nanos, Share};
+
+    /// Reads packets or bytes; a unit is required, but for `inf`.
+    #[must_use]
+    pub fn amount(text: &str) -> Option<Amount> {
+        if is_infinite(text) {
+            return Some(Amount::UNLIMITED);
+        }
+        let (number, unit) = split(text)?;
+        let bytes = |factor| number.times(factor).map(Amount::Bytes);
+        match unit {
+            "packets" | "packet" | "p" => number.times(1).map(Amount::Packets),
+            "b" | "bytes" => bytes(1),
+            "k" | "kb" => bytes(1 << 10),
+            "m" | "mb" => bytes(1 << 20),
+            "g" | "gb" => bytes(1 << 30),
+            _ => None,
+        }
+    }
+
+    /// Reads a time; a unit is required, but for `inf`.
+    #[must_use]
+    pub fn time(text: &str) -> Option<Nanos> {
+        if is_infinite(text) {
+            return Some(Nanos::MAX);
+        }
+        let (number, unit) = split(text)?;
+        let factor = match unit {
+            "s" | "sec" => 1_000_000_000,
+            "ms" | "msec" => 1_000_000,
+            "us" | "usec" => 1_000,
+            "ns" => 1,
+            "min" => 60_000_000_000,
+            _ => return None,
+        };
+        number.times(factor).map(Nanos)
+    }
+
+    /// Reads a rate in bit/s; a unit is required, but for `inf`. `bps` is bytes, as in `tc`.
+    #[must_use]
+    pub fn rate(text: &str) -> Option<u64> {
+        if is_infinite(text) {
+            return Some(u64::MAX);
+        }
+        let (number, unit) = split(text)?;
+        let factor = match unit {
+            "bit" => 1,
+            "kbit" => 1_000,
+            "mbit" => 1_000_000,
+            "gbit" => 1_000_000_000,
+            "bps" => 8,
+            "kbps" => 8_000,
+            "mbps" => 8_000_000,
+            "gbps" => 8_000_000_000,
+            _ => return None,
+        };
+        number.times(factor)
+    }
+
+    /// Reads a fraction between 0 and 1, or a percentage.
+    #[must_use]
+    pub fn share(text: &str) -> Option<Share> {
+        let (number, unit) = split(text)?;
+        let factor = match unit {
+            "" => 1_000_000_000,
+            "%" => 10_000_000,
+            _ => return None,
+        };
+        let ppb = number.times(factor)?;
+        (ppb <= 1_000_000_000).then(|| Share::from_ppb(ppb as u32))
+    }
+
+    /// Reads a plain number of up to three decimals, in thousandths.
+    #[must_use]
+    pub fn factor(text: &str) -> Option<u64> {
+        let (number, unit) = split(text)?;
+        let exact = number.decimals <= 3 && unit.is_empty();
+        exact.then(|| number.times(1000)).flatten()
+    }
+
+    fn is_infinite(text: &str) -> bool {
+        matches!(text, "inf" | "unlimited" | "none")
+    }
+
+    /// A decimal number without rounding: `digits / 10^decimals`.
+    struct Decimal {
+        digits: u64,
+        decimals: u32,
+    }
+
+    impl Decimal {
+        /// The whole number nearest below `self * factor`, if it fits (and is not "unlimited").
+        fn times(&self, factor: u64) -> Option<u64> {
+            let product = u128::from(self.digits) * u128::from(factor);
+            u64::try_from(product / 10u128.pow(self.decimals)).ok().filter(|n| *n != u64::MAX)
+        }
+    }
+
+    fn split(text: &str) -> Option<(Decimal, &str)> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty()
+            || fraction.contains('.')
+            || (number.contains('.') && fraction.is_empty())
+        {
+            return None;
+        }
+        let decimals = u32::try_from(fraction.len()).ok().filter(|n| *n <= 18)?;
+        let whole: u64 = whole.parse().ok()?;
+        let fraction: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+        let digits = whole.checked_mul(10u64.pow(decimals))?.checked_add(fraction)?;
+        Some((Decimal { digits, decimals }, unit.trim_start()))
+    }
+
+    /// Writes a time with the largest unit that leaves a whole number.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Time(pub Nanos);
+
+    impl fmt::Display for Time {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.0.0 {
+                u64::MAX => f.write_str("inf"),
+                0 => f.write_str("0s"),
+                n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
+                n if n % 1_000_000 == 0 => write!(f, "{}ms", n / 1_000_000),
+                n if n % 1_000 == 0 => write!(f, "{}us", n / 1_000),
+                n => write!(f, "{n}ns"),
+            }
+        }
+    }
+
+    /// Writes thousandths as a number.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Factor(pub u64);
+
+    impl fmt::Display for Factor {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let (whole, thousandths) = (self.0 / 1000, self.0 % 1000);
+            if thousandths == 0 {
+                return write!(f, "{whole}");
+            }
+            let digits = alloc::format!("{thousandths:03}");
+            write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+        }
+    }
+
+    /// Writes a rate with the largest unit that leaves a whole number.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Rate(pub u64);
+
+    impl fmt::Display for Rate {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.0 {
+                u64::MAX => f.write_str("inf"),
+                0 => f.write_str("0bit"),
+                n if n % 1_000_000_000 == 0 => write!(f, "{}gbit", n / 1_000_000_000),
+                n if n % 1_000_000 == 0 => write!(f, "{}mbit", n / 1_000_000),
+                n if n % 1_000 == 0 => write!(f, "{}kbit", n / 1_000),
+                n => write!(f, "{n}bit"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::text::{Factor, amount, factor, rate, share, time};
+    use crate::interface::{Amount, Nanos, Share};
+
+    #[test]
+    fn quantities_read_as_tc_users_write_them() {
+        assert_eq!(amount("300packets"), Some(Amount::Packets(300)));
+        assert_eq!(amount("30kb"), Some(Amount::Bytes(30 * 1024)));
+        assert_eq!(amount("1.5kb"), Some(Amount::Bytes(1536)));
+        assert_eq!(amount("inf"), Some(Amount::UNLIMITED));
+        assert_eq!(rate("10mbit"), Some(10_000_000));
+        assert_eq!(rate("1mbps"), Some(8_000_000));
+        assert_eq!(time("1.5ms"), Some(Nanos(1_500_000)));
+        assert_eq!(share("0.8"), Some(Share::from_ppb(800_000_000)));
+        assert_eq!(share("1%"), Some(Share::from_ppb(10_000_000)));
+        for (text, thousandths) in [("4", 4000), ("1.5", 1500), ("2.125", 2125)] {
+            assert_eq!(factor(text), Some(thousandths));
+            assert_eq!(Factor(thousandths).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_has_no_unit_or_no_number_is_refused() {
+        for text in ["", "300", "packets", "-3packets", "3..0kb", "3.kb", ".5kb", "30kbit"] {
+            assert_eq!(amount(text), None, "{text}");
+        }
+        assert_eq!(amount("99999999999999999999packets"), None);
+        for text in ["10", "mbit", "1e6bit", "10mb"] {
+            assert_eq!(rate(text), None, "{text}");
+        }
+        assert_eq!(time("5"), None);
+        assert_eq!(share("1.1"), None);
+        assert_eq!(share("-0.1"), None);
+        for text in ["", "-4", "1.", "1.0625", "4x"] {
+            assert_eq!(factor(text), None, "{text}");
+        }
+    }
+}
