@@ -320,7 +320,7 @@ impl<'a> Table<'a> {
     pub(crate) fn edge(&self, key: &str) -> Result<Option<EdgeSpec>, ScenarioError> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let edge = text.parse().map(Some);
-        edge.map_err(|error: sched::SpecError| {
+        edge.map_err(|error: sched::ParamError| {
             self.wrong(key, &format!("is not accepted: {error}"))
         })
     }

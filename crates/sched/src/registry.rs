@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 
-use crate::interface::{Discipline, Info, ParamError, Params, Qdisc, Sink};
+use crate::interface::{Discipline, Info, Params, Qdisc, Sink};
 
 macro_rules! disciplines {
     ($($discipline:path),* $(,)?) => {
@@ -23,14 +23,6 @@ macro_rules! disciplines {
                 return <$discipline as Discipline>::build(params, seed);
             })*
             unreachable!("{} is not in the registry", info.name)
-        }
-
-        /// Whether the values of `params` go together.
-        pub(crate) fn check(params: &Params) -> Result<(), ParamError> {
-            $(if params.discipline() == <$discipline as Discipline>::INFO.name {
-                return <$discipline as Discipline>::check(params);
-            })*
-            Ok(())
         }
     };
 }

@@ -58,7 +58,7 @@ impl Spec {
     /// # Errors
     /// Names two parameters that contradict each other.
     pub fn check(&self) -> Result<(), SpecError> {
-        Ok(self.params.check()?)
+        Ok((self.info.check)(&self.params)?)
     }
 
     /// The same discipline in front of a link of this rate, for those that reckon with it
@@ -115,30 +115,6 @@ impl fmt::Display for Spec {
     }
 }
 
-impl Params {
-    /// Sets every parameter of `name=value,name=value`.
-    pub(crate) fn read(&mut self, text: &str) -> Result<(), SpecError> {
-        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or_else(|| SpecError::NotAPair {
-                discipline: self.discipline(),
-                found: pair.to_string(),
-            })?;
-            self.set(key.trim(), value.trim())?;
-        }
-        Ok(())
-    }
-
-    /// Writes the parameters that were given in the same way.
-    pub(crate) fn fmt_given(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        for (def, value) in self.iter().filter(|(def, _)| self.is_given(def.name)) {
-            write!(f, "{separator}{}={value}", def.name)?;
-            separator = ",";
-        }
-        Ok(())
-    }
-}
-
 /// Why a spec was refused: what was found, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecError {
@@ -148,13 +124,6 @@ pub enum SpecError {
         found: String,
         /// The names there are.
         accepted: Vec<&'static str>,
-    },
-    /// Parameters are written `name=value`.
-    NotAPair {
-        /// The discipline.
-        discipline: &'static str,
-        /// What stands instead.
-        found: String,
     },
     /// A parameter was refused.
     Param(ParamError),
@@ -171,9 +140,6 @@ impl fmt::Display for SpecError {
         match self {
             Self::UnknownName { found, accepted } => {
                 write!(f, "no discipline is named '{found}'; there are {}", accepted.join(", "))
-            }
-            Self::NotAPair { discipline, found } => {
-                write!(f, "{discipline}: '{found}' is not name=value")
             }
             Self::Param(error) => error.fmt(f),
         }

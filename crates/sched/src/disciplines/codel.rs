@@ -11,8 +11,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Sink, shared,
 };
 
 const MICROSECOND: Nanos = Nanos(1_000);
@@ -233,7 +233,6 @@ impl Discipline for Codel {
         name: "codel",
         summary: "controlled delay: one queue, drops at the head when the delay stands",
         source: "RFC 8289; Nichols, Jacobson, \"Controlling queue delay\", 2012",
-        parts: None,
         params: &[
             shared::LIMIT.with_default("1000packets", "Linux sch_codel"),
             TARGET,
@@ -241,9 +240,7 @@ impl Discipline for Codel {
             MTU,
             ECN,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

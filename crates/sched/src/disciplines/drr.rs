@@ -13,8 +13,8 @@
 use alloc::boxed::Box;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Sink, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
@@ -82,11 +82,8 @@ impl Discipline for Drr {
         name: "drr",
         summary: "deficit round robin: one queue per flow, served in turns of a quantum",
         source: "Shreedhar, Varghese, \"Efficient fair queuing using deficit round robin\", 1996",
-        parts: None,
         params: &[shared::LIMIT, QUANTUM, VICTIM],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

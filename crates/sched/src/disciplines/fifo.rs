@@ -6,8 +6,8 @@
 use alloc::boxed::Box;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Needs,
-    Packet, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
+    ParamError, Params, Qdisc, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -22,11 +22,8 @@ impl Discipline for Fifo {
         name: "fifo",
         summary: "first in, first out, drop-tail: what most links run today",
         source: "textbook; limit as in the EFD paper",
-        parts: None,
         params: &[shared::LIMIT],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -14,8 +14,8 @@ use core::cmp::Reverse;
 
 use crate::disciplines::codel::{Control, ECN, HeadQueue, INTERVAL, Law, MTU, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Sink, shared,
 };
 use crate::queues::per_flow::{FlowQueue, NONE, PacketStore};
 
@@ -118,7 +118,6 @@ impl Discipline for FqCodel {
         name: "fq-codel",
         summary: "fair queueing over hashed queues, CoDel in each, sparse flows first",
         source: "RFC 8290; Linux sch_fq_codel",
-        parts: None,
         params: &[
             shared::LIMIT.with_default("10240packets", "RFC 8290, section 5.2"),
             MEMORY,
@@ -130,9 +129,7 @@ impl Discipline for FqCodel {
             MTU,
             ECN.with_default("yes", "RFC 8290, section 5.2"),
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

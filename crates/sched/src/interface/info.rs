@@ -19,6 +19,8 @@ pub struct Info {
     pub params: &'static [ParamDef],
     /// What it must know about a packet that not every edge knows.
     pub needs: Needs,
+    /// Refuses what the ranges of single parameters cannot say: values that contradict each other.
+    pub check: fn(&Params) -> Result<(), ParamError>,
     /// Whether packets of one flow leave in the order of their arrival (invariant G5).
     pub keeps_order: fn(&Params) -> bool,
     /// Whether a backlog means that a packet may leave now (invariant G4).
@@ -26,6 +28,20 @@ pub struct Info {
 }
 
 impl Info {
+    /// A discipline of no special kind: any values go together, a flow's packets keep their order,
+    /// and a backlog means that a packet may leave. To be completed: `..Info::PLAIN`.
+    pub const PLAIN: Self = Self {
+        name: "",
+        summary: "",
+        source: "",
+        parts: None,
+        params: &[],
+        needs: Needs::NOTHING,
+        check: |_| Ok(()),
+        keeps_order: always,
+        work_conserving: always,
+    };
+
     /// The discipline's parameters at their defaults.
     ///
     /// # Panics
@@ -79,14 +95,6 @@ impl Needs {
 pub trait Discipline {
     /// What it is.
     const INFO: Info;
-
-    /// Checks what the ranges of single parameters cannot say: that the values go together.
-    ///
-    /// # Errors
-    /// Names two parameters that contradict each other.
-    fn check(_params: &Params) -> Result<(), ParamError> {
-        Ok(())
-    }
 
     /// A new, empty instance.
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>>;

@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::interface::{Amount, Level, Nanos, Share};
-use crate::registry;
 
 /// The definition of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -266,6 +265,28 @@ impl Params {
         Self { discipline, defs, values, given }
     }
 
+    /// Sets every parameter of `name=value,name=value`.
+    pub(crate) fn read(&mut self, text: &str) -> Result<(), ParamError> {
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or_else(|| ParamError::NotAPair {
+                discipline: self.discipline,
+                found: pair.to_string(),
+            })?;
+            self.set(key.trim(), value.trim())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the parameters that were given in the same way.
+    pub(crate) fn fmt_given(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (def, value) in self.iter().filter(|(def, _)| self.is_given(def.name)) {
+            write!(f, "{separator}{}={value}", def.name)?;
+            separator = ",";
+        }
+        Ok(())
+    }
+
     /// Gives a parameter a value, as text.
     ///
     /// # Errors
@@ -394,14 +415,6 @@ impl Params {
         }
     }
 
-    /// Checks that the values go together, as far as each alone is in its range.
-    ///
-    /// # Errors
-    /// Names two parameters that contradict each other.
-    pub fn check(&self) -> Result<(), ParamError> {
-        registry::check(self)
-    }
-
     /// The refusal of `param` beside `other`: what is wrong with it, and what is accepted.
     pub(crate) fn conflict(
         &self,
@@ -471,6 +484,13 @@ fn show(def: &ParamDef, value: &Value) -> String {
 /// Why a parameter was refused: what was found, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamError {
+    /// Parameters are written `name=value`.
+    NotAPair {
+        /// The discipline.
+        discipline: &'static str,
+        /// What stands instead.
+        found: String,
+    },
     /// The discipline has no parameter of this name.
     Unknown {
         /// The discipline.
@@ -520,6 +540,9 @@ pub enum ParamError {
 impl fmt::Display for ParamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotAPair { discipline, found } => {
+                write!(f, "{discipline}: '{found}' is not name=value")
+            }
             Self::Unknown { discipline, found, accepted } => {
                 write!(f, "{discipline} has no parameter '{found}'; it has ")?;
                 f.write_str(&accepted.join(", "))

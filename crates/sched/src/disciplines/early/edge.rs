@@ -14,10 +14,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::interface::{
-    Drop, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef, Params, Sink, shared,
+    Drop, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef, ParamError, Params, Sink, shared,
 };
 use crate::queues::flow_table::{Entry, FlowTable};
-use crate::spec::SpecError;
 
 /// `threshold`: how many packets of a flow are short.
 pub(crate) const THRESHOLD: ParamDef = ParamDef {
@@ -287,13 +286,13 @@ impl Default for EdgeSpec {
 }
 
 impl FromStr for EdgeSpec {
-    type Err = SpecError;
+    type Err = ParamError;
 
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+    fn from_str(text: &str) -> Result<Self, ParamError> {
         let mut params = Params::defaults(NAME, PARAMS);
         params.read(text)?;
         if params.number("short-dscp") == params.number("long-dscp") {
-            return Err(params.conflict("short-dscp", "long-dscp", "another DSCP").into());
+            return Err(params.conflict("short-dscp", "long-dscp", "another DSCP"));
         }
         Ok(Self(params))
     }

@@ -16,8 +16,8 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Place, Wire, coin, exactly};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Sink, shared,
 };
 use crate::queues::flow_table::{Entry, FlowTable};
 use crate::queues::ring::Ring;
@@ -80,7 +80,6 @@ impl Discipline for Fred {
         name: "fred",
         summary: "flow RED: early drops for flows with more than their share of the queue",
         source: "Lin, Morris, \"Dynamics of random early detection\", SIGCOMM 1997",
-        parts: None,
         params: &[
             shared::LIMIT,
             MIN.with_default("0.25", "FRED paper, from memory"),
@@ -111,14 +110,9 @@ impl Discipline for Fred {
             early::RATE,
             early::MEAN_PACKET,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        check,
+        ..Info::PLAIN
     };
-
-    fn check(params: &Params) -> Result<(), ParamError> {
-        early::check_thresholds(params, packets(params), "min", "max")
-    }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let limit = params.amount("limit");
@@ -135,6 +129,10 @@ impl Discipline for Fred {
             params: params.clone(),
         })
     }
+}
+
+fn check(params: &Params) -> Result<(), ParamError> {
+    early::check_thresholds(params, packets(params), "min", "max")
 }
 
 impl Fred {
@@ -249,7 +247,7 @@ impl<S: Sink> Qdisc<S> for Fred {
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
-        params.check()?;
+        check(params)?;
         self.limit = params.amount("limit");
         self.rules = Rules::new(params);
         self.average.set_weight(params.share("averaging"));

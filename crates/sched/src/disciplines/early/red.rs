@@ -11,8 +11,8 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Share, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Share, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -70,7 +70,6 @@ impl Discipline for Red {
         name: "red",
         summary: "random early detection: one queue, drops or marks by its average length",
         source: "Floyd, Jacobson, \"Random early detection gateways\", 1993; ns-2",
-        parts: None,
         params: &[
             shared::LIMIT,
             MIN,
@@ -83,14 +82,9 @@ impl Discipline for Red {
             early::RATE,
             early::MEAN_PACKET,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        check,
+        ..Info::PLAIN
     };
-
-    fn check(params: &Params) -> Result<(), ParamError> {
-        early::check_thresholds(params, params.amount("limit"), "min", "max")
-    }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let limit = params.amount("limit");
@@ -105,6 +99,10 @@ impl Discipline for Red {
             queue: Ring::with_capacity(shared::ring_capacity(limit)),
         })
     }
+}
+
+fn check(params: &Params) -> Result<(), ParamError> {
+    early::check_thresholds(params, params.amount("limit"), "min", "max")
 }
 
 impl Red {
@@ -156,7 +154,7 @@ impl<S: Sink> Qdisc<S> for Red {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        params.check()?;
+        check(params)?;
         let limit = params.amount("limit");
         if !limit.same_unit(self.limit) {
             self.dropper.average.restart(self.queue.in_unit_of(limit));

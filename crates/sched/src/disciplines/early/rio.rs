@@ -17,8 +17,8 @@ use crate::disciplines::early::edge;
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Sink, always, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
+    ParamDef, ParamError, Params, Qdisc, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -217,7 +217,6 @@ impl Discipline for Rio {
         summary: "RED with In and Out: packets that an edge has tagged In are dropped last",
         source: "Clark, Fang, \"Explicit allocation of best-effort packet delivery service\", \
                  1998; ns-2",
-        parts: None,
         params: &[
             shared::LIMIT,
             ParamDef { name: "in-dscp", ..edge::SHORT_DSCP },
@@ -234,19 +233,18 @@ impl Discipline for Rio {
             early::RATE,
             early::MEAN_PACKET,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        check,
+        ..Info::PLAIN
     };
-
-    fn check(params: &Params) -> Result<(), ParamError> {
-        CURVES.check(params)
-    }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let core = Core::new(&CURVES, params, seed);
         Box::new(Self { core, in_dscp: params.number("in-dscp") as u8 })
     }
+}
+
+fn check(params: &Params) -> Result<(), ParamError> {
+    CURVES.check(params)
 }
 
 impl<S: Sink> Qdisc<S> for Rio {
@@ -264,7 +262,7 @@ impl<S: Sink> Qdisc<S> for Rio {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        params.check()?;
+        check(params)?;
         self.core.change(params);
         self.in_dscp = params.number("in-dscp") as u8;
         Ok(())

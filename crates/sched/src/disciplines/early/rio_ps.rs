@@ -12,8 +12,8 @@ use crate::disciplines::early::edge::{self, Edge};
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::rio::{Core, CurveNames, Curves};
 use crate::interface::{
-    Backlog, Dequeue, Discipline, Info, Kind, Lane, Nanos, Needs, Packet, ParamDef, ParamError,
-    Params, Qdisc, Sink, always, shared,
+    Backlog, Dequeue, Discipline, Info, Kind, Lane, Nanos, Packet, ParamDef, ParamError, Params,
+    Qdisc, Sink, shared,
 };
 
 const SLIDES: &str = "mice and elephants slides, table III";
@@ -37,7 +37,6 @@ impl Discipline for RioPs {
         name: "rio-ps",
         summary: "one queue in which packets of short flows are dropped last",
         source: "Guo, Matta, \"The war between mice and elephants\", ICNP 2001, by the slides",
-        parts: None,
         params: &[
             shared::LIMIT,
             ParamDef {
@@ -69,14 +68,9 @@ impl Discipline for RioPs {
             early::RATE,
             early::MEAN_PACKET,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        check,
+        ..Info::PLAIN
     };
-
-    fn check(params: &Params) -> Result<(), ParamError> {
-        CURVES.check(params)
-    }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         Box::new(Self {
@@ -86,6 +80,10 @@ impl Discipline for RioPs {
             params: params.clone(),
         })
     }
+}
+
+fn check(params: &Params) -> Result<(), ParamError> {
+    CURVES.check(params)
 }
 
 impl RioPs {
@@ -118,7 +116,7 @@ impl<S: Sink> Qdisc<S> for RioPs {
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
-        params.check()?;
+        check(params)?;
         self.core.change(params);
         if let Some(edge) = &mut self.edge {
             edge.change(params);

@@ -22,8 +22,7 @@ use super::group::{Group, Member};
 use super::marks::{self, ByCode};
 use super::{DROP, Fair, Joined, Queues, Service};
 use crate::interface::{
-    Discipline, Form, Info, Kind, Nanos, Needs, Packet, ParamDef, Params, Qdisc, Sink, always,
-    shared,
+    Discipline, Form, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
 };
 
 /// Fair service curve.
@@ -76,11 +75,8 @@ impl Discipline for Fsc {
         summary: "fair service curve: fair queueing in which a flow's first bytes count less",
         source: "Stoica, Zhang, Ng, \"A hierarchical fair service curve algorithm for link-sharing, \
                  real-time and priority services\", 1997; FSC paper for bpr and pbs",
-        parts: None,
         params: &[shared::LIMIT, BPR, PBS, CURVES, DROP],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -22,9 +22,7 @@ use super::fsc::{BPR, PBS, curve_of};
 use super::group::{Group, Member};
 use super::tree::{CLASSES, Tree};
 use super::{DROP, Fair, Joined, Queues, Service};
-use crate::interface::{
-    Discipline, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, always, shared,
-};
+use crate::interface::{Discipline, Info, Nanos, Packet, Params, Qdisc, Sink, shared};
 
 /// Hierarchical fair service curve.
 pub(crate) struct Hfsc {
@@ -54,11 +52,8 @@ impl Discipline for Hfsc {
         summary: "hierarchical fair service curve: a tree of classes by DSCP, fsc inside them",
         source: "Stoica, Zhang, Ng, \"A hierarchical fair service curve algorithm for link-sharing, \
                  real-time and priority services\", 1997 (its link-sharing part)",
-        parts: None,
         params: &[shared::LIMIT, CLASSES, BPR, PBS, DROP],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

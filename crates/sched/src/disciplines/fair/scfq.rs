@@ -17,9 +17,7 @@
 use alloc::boxed::Box;
 
 use super::{DROP, Fair, Joined, Queues, Service};
-use crate::interface::{
-    Discipline, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, always, shared,
-};
+use crate::interface::{Discipline, Info, Nanos, Packet, Params, Qdisc, Sink, shared};
 use crate::queues::runs::Heads;
 
 /// Self-clocked fair queueing.
@@ -35,14 +33,11 @@ impl Discipline for Scfq {
         name: "scfq",
         summary: "self-clocked fair queueing: equal shares per flow, in the order of finish tags",
         source: "Golestani, \"A self-clocked fair queueing scheme for broadband applications\", 1994",
-        parts: None,
         params: &[
             shared::LIMIT,
             DROP.with_default("tail", "EFD paper, section 4, which leaves it open"),
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

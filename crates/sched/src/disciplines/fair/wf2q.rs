@@ -21,9 +21,7 @@ use alloc::boxed::Box;
 use super::weights::{WEIGHTS, Weights};
 use super::wire::Wire;
 use super::{DROP, Fair, Joined, Queues, Service};
-use crate::interface::{
-    Discipline, FlowId, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, always, shared,
-};
+use crate::interface::{Discipline, FlowId, Info, Nanos, Packet, Params, Qdisc, Sink, shared};
 use crate::queues::runs::{self, Heads};
 
 /// Worst-case fair weighted fair queueing, second form.
@@ -59,11 +57,8 @@ impl Discipline for Wf2q {
         name: "wf2q+",
         summary: "worst-case fair wfq: the least finish among packets a fluid system has begun",
         source: "Bennett, Zhang, \"Hierarchical packet fair queueing algorithms\", 1997",
-        parts: None,
         params: &[shared::LIMIT, WEIGHTS, shared::RATE, DROP],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

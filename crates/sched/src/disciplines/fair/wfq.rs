@@ -26,9 +26,7 @@ use alloc::vec::Vec;
 use super::weights::{WEIGHTS, Weights};
 use super::wire::Wire;
 use super::{DROP, Fair, Joined, Queues, Service};
-use crate::interface::{
-    Discipline, FlowId, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, always, shared,
-};
+use crate::interface::{Discipline, FlowId, Info, Nanos, Packet, Params, Qdisc, Sink, shared};
 use crate::queues::runs::{self, Heads};
 
 /// Weighted fair queueing.
@@ -67,11 +65,8 @@ impl Discipline for Wfq {
         summary: "weighted fair queueing: packets in the order in which a fluid system ends them",
         source: "Parekh, Gallager, \"A generalized processor sharing approach to flow control in \
                  integrated services networks: the single-node case\", 1993",
-        parts: None,
         params: &[shared::LIMIT, WEIGHTS, shared::RATE, DROP],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_uncapped};
 use super::{EveryFlow, Knockout, Lanes, Lifetime, Weighted};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Needs, Packet, ParamDef,
+    Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Packet, ParamDef,
     ParamError, Params, Parts, Qdisc, Share, Sink, shared,
 };
 
@@ -90,26 +90,27 @@ impl Discipline for Auto {
             shared::SWEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
         keeps_order: |params| params.share("weight") == Share::ONE,
         work_conserving: is_uncapped,
+        check,
+        ..Info::PLAIN
     };
-
-    fn check(params: &Params) -> Result<(), ParamError> {
-        match params.level("target") {
-            Level::At(amount)
-                if amount != Amount::UNLIMITED && !amount.same_unit(params.amount("limit")) =>
-            {
-                Err(params.conflict("target", "limit", "a share, or an amount in its unit"))
-            }
-            _ => Ok(()),
-        }
-    }
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let (accounting, service) = (Lifetime::new(EveryFlow, params), Weighted::new(params, seed));
         let lanes = Lanes::new(accounting, service, params);
         Box::new(Self { lanes, control: Control::new(params) })
+    }
+}
+
+fn check(params: &Params) -> Result<(), ParamError> {
+    match params.level("target") {
+        Level::At(amount)
+            if amount != Amount::UNLIMITED && !amount.same_unit(params.amount("limit")) =>
+        {
+            Err(params.conflict("target", "limit", "a share, or an amount in its unit"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::disciplines::early::edge::SHORT_DSCP;
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, Needs, ParamDef, Params, Parts, Qdisc, Share, Sink, shared,
+    Discipline, Info, Kind, Nanos, ParamDef, Params, Parts, Qdisc, Share, Sink, shared,
 };
 
 use super::{
@@ -71,13 +71,13 @@ impl Discipline for Composed {
             EARLY_KEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
         keeps_order: |params| {
             !matches!(params.word("accounting"), "offset" | "mark")
                 && params.time("interval") == Nanos::MAX
                 && (params.word("service") != "weighted" || is_strict(params))
         },
         work_conserving: |params| params.word("service") != "weighted" || is_uncapped(params),
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, HOLD_ON_WIRE, LOW_SHARE, THRESHOLD};
 use super::{Guaranteed, Knockout, Lanes, WhileQueued};
-use crate::interface::{Discipline, Info, Needs, Params, Parts, Qdisc, Sink, always, shared};
+use crate::interface::{Discipline, Info, Params, Parts, Qdisc, Sink, shared};
 
 /// Early flow discard.
 pub struct Efd;
@@ -34,9 +34,7 @@ impl Discipline for Efd {
             // The queue's limit bounds the table first, unless it is in bytes of tiny packets.
             shared::FLOWS.with_default("1048576", "ours"),
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

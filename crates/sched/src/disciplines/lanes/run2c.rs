@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, BUFFER, THRESHOLD, with_buffer};
 use super::{EveryFlow, Lifetime, Strict};
-use crate::interface::{Discipline, Info, Needs, Params, Parts, Qdisc, Sink, always, shared};
+use crate::interface::{Discipline, Info, Params, Parts, Qdisc, Sink, shared};
 
 /// The ideal form: a count for every flow.
 pub struct Run2c;
@@ -33,9 +33,7 @@ impl Discipline for Run2c {
             shared::SWEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

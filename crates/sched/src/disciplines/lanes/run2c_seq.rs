@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, BUFFER, SEGMENT, THRESHOLD, with_buffer};
 use super::{Offset, Strict};
-use crate::interface::{Discipline, Info, Needs, Params, Parts, Qdisc, Sink, always, shared};
+use crate::interface::{Discipline, Info, Needs, Params, Parts, Qdisc, Sink, shared};
 
 /// The stateless form.
 pub struct Run2cSeq;
@@ -35,7 +35,7 @@ impl Discipline for Run2cSeq {
         ],
         needs: Needs { offset: true, ..Needs::NOTHING },
         keeps_order: |_| false,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_strict, is_uncapped};
 use super::{Buffer, DropTail, EveryFlow, Knockout, Lanes, Lifetime, Weighted};
-use crate::interface::{Discipline, Info, Needs, ParamDef, Params, Parts, Qdisc, Sink, shared};
+use crate::interface::{Discipline, Info, ParamDef, Params, Parts, Qdisc, Sink, shared};
 
 const PARAMS: &[ParamDef] = &[
     shared::LIMIT,
@@ -38,9 +38,9 @@ impl Discipline for Sb {
         source: "flow scheduler paper (Divakaran et al., INRIA RR 7133)",
         parts: Some(Parts { accounting: "every flow", service: "weighted", buffer: "drop-tail" }),
         params: PARAMS,
-        needs: Needs::NOTHING,
         keeps_order: is_strict,
         work_conserving: is_uncapped,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
@@ -58,9 +58,9 @@ impl Discipline for SbKo {
         source: "flow scheduler paper (Divakaran et al., INRIA RR 7133)",
         parts: Some(Parts { accounting: "every flow", service: "weighted", buffer: "knockout" }),
         params: PARAMS,
-        needs: Needs::NOTHING,
         keeps_order: is_strict,
         work_conserving: is_uncapped,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {

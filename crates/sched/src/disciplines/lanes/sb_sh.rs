@@ -11,7 +11,7 @@ use super::compose::{
     WEIGHT, is_strict, is_uncapped, with_buffer,
 };
 use super::{Lifetime, PerByte, Weighted};
-use crate::interface::{Discipline, Info, Nanos, Needs, Params, Parts, Qdisc, Sink, shared};
+use crate::interface::{Discipline, Info, Nanos, Params, Parts, Qdisc, Sink, shared};
 
 /// Size-based lanes that count only the flows sample-and-hold has found.
 pub struct SbSh;
@@ -42,9 +42,9 @@ impl Discipline for SbSh {
             EARLY_KEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
         keeps_order: |params| is_strict(params) && params.time("interval") == Nanos::MAX,
         work_conserving: is_uncapped,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {

@@ -10,9 +10,7 @@ use super::compose::{
     BUFFER, CAP_HIGH, PROBABILITY, SAMPLED_TO, SHARING, WEIGHT, is_strict, is_uncapped, with_buffer,
 };
 use super::{Lifetime, PerPacket, Retest, Weighted};
-use crate::interface::{
-    Discipline, Info, Kind, Needs, ParamDef, Params, Parts, Qdisc, Sink, shared,
-};
+use crate::interface::{Discipline, Info, Kind, ParamDef, Params, Parts, Qdisc, Sink, shared};
 
 /// Sampling without a threshold.
 pub struct Sift;
@@ -47,9 +45,9 @@ impl Discipline for Sift {
             shared::SWEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
         keeps_order: is_strict,
         work_conserving: is_uncapped,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {

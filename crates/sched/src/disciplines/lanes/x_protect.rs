@@ -10,7 +10,7 @@ use super::compose::{
     BOUNDARY, BUFFER, COUNT_SAMPLED, PROBABILITY, SAMPLED_TO, THRESHOLD, with_buffer,
 };
 use super::{Lifetime, PerPacket, Strict};
-use crate::interface::{Discipline, Info, Needs, Params, Parts, Qdisc, Sink, always, shared};
+use crate::interface::{Discipline, Info, Params, Parts, Qdisc, Sink, shared};
 
 /// Run2C with sampling per packet.
 pub struct XProtect;
@@ -37,9 +37,7 @@ impl Discipline for XProtect {
             shared::SWEEP,
             shared::FLOWS,
         ],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 
 use crate::disciplines::sorted::{Order, Sorted};
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, Needs, Packet, ParamDef, Params, Qdisc, Sink, always, shared,
+    Discipline, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
 };
 use crate::queues::per_flow::{FlowQueue, Node};
 
@@ -64,11 +64,8 @@ impl Discipline for Lars {
         summary: "least attained recent service: las with a volume that halves every half-life",
         source: "Heusse, Urvoy-Keller, Brown, Duda, \"Least attained recent service for packet \
                  scheduling over access links\", 2011",
-        parts: None,
         params: &[shared::LIMIT, HALF_LIFE, VICTIM, shared::SWEEP, shared::IDLE, shared::FLOWS],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

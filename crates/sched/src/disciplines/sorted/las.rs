@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use crate::disciplines::sorted::{Order, Sorted};
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, Needs, Packet, ParamDef, Params, Qdisc, Sink, always, shared,
+    Discipline, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
 };
 use crate::queues::per_flow::{FlowQueue, Node};
 
@@ -61,11 +61,8 @@ impl Discipline for Las {
         summary: "least attained service: the flow that has received least goes first",
         source: "Rai, Urvoy-Keller, Biersack, \"LAS scheduling to avoid bandwidth hogging in \
                  heterogeneous TCP networks\", 2004",
-        parts: None,
         params: &[shared::LIMIT, VICTIM, CHARGE_DROPS, shared::SWEEP, shared::IDLE, shared::FLOWS],
-        needs: Needs::NOTHING,
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {

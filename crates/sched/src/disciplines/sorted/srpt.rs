@@ -11,9 +11,7 @@
 use alloc::boxed::Box;
 
 use crate::disciplines::sorted::{Order, Sorted};
-use crate::interface::{
-    Discipline, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, always, shared,
-};
+use crate::interface::{Discipline, Info, Nanos, Needs, Packet, Params, Qdisc, Sink, shared};
 use crate::queues::per_flow::{FlowQueue, Node};
 
 /// Shortest remaining processing time.
@@ -25,11 +23,9 @@ impl Discipline for Srpt {
         summary: "shortest remaining size first: the clairvoyant reference, for simulation",
         source: "Schrage, \"A proof of the optimality of the shortest remaining processing time \
                  discipline\", 1968",
-        parts: None,
         params: &[shared::LIMIT, shared::SWEEP, shared::IDLE, shared::FLOWS],
         needs: Needs { flow_size: true, offset: false, hosts: false },
-        keeps_order: always,
-        work_conserving: always,
+        ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
