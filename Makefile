@@ -23,10 +23,12 @@ GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 # Compiled for development: what is timed is the kernel's work, and it builds in a fraction of the time.
 VM_TEST = $(VM_RUN) --program $(TARGET)/debug/kernel-guest --program $(TARGET)/debug/shortlane
-# The kernel engine is built in where it can be compiled.
-KERNEL_ENGINE = $(if $(shell scripts/setup.sh has-bpf && echo yes),--features kernel)
-KERNEL_CRATES := --package shortlane --package shortlane-engine --package shortlane-kernel-guest
-KERNEL_FEATURES := --features shortlane/kernel,shortlane-engine/kernel,shortlane-kernel-guest/kernel
+# The engines of `attach` are built in unless there is no clang or libelf to compile them with. Set-up,
+# which installs these, is a target of its own: all lines of a recipe are read before the first runs.
+FEATURES = $(if $(shell scripts/setup.sh lacks),--no-default-features)
+# What the released program says it was built from.
+COMMIT = $(shell git describe --always --dirty --abbrev=10 --exclude='*' 2> /dev/null)
+KERNEL_CRATES := --package shortlane --package shortlane-kernel-guest
 # Options for `make papers` and `make papers-quick`, such as PAPERS="--jobs 1 --rows A-F2,B-T1b".
 PAPERS ?=
 # Rows of `make papers-quick` that `make test-all` runs: those of few runs, from every paper.
@@ -44,6 +46,8 @@ GUEST_TC := /usr/lib/shortlane-tc
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
+# What is handed out brings its libraries along, and says which systems it fits.
+WHEEL_OPTIONS = $(if $(filter-out release,$(PROFILE)),$(FEATURES) --auditwheel skip,--features vendored)
 PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python validation/kernel
 
 # Where `make install` puts everything, below DESTDIR if that is given.
@@ -68,39 +72,39 @@ help: ## Say what there is
 
 .PHONY: run
 run: build ## Set up, build, and run the lab: about two minutes (LAB="..." adds options)
-	$(CARGO) run --quiet --locked --release --package shortlane $(KERNEL_ENGINE) -- lab $(LAB)
+	$(TARGET)/release/shortlane lab $(LAB)
+
+.PHONY: setup setup-%
+setup:
+	@scripts/setup.sh
+setup-%:
+	@scripts/setup.sh $*
 
 .PHONY: build
-build: ## Set up and build the release binary, target/release/shortlane
-	@scripts/setup.sh
-	@scripts/setup.sh has-bpf || echo "building without the kernel engine (attach, show, ...):" \
-		"\`scripts/setup.sh bpf\` installs what that takes" >&2
-	$(CARGO) build --locked --release --package shortlane $(KERNEL_ENGINE)
+build: setup ## Set up and build the program with everything in it, target/release/shortlane
+	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --release --package shortlane $(FEATURES)
+	@lacks=$$(scripts/setup.sh lacks); [ -z "$$lacks" ] || \
+		echo "built WITHOUT the engines of attach, for lack of $$lacks: \`scripts/setup.sh bpf\` installs" \
+			"what can be had, and \`make build\` then builds them" >&2
 
 .PHONY: test
-test: ## Set up and check everything: format, lints, all tests, documentation
-	@scripts/setup.sh test
-	@scripts/setup.sh python
+test: setup-test setup-python ## Set up and check everything: format, lints, all tests, documentation
+	scripts/test-setup.sh
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) test --locked --workspace
-	$(if $(KERNEL_ENGINE),$(MAKE) --no-print-directory test-kernel-engine)
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
-	$(if $(wildcard scripts/purity.sh),scripts/purity.sh)
+	$(CARGO) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	$(CARGO) test --locked --workspace $(FEATURES)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps $(FEATURES)
+	scripts/purity.sh
 	$(MAKE) --no-print-directory python
 	mypy
 	python3 -m pytest
 
-.PHONY: test-kernel-engine
-test-kernel-engine: ## What `make test` checks of the kernel engine, which takes clang and libelf
-	@scripts/setup.sh test
-	@scripts/setup.sh bpf
-	$(CARGO) clippy --locked $(KERNEL_CRATES) --all-targets $(KERNEL_FEATURES) -- -D warnings
-	$(CARGO) test --locked $(KERNEL_CRATES) $(KERNEL_FEATURES) --lib --bins \
-		--test attach --test attach_userspace --test bridge --test control --test operator --test userspace --test xdp
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --package shortlane-engine --features shortlane-engine/kernel --no-deps
+.PHONY: test-features
+test-features: setup-test ## The program as a machine without clang builds it: what `attach` and `doctor` say there
+	$(CARGO) clippy --locked --package shortlane --no-default-features --all-targets -- -D warnings
+	$(CARGO) test --locked --package shortlane --no-default-features --test attach
 
 .PHONY: man
 man: build ## Man pages of all commands: target/man
@@ -133,47 +137,42 @@ uninstall: ## Remove what `make install` has installed; /etc/shortlane.toml stay
 		$(UNITS:%=$(INSTALLED_UNITS)/%))
 
 .PHONY: test-prometheus
-test-prometheus: ## A real Prometheus scrapes the metrics; skipped where none can be had
-	@scripts/setup.sh
-	$(CARGO) build --locked --package shortlane $(KERNEL_ENGINE)
+test-prometheus: setup ## A real Prometheus scrapes the metrics; skipped where none can be had
+	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 
 .PHONY: test-operators
 test-operators: ## Every command of docs/operators, and the systemd units; skipped where that cannot be had
-	$(CARGO) build --locked --package shortlane $(KERNEL_ENGINE)
+	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-systemd.sh $(TARGET)/debug/shortlane
 	scripts/test-operators.sh $(TARGET)/debug/shortlane
 
 .PHONY: python
-python: ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
-	@scripts/setup.sh
-	$(CARGO) build --locked --package shortlane-python
+python: setup ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
+	$(CARGO) build --locked --package shortlane-python $(FEATURES)
 	install -m 755 $(TARGET)/debug/lib_native.so python/shortlane/_native.abi3.so
 
 .PHONY: python-release
-python-release:
-	@scripts/setup.sh python
-	$(CARGO) build --locked --release --package shortlane-python
+python-release: setup-python
+	$(CARGO) build --locked --release --package shortlane-python $(FEATURES)
 	install -m 755 $(TARGET)/release/lib_native.so python/shortlane/_native.abi3.so
 
 .PHONY: wheel
-wheel: ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
-	@scripts/setup.sh python
+wheel: setup-python setup-package ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
 	@rm -f $(WHEELS)/*.whl
-	maturin build --locked --profile $(PROFILE) --out $(WHEELS)
+	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
 test-all: test lint fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
-test-ci: papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, three kernels
+test-ci: test-features papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, three kernels
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
 		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
 
 .PHONY: mutants
-mutants: ## Break the rules of the disciplines one by one: the suite must notice each time
-	@scripts/setup.sh
+mutants: setup ## Break the rules of the disciplines one by one: the suite must notice each time
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
 
 .PHONY: papers
@@ -189,30 +188,25 @@ papers-part: python-release
 	PYTHONPATH=python python3 -m shortlane paper --all --quick --rows $(PAPERS_PART) --out target/papers-part
 
 .PHONY: validate-theory
-validate-theory: ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes
-	@scripts/setup.sh
+validate-theory: setup ## The simulator against queueing theory: writes validation/theory/RESULTS.md, 10 minutes
 	$(CARGO) run --quiet --locked --release --package shortlane-theory > target/theory.md
 	mv target/theory.md validation/theory/RESULTS.md
 
 .PHONY: lint
-lint: ## Format, lints, licences and sources of dependencies, shell scripts
-	@scripts/setup.sh lint
-	@scripts/setup.sh python
+lint: setup-lint setup-python ## Format, lints, licences and sources of dependencies, shell scripts
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	cargo-deny --all-features --locked check bans licenses sources
 	shellcheck $(SCRIPTS)
 
 .PHONY: bench
-bench: ## Benchmarks: disciplines, parsing and hashing, the engine
-	@scripts/setup.sh bench
+bench: setup-bench ## Benchmarks: disciplines, parsing and hashing, the engine
 	$(CARGO) bench --locked --workspace --bench '*'
 
 .PHONY: fuzz
-fuzz: ## Fuzz disciplines and the engine's path of frames from the committed corpus (FUZZ_SECONDS=60 each)
-	@scripts/setup.sh fuzz
+fuzz: setup-fuzz ## Fuzz disciplines and the engine's path of frames from the committed corpus (FUZZ_SECONDS=60 each)
 	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
 	mkdir -p fuzz/target/corpus # what is found goes here, and not among what is committed
 	cargo-fuzz run --sanitizer none disciplines \
@@ -224,21 +218,18 @@ fuzz: ## Fuzz disciplines and the engine's path of frames from the committed cor
 		-- -max_total_time=$(FUZZ_SECONDS) -max_len=8192
 
 .PHONY: soak
-soak: ## 300 million packets through the userspace engine: memory must not grow (PACKETS=...)
-	@scripts/setup.sh
+soak: setup ## 300 million packets through the userspace engine: memory must not grow (PACKETS=...)
 	$(CARGO) run --quiet --locked --release --package shortlane-engine --features harness \
 		--example soak -- $(PACKETS)
 
 .PHONY: validate-linux
-validate-linux: ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 12 minutes
-	@scripts/setup.sh
+validate-linux: setup ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 12 minutes
 	$(CARGO) build --locked --release --package shortlane-linux
 	target/release/shortlane-linux measure validation/linux/kernel.csv
 	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
 
 .PHONY: sim-dumbbell
-sim-dumbbell:
-	@scripts/setup.sh
+sim-dumbbell: setup
 	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell
 
 .PHONY: validate-ns3
@@ -258,15 +249,13 @@ target/ns3/%: validation/ns3/%.cc
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
 
 .PHONY: bench-sim
-bench-sim: sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
-	@scripts/setup.sh peers
+bench-sim: setup-peers sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes
 	bench/sim/bench.py --ours target/release/examples/dumbbell --ns3 target/ns3/dumbbell \
 		--work target/bench-sim --out docs/benchmarks/simulator.md
 
 .PHONY: kernel-guest
-kernel-guest:
-	@scripts/setup.sh kernel
-	$(CARGO) build --locked $(KERNEL_CRATES) $(KERNEL_FEATURES)
+kernel-guest: setup-kernel
+	$(CARGO) build --locked $(KERNEL_CRATES)
 
 .PHONY: kernel-test
 kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QEMU (KERNELS="6.17 7.2" for others)
@@ -283,13 +272,11 @@ kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QE
 	done
 
 .PHONY: kernel-test-older
-kernel-test-older: ## The userspace engine on a kernel without TCX links, in QEMU: Debian 12's 6.1
-	@scripts/setup.sh kernel
+kernel-test-older: setup-kernel ## The userspace engine on a kernel without TCX links, in QEMU: Debian 12's 6.1
 	CARGO="$(CARGO)" scripts/test-older-kernel.sh
 
 .PHONY: kernel-test-planted
-kernel-test-planted: ## Plant bugs in copies of the qdisc: the proof against the core must find each
-	@scripts/setup.sh kernel
+kernel-test-planted: setup-kernel ## Plant bugs in copies of the qdisc: the proof against the core must find each
 	validation/kernel/planted.py
 
 .PHONY: tc-plugin

@@ -11,6 +11,7 @@
 #   scripts/setup.sh bpf      the same as without a word, but fails where there is no clang or libelf
 #   scripts/setup.sh lacks    nothing: says what of these is missing
 #   scripts/setup.sh kernel   also QEMU and what goes into its guests
+#   scripts/setup.sh package  also what libelf is compiled with from its sources, for packages
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -107,6 +108,12 @@ kernel() {
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
     # busybox may be the one that needs shared libraries.
     ! ldd "$(command -v busybox)" > /dev/null 2>&1 || apt_install busybox-static
+}
+
+# package: what libelf's sources are compiled with, which packages bring along.
+package() {
+    packages_for make=make autoreconf=autoconf automake=automake autopoint=autopoint flex=flex \
+        bison=bison gawk=gawk msgfmt=gettext
 }
 
 # engines: what the engines of `attach` are compiled with, as far as it can be had.
@@ -240,7 +247,7 @@ fi
 rust
 c_compiler
 case "${1:-build}" in
-bpf | kernel) bpf ;;
+bpf | kernel | package) bpf ;;
 *) engines ;;
 esac
 case "${1:-build}" in
@@ -261,10 +268,11 @@ lint)
 bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
 kernel) kernel ;;
+package) package ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, ns3 or peers" ;;
 esac

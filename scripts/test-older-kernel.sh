@@ -7,11 +7,10 @@ series=${1:-6.1}
 : "${CARGO:=cargo}"
 target=${CARGO_TARGET_DIR:-target}
 
-features=shortlane/kernel,shortlane-engine/kernel
 programs=()
 while read -r name path; do
 	programs+=(--program "$path=test-$name")
-done < <("$CARGO" test --locked --package shortlane --package shortlane-engine --features "$features" \
+done < <("$CARGO" test --locked --package shortlane --package shortlane-engine \
 	--test userspace --test attach_userspace --test xdp --no-run 2>&1 | tee /dev/stderr |
 	sed -n 's#^ *Executable tests/\([a-z_]*\)[/.].*(\(.*\))$#\1 \2#p')
 # The tests start the command where cargo has put it.

@@ -8,6 +8,7 @@ fn main() {
 #[cfg(feature = "kernel")]
 mod kernel {
     use std::env;
+    use std::ffi::OsStr;
     use std::path::PathBuf;
     use std::process::Command;
 
@@ -42,13 +43,17 @@ mod kernel {
     /// The compiler that `CLANG` names, or the newest one there is.
     fn clang() -> PathBuf {
         if let Some(named) = env::var_os("CLANG") {
+            assert!(
+                works(&named),
+                "CLANG names {named:?}, which is not clang {OLDEST_CLANG} or newer"
+            );
             return named.into();
         }
         (OLDEST_CLANG..=NEWEST_CLANG)
             .rev()
             .map(|version| format!("clang-{version}"))
             .chain([String::from("clang")])
-            .find(|name| works(name))
+            .find(|name| works(name.as_ref()))
             .unwrap_or_else(|| {
                 panic!(
                     "the in-kernel qdisc needs clang {OLDEST_CLANG} or newer: \
@@ -58,7 +63,7 @@ mod kernel {
             .into()
     }
 
-    fn works(name: &str) -> bool {
+    fn works(name: &OsStr) -> bool {
         let Ok(output) = Command::new(name).arg("-dumpversion").output() else { return false };
         let version = String::from_utf8_lossy(&output.stdout);
         let major = version.split('.').next().and_then(|major| major.trim().parse().ok());

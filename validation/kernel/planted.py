@@ -87,7 +87,7 @@ def build(sources: Path | None, into: Path) -> None:
     environment = {**os.environ}
     if sources:
         environment["SHORTLANE_BPF_SOURCE"] = str(sources)
-    command = ["cargo", "build", "-q", "-p", "shortlane-kernel-guest", "--features", "kernel"]
+    command = ["cargo", "build", "-q", "-p", "shortlane-kernel-guest"]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     shutil.copy2(ROOT / "target/debug/kernel-guest", into)
 

@@ -308,7 +308,7 @@ pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Statu
 }
 
 /// The index of a device of this network namespace.
-fn index_of(device: &str) -> Result<u32, Failure> {
+pub(crate) fn index_of(device: &str) -> Result<u32, Failure> {
     link::index_of(device).map_err(|_| {
         let there = link::all().unwrap_or_default();
         let there: Vec<String> = there.into_iter().map(|(_, name)| name).collect();
@@ -324,14 +324,18 @@ fn about(device: &str, error: &ControlError) -> Failure {
     if error.is_usage() { Failure::Usage(text) } else { Failure::Failed(text) }
 }
 
-/// What a program says that was built where nothing could compile the qdisc.
+/// What a program without engines is built without, and what gets it.
+#[cfg(not(feature = "kernel"))]
+pub(crate) const MISSING: [&str; 2] = [
+    "this program was built without the engines for a single device, as there was no clang or no \
+     libelf",
+    "in Shortlane's sources `scripts/setup.sh bpf` installs these, and `make build` then builds \
+     the engines",
+];
+
 #[cfg(not(feature = "kernel"))]
 pub(crate) fn missing() -> Failure {
-    Failure::Usage(
-        "this program was built without the engines for a single device; `scripts/setup.sh bpf` \
-         installs what they take, and `make build` then builds them"
-            .into(),
-    )
+    Failure::Failed(MISSING.join("; "))
 }
 
 #[cfg(not(feature = "kernel"))]

@@ -1,12 +1,11 @@
 //! `shortlane doctor`: what keeps a discipline from working, each with its remedy.
 
+#[cfg(feature = "kernel")]
 mod judge;
 
 use clap::Args;
-use engine::kernel::inspect;
 use serde::Serialize;
 
-use self::judge::{device, machine};
 use crate::{Failure, attach, print};
 
 /// Looks for what keeps a discipline from working as it should, and says what to do about it.
@@ -38,6 +37,7 @@ struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "there is only the one problem"))]
 enum Verdict {
     /// As it should be.
     Ok,
@@ -48,14 +48,7 @@ enum Verdict {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let name = options.device.as_deref();
-    let devices = inspect::devices(name)?;
-    let mut findings = machine(&inspect::machine());
-    for facts in &devices {
-        // Who may not see a qdisc's counters can still see what is wrong around it.
-        let attached = attach::attached(Some(&facts.name)).unwrap_or_default();
-        findings.extend(device(facts, &attached));
-    }
+    let findings = look(options.device.as_deref())?;
     let problems = findings.iter().filter(|finding| finding.result == Verdict::Problem).count();
     if options.json {
         let document = serde_json::json!({ "findings": findings, "problems": problems });
@@ -68,6 +61,31 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         1 => Err(Failure::Failed("there is a problem".into())),
         _ => Err(Failure::Failed(format!("there are {problems} problems"))),
     }
+}
+
+#[cfg(feature = "kernel")]
+fn look(name: Option<&str>) -> Result<Vec<Finding>, Failure> {
+    use engine::kernel::inspect;
+
+    let devices = inspect::devices(name)?;
+    let mut findings = judge::machine(&inspect::machine());
+    for facts in &devices {
+        // Who may not see a qdisc's counters can still see what is wrong around it.
+        let attached = attach::attached(Some(&facts.name)).unwrap_or_default();
+        findings.extend(judge::device(facts, &attached));
+    }
+    Ok(findings)
+}
+
+/// Of a program without engines, which is the problem: nothing else matters until it has them.
+#[cfg(not(feature = "kernel"))]
+fn look(name: Option<&str>) -> Result<Vec<Finding>, Failure> {
+    if let Some(device) = name {
+        attach::index_of(device)?;
+    }
+    let [found, remedy] = attach::MISSING.map(String::from);
+    let result = Verdict::Problem;
+    Ok(vec![Finding { device: None, check: "engines", result, found, remedy: Some(remedy) }])
 }
 
 fn text(finding: &Finding) -> String {

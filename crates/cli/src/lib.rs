@@ -3,7 +3,6 @@
 mod attach;
 mod bridge;
 mod config;
-#[cfg(feature = "kernel")]
 mod doctor;
 mod lab;
 mod list;
@@ -22,13 +21,24 @@ pub use list::disciplines;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
+use std::sync::LazyLock;
 
 use ::lab::AgentProgram;
 use clap::{Args, Parser, Subcommand};
 
+/// What `--version` says beside the name: version, commit where the build knew it, engines.
+static BUILT: LazyLock<String> = LazyLock::new(|| {
+    let engines = if cfg!(feature = "kernel") { "kernel, userspace, bridge" } else { "bridge" };
+    let commit = match option_env!("SHORTLANE_COMMIT") {
+        None | Some("") => String::new(),
+        Some(commit) => format!("commit {commit}; "),
+    };
+    format!("{} ({commit}engines: {engines})", env!("CARGO_PKG_VERSION"))
+});
+
 /// Gives short and interactive flows a short lane through a busy link.
 #[derive(Parser)]
-#[command(name = "shortlane", bin_name = "shortlane", version, max_term_width = 100)]
+#[command(name = "shortlane", bin_name = "shortlane", version, long_version = BUILT.as_str(), max_term_width = 100)]
 struct Command {
     #[command(subcommand)]
     action: Action,
@@ -59,7 +69,6 @@ enum Action {
     /// What is attached, for Prometheus
     Metrics(metrics::Options),
     /// What keeps a discipline from working as it should, and what to do about it
-    #[cfg(feature = "kernel")]
     Doctor(doctor::Options),
     /// A discipline as a kind of qdisc for `tc`; without one, what is registered
     Register(register::RegisterOptions),
@@ -155,7 +164,6 @@ pub fn run(call: &Call) -> u8 {
         Action::Metrics(options) => metrics::run(&options),
         Action::Man(options) => manual::man(&options),
         Action::Completions(options) => manual::completions(&options),
-        #[cfg(feature = "kernel")]
         Action::Doctor(options) => doctor::run(&options),
         Action::Register(options) => register::register(&options),
         Action::Unregister(options) => register::unregister(&options),
@@ -179,7 +187,7 @@ pub fn run(call: &Call) -> u8 {
 fn in_python(name: &str) -> Failure {
     Failure::Usage(format!(
         "{name} comes with the Python package: `pip install .` in Shortlane's sources installs it, \
-         with a `shortlane` command that has everything"
+         with a `shortlane` command that has this one as well"
     ))
 }
 

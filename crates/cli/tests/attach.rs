@@ -56,13 +56,39 @@ fn a_program_without_the_kernel_engine_says_how_to_get_one() {
         &["change", "lo", "--rate", "10mbit"],
         &["show", "lo"],
     ] {
-        is_bad_usage(
-            arguments,
-            &["without the engines for a single device", "scripts/setup.sh bpf", "make build"],
-        );
+        says_what_is_missing(&shortlane(arguments));
     }
     // A bridge's engines are to be seen all the same.
     assert_eq!(shortlane(&["show"]).0, Some(0));
+}
+
+#[cfg(not(feature = "kernel"))]
+fn says_what_is_missing((status, text): &(Option<i32>, String)) {
+    assert_eq!((*status, text.lines().count()), (Some(1), 1), "{text}");
+    for words in ["without the engines for a single device", "scripts/setup.sh bpf", "make build"] {
+        assert!(text.contains(words), "no '{words}' in: {text}");
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+#[test]
+fn its_doctor_says_so_as_well() {
+    let output = Command::new(SHORTLANE).args(["doctor", "lo"]).output();
+    let output = output.expect("the program starts");
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{found}");
+    assert!(found.starts_with("PROBLEM engines: this program was built without"), "{found}");
+    assert!(found.contains("-> in Shortlane's sources `scripts/setup.sh bpf`"), "{found}");
+    is_bad_usage(&["doctor", "eth7"], &["there is no device 'eth7'"]);
+}
+
+#[test]
+fn its_version_says_what_is_built_in() {
+    let output = Command::new(SHORTLANE).arg("--version").output().expect("the program starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let engines = if cfg!(feature = "kernel") { "kernel, userspace, bridge" } else { "bridge" };
+    assert!(text.starts_with(concat!("shortlane ", env!("CARGO_PKG_VERSION"), " (")), "{text}");
+    assert!(text.ends_with(&format!("engines: {engines})\n")), "{text}");
 }
 
 #[cfg(feature = "kernel")]
