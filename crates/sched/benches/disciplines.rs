@@ -75,9 +75,13 @@ impl<S: Sink> sched::Qdisc<S> for Null {
     fn dequeue(&mut self, _: Nanos, _: &mut S) -> Dequeue {
         self.slots[self.next].map_or(Dequeue::Empty, Dequeue::unmarked)
     }
+}
+
+impl sched::Queue for Null {
     fn backlog(&self) -> Backlog {
         Backlog::default()
     }
+
     fn change(&mut self, _: &Params) -> Result<(), ParamError> {
         Ok(())
     }

@@ -6,7 +6,8 @@
 //! same object runs in a simulator, on a live link and in a test, and a run is a function of
 //! (trace, parameters, seed).
 //!
-//! * [`Qdisc`] is what every discipline does: `enqueue`, `dequeue`, `backlog`.
+//! * [`Qdisc`] is what every discipline does with packets: `enqueue`, `dequeue`; [`Queue`] is what
+//!   can be asked of it: `backlog`, `flows`, `change`.
 //! * [`Sink`] receives drops and, for who wants them, typed [`Event`]s. A sink that ignores
 //!   events costs nothing: disciplines are compiled per sink type.
 //! * [`Spec`] is a discipline by name with its parameters (`efd:threshold=20packets`);
@@ -48,7 +49,7 @@ pub use disciplines::lanes;
 pub use interface::params;
 pub use interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,
-    Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Share, Sink,
+    Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink,
 };
 pub use queues::{flow_table as table, ring};
 pub use spec::{Spec, SpecError};

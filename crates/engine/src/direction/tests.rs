@@ -380,7 +380,9 @@ impl<S: Sink> Qdisc<S> for Marker {
             None => Dequeue::Empty,
         }
     }
+}
 
+impl Queue for Marker {
     fn backlog(&self) -> Backlog {
         let mut backlog = Backlog::default();
         self.queue.iter().for_each(|packet| backlog.add(packet));

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 
 const MICROSECOND: Nanos = Nanos(1_000);
@@ -307,7 +307,9 @@ impl<S: Sink> Qdisc<S> for Codel {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::Packet { packet, mark }
     }
+}
 
+impl Queue for Codel {
     fn backlog(&self) -> Backlog {
         self.fifo.backlog
     }

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
@@ -268,7 +268,9 @@ impl<S: Sink> Qdisc<S> for Drr {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
+}
 
+impl Queue for Drr {
     fn backlog(&self) -> Backlog {
         self.backlog
     }

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
-    ParamError, Params, Qdisc, Sink, shared,
+    ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -46,7 +46,9 @@ impl<S: Sink> Qdisc<S> for Fifo {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
+}
 
+impl Queue for Fifo {
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

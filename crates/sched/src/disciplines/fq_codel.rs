@@ -15,7 +15,7 @@ use core::cmp::Reverse;
 use crate::disciplines::codel::{Control, ECN, HeadQueue, INTERVAL, Law, MTU, TARGET};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::per_flow::{FlowQueue, NONE, PacketStore};
 
@@ -319,7 +319,9 @@ impl<S: Sink> Qdisc<S> for FqCodel {
             return Dequeue::Packet { packet, mark };
         }
     }
+}
 
+impl Queue for FqCodel {
     fn backlog(&self) -> Backlog {
         self.backlog
     }

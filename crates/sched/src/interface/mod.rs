@@ -9,5 +9,5 @@ mod units;
 pub use info::{Discipline, Info, Needs, Parts, always, shared};
 pub use packet::{Ecn, FlowId, HostId, Packet};
 pub use params::{Form, Kind, ParamDef, ParamError, Params};
-pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Sink};
+pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Queue, Sink};
 pub use units::{Amount, Level, Nanos, Share};

@@ -4,18 +4,8 @@ use alloc::vec::Vec;
 
 use crate::interface::{FlowId, Nanos, Packet, ParamError, Params};
 
-/// A queue discipline, compiled for one kind of [`Sink`].
-///
-/// Calls come with non-decreasing `now`. No call allocates once the queue has been as full, and
-/// its flow table as large, as they get.
-pub trait Qdisc<S: Sink = Vec<(Packet, Drop)>>: Send {
-    /// Takes a packet in. Packets lost by it (this one, or others that make room) go to `sink`.
-    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S);
-
-    /// Hands out the packet whose transmission starts now, if there is one. CoDel and its kin
-    /// also drop here.
-    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue;
-
+/// What can be asked of a queue, and changed, whatever it tells its decisions to.
+pub trait Queue: Send {
     /// What is queued. The packet on the wire is not.
     fn backlog(&self) -> Backlog;
 
@@ -30,6 +20,19 @@ pub trait Qdisc<S: Sink = Vec<(Packet, Drop)>>: Send {
     /// # Errors
     /// Names the parameter that cannot change while the discipline runs; nothing has changed then.
     fn change(&mut self, params: &Params) -> Result<(), ParamError>;
+}
+
+/// A queue discipline, compiled for one kind of [`Sink`].
+///
+/// Calls come with non-decreasing `now`. No call allocates once the queue has been as full, and
+/// its flow table as large, as they get.
+pub trait Qdisc<S: Sink = Vec<(Packet, Drop)>>: Queue {
+    /// Takes a packet in. Packets lost by it (this one, or others that make room) go to `sink`.
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S);
+
+    /// Hands out the packet whose transmission starts now, if there is one. CoDel and its kin
+    /// also drop here.
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue;
 }
 
 /// The answer of [`Qdisc::dequeue`].

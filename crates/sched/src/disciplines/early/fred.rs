@@ -17,7 +17,7 @@ use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Place, Wire, coin, exactly};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::flow_table::{Entry, FlowTable};
 use crate::queues::ring::Ring;
@@ -236,7 +236,9 @@ impl<S: Sink> Qdisc<S> for Fred {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
+}
 
+impl Queue for Fred {
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

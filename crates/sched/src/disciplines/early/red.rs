@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Share, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -148,7 +148,9 @@ impl<S: Sink> Qdisc<S> for Red {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::Packet { packet, mark: packet.is_marked() }
     }
+}
 
+impl Queue for Red {
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

@@ -18,7 +18,7 @@ use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Sink, shared,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -256,7 +256,9 @@ impl<S: Sink> Qdisc<S> for Rio {
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         self.core.dequeue(now, sink)
     }
+}
 
+impl Queue for Rio {
     fn backlog(&self) -> Backlog {
         self.core.backlog()
     }

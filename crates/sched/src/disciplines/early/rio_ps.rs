@@ -13,7 +13,7 @@ use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::rio::{Core, CurveNames, Curves};
 use crate::interface::{
     Backlog, Dequeue, Discipline, Info, Kind, Lane, Nanos, Packet, ParamDef, ParamError, Params,
-    Qdisc, Sink, shared,
+    Qdisc, Queue, Sink, shared,
 };
 
 const SLIDES: &str = "mice and elephants slides, table III";
@@ -105,7 +105,9 @@ impl<S: Sink> Qdisc<S> for RioPs {
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         self.core.dequeue(now, sink)
     }
+}
 
+impl Queue for RioPs {
     fn backlog(&self) -> Backlog {
         self.core.backlog()
     }

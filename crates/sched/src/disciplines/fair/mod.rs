@@ -22,7 +22,7 @@ use alloc::boxed::Box;
 
 use crate::interface::{
     Amount, Backlog, Dequeue, Drop, DropReason, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef,
-    ParamError, Params, Qdisc, Sink, shared,
+    ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
@@ -360,7 +360,9 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
+}
 
+impl<D: Service> Queue for Fair<D> {
     fn backlog(&self) -> Backlog {
         self.queues.backlog
     }

@@ -12,7 +12,7 @@ use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_uncapped
 use super::{EveryFlow, Knockout, Lanes, Lifetime, Weighted};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Packet, ParamDef,
-    ParamError, Params, Parts, Qdisc, Share, Sink, shared,
+    ParamError, Params, Parts, Qdisc, Queue, Share, Sink, shared,
 };
 
 const TARGET: ParamDef = ParamDef {
@@ -143,18 +143,20 @@ impl<S: Sink> Qdisc<S> for Auto {
         self.keep_up(now);
         self.lanes.dequeue(now, sink)
     }
+}
 
+impl Queue for Auto {
     fn backlog(&self) -> Backlog {
-        Qdisc::<S>::backlog(&self.lanes)
+        self.lanes.backlog()
     }
 
     fn flows(&self) -> usize {
-        Qdisc::<S>::flows(&self.lanes)
+        self.lanes.flows()
     }
 
     /// Ease stays as it is, within the new range; a new measurement begins.
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        Qdisc::<S>::change(&mut self.lanes, params)?;
+        self.lanes.change(params)?;
         self.control = Control { ease: self.control.ease, ..Control::new(params) }.within_range();
         self.apply();
         Ok(())

@@ -48,7 +48,7 @@ use core::marker::PhantomData;
 
 use crate::interface::{
     Backlog, Dequeue, Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, ParamError, Params,
-    Qdisc, Sink,
+    Qdisc, Queue, Sink,
 };
 
 /// A discipline with a short and a long lane: accounting `A`, service `V`, buffer `B`.
@@ -150,7 +150,9 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
         Dequeue::unmarked(packet)
     }
+}
 
+impl<A: Accounting, V: Service, B: Buffer> Queue for Lanes<A, V, B> {
     fn backlog(&self) -> Backlog {
         self.queues.total()
     }

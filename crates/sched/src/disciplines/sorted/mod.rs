@@ -21,7 +21,7 @@ pub(crate) mod srpt;
 
 use crate::interface::{
     Amount, Backlog, Dequeue, Drop, DropReason, Event, Lane, Nanos, Packet, ParamError, Params,
-    Qdisc, Sink, shared,
+    Qdisc, Queue, Sink, shared,
 };
 use crate::queues::heap::{MinHeap, Ranking};
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, Node, PacketStore, Slot};
@@ -447,7 +447,9 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
         Dequeue::unmarked(packet)
     }
+}
 
+impl<O: Order> Queue for Sorted<O> {
     fn backlog(&self) -> Backlog {
         self.backlog
     }
