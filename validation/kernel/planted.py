@@ -33,7 +33,7 @@ BUGS = [
         "? cost : 0) <= q->config->threshold;",
     ),
     (
-        "a full queue pushes out the head of the low lane, not its tail",
+        "a full queue pushes out the head of the long lane, not its tail",
         "efd",
         "lanes.h",
         "slot = slot_at(q, SL_LOW, low->tail - 1);\n"

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `+A` | a packet of flow A arrives (1000 bytes): the first is A1, then A2, ... |
 //! | `+A=3000x2` | ... of 3000 bytes in 2 segments |
-//! | `+A/low` | ... and joins, or would have joined, the low lane (or `/high`) |
+//! | `+A/low` | ... and joins, or would have joined, the long lane (or `/high`) |
 //! | `+A!B2,A3` | ... and B2, A3 are lost by it (in this order; A3 may be the arrival) |
 //! | `+A^` | ... and is ECN-capable |
 //! | `+A~` | ... and an edge has tagged it as short |
@@ -114,8 +114,8 @@ fn lane_joined(step: &Step) -> &'static str {
     });
     let lost = step.dropped().last().map(|(_, drop)| drop.lane);
     match joined.or(lost) {
-        Some(Lane::HIGH) => "/high",
-        Some(Lane::LOW) => "/low",
+        Some(Lane::SHORT) => "/high",
+        Some(Lane::LONG) => "/low",
         Some(_) => "/other",
         None => "/none",
     }

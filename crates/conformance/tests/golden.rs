@@ -27,8 +27,8 @@ fn efd() {
         "efd:threshold=2packets,hold-on-wire=yes",
         "+A/high >A1 +A/high >A2 +A/low >A3 >- +A/high",
     );
-    // Full: a high arrival takes the place of the low lane's tail; a low one is lost; with an
-    // empty low lane a high one is lost as well.
+    // Full: a high arrival takes the place of the long lane's tail; a low one is lost; with an
+    // empty long lane a high one is lost as well.
     golden(
         "efd:threshold=1packets,limit=3packets",
         "+A/high +A/low +A/low +B/high!A3 +A/low!A4 +C/high!A2 +D/high!D1 >A1 >B1 >C1 >-",
@@ -48,20 +48,20 @@ fn efd() {
         "efd:threshold=1packets,limit=4packets",
         "+A/high +A/low +A/low +A/low +B=2896x2/high!A4,A3 >A1 >B1 >A2 >-",
     );
-    // Even an empty low lane would not do: the arrival is lost, and nobody else.
+    // Even an empty long lane would not do: the arrival is lost, and nobody else.
     golden("efd:threshold=1packets,limit=3packets", "+A/high +A/low +B=4344x3/high!B1 >A1 >A2");
     // A raised threshold promotes nobody within an episode; a lowered one acts at once.
     golden(
         "efd:threshold=1packets",
         "+A/high +A/low threshold=9packets +A/low +B/high +B/high threshold=2packets +B/low",
     );
-    // With a share of one half, the low lane earns 500 bytes with each packet of 1000 that
+    // With a share of one half, the long lane earns 500 bytes with each packet of 1000 that
     // leaves while both lanes wait. At 1000 it is served, and pays.
     golden(
         "efd:threshold=1packets,low-share=0.5",
         "+A/high +A/low +A/low +B/high +C/high +D/high +E/high >A1 >B1 >A2 >C1 >A3 >D1 >E1",
     );
-    // Half of the buffer is the low lane's too: B pushes out what is beyond that, C is lost. E is
+    // Half of the buffer is the long lane's too: B pushes out what is beyond that, C is lost. E is
     // lost though a place is free.
     golden(
         "efd:threshold=1packets,low-share=0.5,limit=4packets",
@@ -73,7 +73,7 @@ fn efd() {
 fn run2c() {
     // The count never expires: A4 is low though nothing of A is queued.
     golden("run2c:threshold=2packets", "+A/high >A1 +A/high >A2 +A/low +B/high >B1 >A3 >-");
-    // Drop-tail by default, whoever it hits; with knockout the low lane's tail makes room.
+    // Drop-tail by default, whoever it hits; with knockout the long lane's tail makes room.
     golden("run2c:threshold=1packets,limit=2packets", "+A/high +A/low +B/high!B1 >A1 >A2");
     golden(
         "run2c:threshold=1packets,limit=2packets,buffer=knockout",
@@ -130,12 +130,12 @@ fn sb() {
     // at 1000, C1 at 1500.
     golden("sb:threshold=1packets,weight=1", "+A +A/low +B +C >A1 >B1 >C1 >A2");
     golden("sb:threshold=1packets,weight=0.5", "+A +A/low +A/low +B +C >A1 >A2 >A3 >B1 >C1");
-    // The low lane has the link alone while nobody is high.
+    // The long lane has the link alone while nobody is high.
     golden("sb:threshold=0packets,weight=0.8", "+A/low +A/low >A1 >A2 >-");
     // Drop-tail without knockout, push-out with it; a long flow's arrival is lost in both.
     golden("sb:threshold=1packets,limit=2packets", "+A +A/low +B!B1 +A/low!A3");
     golden("sb-ko:threshold=1packets,limit=2packets", "+A +A/low +B!A2 +A/low!A3 +C!C1 >A1 >B1");
-    // A packet of 1000 bytes at 8 kbit/s holds the high lane for a second, not the low lane.
+    // A packet of 1000 bytes at 8 kbit/s holds the short lane for a second, not the long lane.
     golden(
         "sb:threshold=1packets,cap-high=8kbit",
         "+A +B >A1 >- @500ms >- +A/low >B1 >A2 @1s +C >- @1500ms >C1",
@@ -152,7 +152,7 @@ fn sb_sh() {
 }
 
 /// The short lane holds 2 packets for a second where 1 is wanted: ease is halved, so that one packet
-/// of a flow is short, not two, and the low lane's fifth of the link becomes a tenth. Then nothing
+/// of a flow is short, not two, and the long lane's fifth of the link becomes a tenth. Then nothing
 /// waits, and ease grows by half to 0.75, which is still one packet, and to 1.125.
 #[test]
 fn auto() {

@@ -44,7 +44,7 @@ fn send(queue: &mut dyn Qdisc<Recorder>, flow: u64, count: u32, size: u32) -> Ve
 }
 
 fn is_low(event: &Event) -> bool {
-    matches!(event, Event::Enqueued { lane: Lane::LOW, .. })
+    matches!(event, Event::Enqueued { lane: Lane::LONG, .. })
 }
 
 fn is_created(event: &Event) -> bool {
@@ -182,7 +182,7 @@ fn sample_and_hold_finds_a_flow_late() {
     assert!(statistic < CRITICAL[7], "{statistic:.1} for {detected:?}");
 }
 
-/// With both lanes backlogged, the coin gives the high lane its weight.
+/// With both lanes backlogged, the coin gives the short lane its weight.
 #[test]
 fn the_coin_is_fair() {
     let sample = |(weight, seed): (f64, u64)| {
@@ -202,7 +202,7 @@ fn the_coin_is_fair() {
             assert_ne!(queue.dequeue(Nanos::ZERO, &mut sink), Dequeue::Empty);
         }
         let high = |record: &Record| {
-            matches!(record, Record::Event(Event::Dequeued { lane: Lane::HIGH, .. }))
+            matches!(record, Record::Event(Event::Dequeued { lane: Lane::SHORT, .. }))
         };
         (sink.take().iter().filter(|record| high(record)).count() as u32, served, weight)
     };

@@ -21,7 +21,7 @@ static __always_inline struct sl_slot *head_of(const struct queue *q, u32 lane)
 	return lane_is_empty(q, lane) ? 0 : slot_at(q, lane, q->in->lane[lane].head);
 }
 
-/* Whether every packet that was in the high lane at `mark` has left it. */
+/* Whether every packet that was in the short lane at `mark` has left it. */
 static __always_inline bool has_passed(const struct queue *q, u32 mark)
 {
 	u32 ahead = mark - q->in->lane[SL_HIGH].head;
@@ -44,7 +44,7 @@ static __always_inline bool has_room(const struct queue *q, const struct sl_slot
 	return used(q, SL_HIGH) + used(q, SL_LOW) + limit_cost(q, packet) <= q->config->limit;
 }
 
-/* Whether it would fit into the lane if the other one were empty. An empty high lane takes any
+/* Whether it would fit into the lane if the other one were empty. An empty short lane takes any
  * packet that the whole buffer can hold. */
 static __always_inline bool has_room_in_lane(const struct queue *q, u32 lane,
 					     const struct sl_slot *packet)
@@ -84,7 +84,7 @@ static __always_inline void qdisc_left(struct Qdisc *sch, u32 size)
 	sch->qstats.backlog -= size;
 }
 
-/* Drops the tail of the low lane; false if there is none. */
+/* Drops the tail of the long lane; false if there is none. */
 static __always_inline bool push_out(const struct queue *q, struct Qdisc *sch, u64 now,
 				     struct bpf_sk_buff_ptr *to_free)
 {

@@ -28,7 +28,7 @@ struct sl_slot {
 	u32 size;
 	u32 segments;
 	u32 flow; /* index of its entry; 0 if it is not counted */
-	u32 mark; /* the high lane as it stood when the packet arrived */
+	u32 mark; /* the short lane as it stood when the packet arrived */
 	u32 packet; /* tests only: number of its arrival */
 	u32 padding;
 };

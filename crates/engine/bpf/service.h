@@ -47,12 +47,12 @@ static __always_inline u32 fair_lane(const struct queue *q)
 										   : SL_LOW;
 	if (in->low_tag != in->high_tag)
 		return in->low_tag < in->high_tag ? SL_LOW : SL_HIGH;
-	/* The earlier arrival: the low head iff all that was in the high lane then has left. */
+	/* The earlier arrival: the low head iff all that was in the short lane then has left. */
 	low = head_of(q, SL_LOW);
 	return low && has_passed(q, low->mark) ? SL_LOW : SL_HIGH;
 }
 
-/* Whether the low lane's head is due by the low lane's share, and overtakes nothing of its flow. */
+/* Whether the long lane's head is due by the long lane's share, and overtakes nothing of its flow. */
 static __always_inline bool low_is_due(const struct queue *q)
 {
 	struct sl_slot *low;

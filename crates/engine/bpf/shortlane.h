@@ -27,7 +27,7 @@ enum sl_accounting {
 /* How do the lanes share the link? */
 enum sl_service {
 	SL_STRICT,
-	SL_GUARANTEED, /* strict, with a least share for the low lane */
+	SL_GUARANTEED, /* strict, with a least share for the long lane */
 	SL_WEIGHTED,   /* two-class self-clocked fair queueing */
 	SL_COIN,       /* weighted, by a coin at each packet */
 };
@@ -76,14 +76,14 @@ struct sl_config {
 	__u64 rate;  /* 0: as fast as the device takes packets */
 	__u64 burst; /* how far a late pacer may catch up */
 	__u64 limit;
-	__u64 high_limit; /* what of it the high lane may take */
+	__u64 high_limit; /* what of it the short lane may take */
 	__u64 threshold; /* short iff what is looked at is below this */
 	__u64 idle;
 	__u64 sweep;
 	__u64 draw; /* sampling: a draw below this (or, by bytes, above its power) is a hit */
-	__u64 high_cap;	 /* rate that the high lane may take alone */
-	__u64 coin;	 /* a draw below this serves the high lane */
-	__u32 weight;	 /* share of the high lane */
+	__u64 high_cap;	 /* rate that the short lane may take alone */
+	__u64 coin;	 /* a draw below this serves the short lane */
+	__u32 weight;	 /* share of the short lane */
 	__u32 low_share;
 	__s32 overhead;	 /* of a packet on the link, beside its bytes */
 	__u32 mpu;	 /* what it counts there at least; not 0 */
@@ -147,13 +147,13 @@ struct sl_tc_options {
 #define SL_TC_ALL ((1u << 6) - 1)
 
 /* What the qdisc counts. Packets are as the kernel hands them over: a super-packet is one. Pairs are
- * of the high lane and the low one. */
+ * of the short lane and the low one. */
 struct sl_counters {
 	__u64 enqueued[SL_LANES];
 	__u64 sent[SL_LANES];
 	__u64 sent_bytes[SL_LANES];
 	__u64 full[SL_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
-	__u64 pushed_out;     /* from the tail of the low lane, for a short arrival */
+	__u64 pushed_out;     /* from the tail of the long lane, for a short arrival */
 	__u64 flushed;	      /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
@@ -257,7 +257,7 @@ struct sl_flow {
 	__u32 prev;
 	__u32 count; /* in the threshold's unit */
 	__u32 queued; /* packets, and SL_DEMOTED_FLAG */
-	__u32 mark; /* the high lane as it stood when the flow was demoted */
+	__u32 mark; /* the short lane as it stood when the flow was demoted */
 	__u32 last_seen; /* in steps of 2^20 ns */
 	__u32 emptied; /* sweeps there had been when its last packet left */
 	__u32 padding;

@@ -44,7 +44,7 @@ const NOTHING: Held = Held {
     arrived: Nanos::ZERO,
     size: 0,
     segments: 0,
-    lane: Lane::HIGH,
+    lane: Lane::SHORT,
     queued: false,
     flow: Place::NONE,
 };
@@ -216,7 +216,7 @@ impl Observer for Live {
             arrived: now,
             size: packet.size,
             segments: packet.segments,
-            lane: Lane::HIGH,
+            lane: Lane::SHORT,
             queued: false,
             flow,
         };

@@ -265,7 +265,7 @@ impl Sink for Ledger {
     fn event(&mut self, event: Event) {
         match event {
             Event::Enqueued { packet, lane, .. } => {
-                let is_short = lane == Lane::HIGH;
+                let is_short = lane == Lane::SHORT;
                 self.short_lane += u64::from(is_short);
                 self.held[packet as usize].is_short = is_short;
             }

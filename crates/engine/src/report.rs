@@ -164,7 +164,7 @@ pub struct FlowRecord {
     pub arrived: Tally,
     /// Packets that left it for transmission.
     pub departed: Tally,
-    /// Packets that left it, by lane: the first entry is the high lane.
+    /// Packets that left it, by lane: the first entry is the short lane.
     pub departed_by_lane: Vec<u64>,
     /// Packets that were dropped, by reason and lane.
     pub drops: Vec<DropCount>,

@@ -425,7 +425,7 @@ mod tests {
             ledger.arriving(&packet, 0, Nanos(1));
         }
         for packet in [1, 4, 2, 3, 5] {
-            ledger.event(Event::Dequeued { packet, flow, lane: Lane::HIGH });
+            ledger.event(Event::Dequeued { packet, flow, lane: Lane::SHORT });
         }
         assert_eq!(ledger.flow(name).reordered_packets, 2);
     }

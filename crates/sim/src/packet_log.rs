@@ -52,7 +52,7 @@ impl PacketLog {
     /// Index of the record.
     pub(crate) fn arrives(&mut self, arrival: Nanos, size: u32, tag: u64) -> u64 {
         let index = self.first + self.open.len() as u64;
-        let (lane, outcome) = (Lane::HIGH, Outcome::Queued);
+        let (lane, outcome) = (Lane::SHORT, Outcome::Queued);
         self.open.push_back(PacketRecord { index, arrival, size, tag, lane, outcome });
         index
     }
@@ -136,11 +136,11 @@ mod tests {
             log.take_early(2).map(|record| (record.index, record.outcome)).collect();
         let (queued, departed) = (Outcome::Queued, Outcome::Departed(Nanos(9)));
         assert_eq!(early, [(0, queued), (1, departed), (2, queued)]);
-        log.joins(indices[2], Lane::LOW);
+        log.joins(indices[2], Lane::LONG);
         log.settles(indices[2], departed);
         log.settles(indices[3], departed);
         let late: Vec<(u64, Lane)> = log.take_late().map(|r| (r.index, r.lane)).collect();
-        assert_eq!(late, [(2, Lane::LOW)]);
+        assert_eq!(late, [(2, Lane::LONG)]);
         let settled: Vec<u64> = log.take_settled().map(|record| record.index).collect();
         assert_eq!(settled, [3]);
         assert_eq!(log.take_all().count(), 1);

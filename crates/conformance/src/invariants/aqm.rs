@@ -95,11 +95,11 @@ fn nobody_is_shut_out(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome 
     Ok(())
 }
 
-/// In packets are told of in the high lane, Out packets in the low one.
+/// In packets are told of in the short lane, Out packets in the low one.
 fn lane_is_the_tag(_before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
     let Call::Enqueue(packet) = step.call else { return Ok(()) };
     let tagged = u64::from(packet.dscp) == step.params.number("in-dscp");
-    let expected = if tagged { Lane::HIGH } else { Lane::LOW };
+    let expected = if tagged { Lane::SHORT } else { Lane::LONG };
     let queued = after.queued.get(&packet.id).map(|(_, lane)| *lane);
     let found = queued.or(step.dropped().next().map(|(_, drop)| drop.lane));
     hold!(found == Some(expected), "{packet:?} in {found:?}");

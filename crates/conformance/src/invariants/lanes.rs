@@ -23,7 +23,7 @@ pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["sb", "sb-ko", "sb-sh", "sift"], given: is_fair, check: lanes_share },
 ];
 
-/// Whether the low lane is served only when the high lane is empty.
+/// Whether the long lane is served only when the short lane is empty.
 fn is_strict(params: &Params) -> bool {
     let weighted = !params.has("service") || params.word("service") == "weighted";
     let shares = weighted && params.has("weight") && params.share("weight") < Share::ONE;
@@ -38,7 +38,7 @@ fn has_knockout(params: &Params) -> bool {
     }
 }
 
-/// What the low lane is guaranteed.
+/// What the long lane is guaranteed.
 fn low_share(params: &Params) -> Share {
     let guaranteed = !params.has("service") || params.word("service") == "guaranteed";
     if guaranteed && params.has("low-share") { params.share("low-share") } else { Share::ZERO }
@@ -89,9 +89,9 @@ fn each_lane_is_fifo(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
 
 fn low_waits_for_high(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
     let Some(packet) = step.departed() else { return Ok(()) };
-    let high = before.lane(Lane::HIGH).next();
-    let is_low = before.queued[&packet.id].1 == Lane::LOW;
-    hold!(!is_low || high.is_none(), "{packet:?} left the low lane before {high:?}");
+    let high = before.lane(Lane::SHORT).next();
+    let is_low = before.queued[&packet.id].1 == Lane::LONG;
+    hold!(!is_low || high.is_none(), "{packet:?} left the long lane before {high:?}");
     Ok(())
 }
 
@@ -101,34 +101,34 @@ fn cost(amount: Amount, packet: &Packet) -> u64 {
 }
 
 /// An arrival is lost iff it does not fit; under knockout, a short one iff it would not even fit
-/// into an empty low lane. Only the low lane's tail is pushed out, and no more than needed. What the
-/// low lane is guaranteed is never taken from it, but for the one packet of an empty high lane.
+/// into an empty long lane. Only the long lane's tail is pushed out, and no more than needed. What the
+/// long lane is guaranteed is never taken from it, but for the one packet of an empty short lane.
 fn room_decides(before: &Ledger, step: &Step, after: &Ledger) -> Outcome {
     let Call::Enqueue(arrival) = step.call else { return Ok(()) };
     let limit = step.params.amount("limit");
     let sum = |ledger: &Ledger, lane| ledger.lane(lane).map(|p| cost(limit, p)).sum::<u64>();
-    let (high, low) = (sum(before, Lane::HIGH), sum(before, Lane::LOW));
+    let (high, low) = (sum(before, Lane::SHORT), sum(before, Lane::LONG));
     let needed = cost(limit, &arrival);
     let fits = high + low + needed <= limit.value();
     let low_part = limit.part(low_share(&step.params));
     let fits_high = high == 0 || high + needed <= limit.value() - low_part;
     if let Some((_, drop)) = step.dropped().find(|(packet, _)| packet.id == arrival.id) {
-        let may_push_out = has_knockout(&step.params) && drop.lane == Lane::HIGH;
-        let is_high = drop.lane == Lane::HIGH;
+        let may_push_out = has_knockout(&step.params) && drop.lane == Lane::SHORT;
+        let is_high = drop.lane == Lane::SHORT;
         hold!(!fits || is_high && !fits_high, "lost, and {high}+{low}+{needed} fit into {limit}");
         let no_room = !fits_high || high + needed > limit.value();
-        hold!(!may_push_out || no_room, "lost, and the low lane is not");
+        hold!(!may_push_out || no_room, "lost, and the long lane is not");
         hold!(step.dropped().count() == 1, "lost, and others for nothing");
         return Ok(());
     }
-    let joined_high = after.queued[&arrival.id].1 == Lane::HIGH;
-    hold!(!joined_high || fits_high, "{arrival:?} has taken the low lane's part of {low_part}");
+    let joined_high = after.queued[&arrival.id].1 == Lane::SHORT;
+    hold!(!joined_high || fits_high, "{arrival:?} has taken the long lane's part of {low_part}");
     let mut used = high + low;
     for (victim, drop) in step.dropped() {
-        hold!(drop.lane == Lane::LOW, "{victim:?} had been accepted to the high lane");
-        hold!(after.queued[&arrival.id].1 == Lane::HIGH, "pushed {victim:?} out for a long flow");
+        hold!(drop.lane == Lane::LONG, "{victim:?} had been accepted to the short lane");
+        hold!(after.queued[&arrival.id].1 == Lane::SHORT, "pushed {victim:?} out for a long flow");
         hold!(used + needed > limit.value(), "{victim:?} was pushed out for nothing");
-        let newest = after.lane(Lane::LOW).last().map_or(0, |packet| packet.id);
+        let newest = after.lane(Lane::LONG).last().map_or(0, |packet| packet.id);
         hold!(victim.id >= newest, "{victim:?} was not at the tail");
         used -= cost(limit, victim);
     }
@@ -153,7 +153,7 @@ fn lane_of_arrival(step: &Step) -> Option<(Packet, Lane)> {
     Some((arrival, joined.or(lost.map(|(_, drop)| drop.lane))?))
 }
 
-/// Packets of a flow join the low lane from the time it is demoted, while its entry lives.
+/// Packets of a flow join the long lane from the time it is demoted, while its entry lives.
 fn long_iff_demoted(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
     let Some((arrival, lane)) = lane_of_arrival(step) else { return Ok(()) };
     let mut demoted = before.demoted.contains(&arrival.flow);
@@ -169,7 +169,7 @@ fn long_iff_demoted(before: &Ledger, step: &Step, _after: &Ledger) -> Outcome {
             _ => {}
         }
     }
-    hold!((lane == Lane::LOW) == demoted, "{lane:?}, and demoted is {demoted}");
+    hold!((lane == Lane::LONG) == demoted, "{lane:?}, and demoted is {demoted}");
     Ok(())
 }
 
@@ -190,7 +190,7 @@ fn within_threshold() -> Check {
         let removed = step.events().any(|event| event == Event::FlowRemoved { flow: arrival.flow });
         let known = created || (before.entries.contains(&arrival.flow) && !removed);
         if !known {
-            hold!(removed || lane == Lane::HIGH, "a flow without an entry is long");
+            hold!(removed || lane == Lane::SHORT, "a flow without an entry is long");
             counts.remove(&arrival.flow);
             return Ok(());
         }
@@ -206,7 +206,7 @@ fn within_threshold() -> Check {
             _ => seen <= threshold.value(),
         };
         let was_long = !created && before.demoted.contains(&arrival.flow);
-        let expected = if short && !was_long { Lane::HIGH } else { Lane::LOW };
+        let expected = if short && !was_long { Lane::SHORT } else { Lane::LONG };
         hold!(lane == expected, "{lane:?} with {seen} before it, threshold {threshold}");
         counts.retain(|flow, _| after.entries.contains(flow));
         Ok(())
@@ -233,7 +233,7 @@ fn within_range_of_threshold() -> Check {
         // A packet that begins within the threshold may be short whole; rounding is down.
         let most = given * u128::from(range) / 1000 + u128::from(cost(threshold, &arrival));
         let least = (given * 999 / u128::from(range)).saturating_sub(1);
-        let (seen, is_long) = (u128::from(*count), lane == Lane::LOW);
+        let (seen, is_long) = (u128::from(*count), lane == Lane::LONG);
         let was_long = !created && before.demoted.contains(&arrival.flow);
         hold!(is_long || seen <= most, "short after {seen}, at most {most} are");
         hold!(!is_long || was_long || seen >= least, "long after {seen}, at least {least} are not");
@@ -271,13 +271,13 @@ fn lanes_share() -> Check {
             let size = i128::from(packet.size);
             // In units of w(1-w).
             lead += match before.queued[&packet.id].1 {
-                Lane::HIGH => size * (1_000_000_000 - weight),
+                Lane::SHORT => size * (1_000_000_000 - weight),
                 _ => -size * weight,
             };
             (least, most) = (least.min(lead), most.max(lead));
             hold!(most - least <= largest * 1_000_000_000, "shares differ by {}", most - least);
         }
-        let one_is_empty = [Lane::HIGH, Lane::LOW].iter().any(|l| after.lane(*l).next().is_none());
+        let one_is_empty = [Lane::SHORT, Lane::LONG].iter().any(|l| after.lane(*l).next().is_none());
         if one_is_empty || matches!(step.call, Call::Change(..)) {
             (lead, least, most) = (0, 0, 0);
         }

@@ -11,7 +11,7 @@ use crate::run::Step;
 pub(super) struct Held {
     limit: Amount,
     knockout: bool,
-    /// What of the limit the high lane leaves free.
+    /// What of the limit the short lane leaves free.
     low_part: u64,
     packets: Vec<(Packet, bool)>,
 }
@@ -96,7 +96,7 @@ pub struct Efd {
     boundary: &'static str,
     /// In parts per billion.
     low_share: i128,
-    /// What the low lane is owed, in bytes times a billion.
+    /// What the long lane is owed, in bytes times a billion.
     credit: i128,
     hold_on_wire: bool,
     on_wire: Option<FlowId>,
@@ -127,10 +127,10 @@ impl Efd {
         flows.retain(|flow, _| held.has(|packet| packet.flow == *flow) || *on_wire == Some(*flow));
     }
 
-    /// Whether the low lane's head is served though the high lane waits: it has been paid for,
-    /// and all that was in the high lane when its flow became long has left.
+    /// Whether the long lane's head is served though the short lane waits: it has been paid for,
+    /// and all that was in the short lane when its flow became long has left.
     fn is_owed(&self, low: &Packet) -> bool {
-        let since = self.flows[&low.flow].long_since.expect("a flow in the low lane is long");
+        let since = self.flows[&low.flow].long_since.expect("a flow in the long lane is long");
         let may_wait = self.held.head(false).is_some_and(|high| high.id < since);
         self.low_share > 0 && !may_wait && self.credit >= i128::from(low.size) * BILLION
     }
@@ -184,7 +184,7 @@ impl Model for Efd {
 
 /// Two-class self-clocked fair queueing by the book: every packet is stamped at its arrival.
 pub(super) struct Shares {
-    /// Of the high lane, in parts per billion.
+    /// Of the short lane, in parts per billion.
     pub(super) weight: u128,
     /// Stamps of queued packets by id, in bytes times parts per billion.
     stamps: HashMap<u64, u128>,
@@ -218,7 +218,7 @@ impl Shares {
         }
     }
 
-    /// The last packet of the low lane is gone: the next one follows the one before it.
+    /// The last packet of the long lane is gone: the next one follows the one before it.
     fn pushed_out(&mut self, held: &Held) {
         let last = held.packets.iter().rfind(|(_, long)| *long);
         self.last_stamp[1] = last.map_or(0, |(packet, _)| self.stamps[&packet.id]);

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 
 use sched::edge::EdgeSpec;
-use sched::{Backlog, ParamError, Params, Sink, Spec};
+use sched::{Backlog, ParamError, Params, Queue, Sink, Spec};
 
 use super::*;
 use crate::buffers::Offload;

@@ -280,7 +280,7 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 
     fn drop_head(&mut self) {
         if let Some(packet) = self.fifo.pop() {
-            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY });
         }
     }
 }
@@ -288,11 +288,11 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for Codel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if !self.fifo.backlog.has_room(self.limit, &packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
         }
         self.fifo.backlog.add(&packet);
         self.fifo.queue.push_back((packet, now));
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -304,7 +304,7 @@ impl<S: Sink> Qdisc<S> for Codel {
         if mark {
             sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
         Dequeue::Packet { packet, mark }
     }
 }

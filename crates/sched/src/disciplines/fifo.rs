@@ -35,15 +35,15 @@ impl Discipline for Fifo {
 impl<S: Sink> Qdisc<S> for Fifo {
     fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
         if !self.queue.backlog().has_room(self.limit, &packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
         }
         self.queue.push(packet);
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
     }
 
     fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
         let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
         Dequeue::unmarked(packet)
     }
 }

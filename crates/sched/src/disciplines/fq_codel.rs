@@ -210,7 +210,7 @@ impl FqCodel {
             let is_arrival = index == arrival && fattest.queue.is_empty();
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::HIGH });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
             if dropped >= self.drop_batch || bytes >= enough {
                 break;
             }
@@ -275,7 +275,7 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 
     fn drop_head(&mut self) {
         if let Some(packet) = self.pop() {
-            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::HIGH });
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY });
         }
     }
 }
@@ -283,7 +283,7 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for FqCodel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.must_refuse(&packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
         }
         let index = self.bucket_of(&packet);
         self.insert(index, packet, now);
@@ -292,7 +292,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
             survived &= self.drop_from_fattest(index, sink);
         }
         if survived {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
         }
     }
 
@@ -315,7 +315,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
             if mark {
                 sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
             }
-            sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+            sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
             return Dequeue::Packet { packet, mark };
         }
     }

@@ -136,16 +136,17 @@ impl core::ops::Add for Backlog {
     }
 }
 
-/// One of the queues that a discipline serves by priority. Disciplines without lanes use
-/// [`Lane::HIGH`] throughout.
+/// One of the queues that a discipline with lanes puts its packets in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u8);
 
 impl Lane {
     /// The short lane, Q1 of the papers.
-    pub const HIGH: Self = Self(0);
+    pub const SHORT: Self = Self(0);
     /// The long lane, Q2 of the papers.
-    pub const LOW: Self = Self(1);
+    pub const LONG: Self = Self(1);
+    /// That of a discipline without lanes, whose packets count as short in tables and files.
+    pub const ONLY: Self = Self::SHORT;
 }
 
 /// Why a packet was dropped.

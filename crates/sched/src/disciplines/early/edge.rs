@@ -87,7 +87,7 @@ const LONG_DSCP: ParamDef = ParamDef {
 /// The lane of a packet that an edge has tagged.
 #[inline]
 pub(crate) const fn lane(packet: &Packet, short_dscp: u8) -> Lane {
-    if packet.dscp == short_dscp { Lane::HIGH } else { Lane::LOW }
+    if packet.dscp == short_dscp { Lane::SHORT } else { Lane::LONG }
 }
 
 /// Finds packets short or long by what their flow has sent.
@@ -150,8 +150,8 @@ impl Edge {
         }
     }
 
-    /// The lane of an arrival: short packets belong in [`Lane::HIGH`], long ones in
-    /// [`Lane::LOW`]. What becomes of flows goes to `sink`.
+    /// The lane of an arrival: short packets belong in [`Lane::SHORT`], long ones in
+    /// [`Lane::LONG`]. What becomes of flows goes to `sink`.
     #[inline]
     pub fn classify<S: Sink>(&mut self, packet: &Packet, now: Nanos, sink: &mut S) -> Lane {
         if now >= self.next_upkeep {
@@ -167,7 +167,7 @@ impl Edge {
                 flow.last_seen = now;
                 flow
             }
-            Entry::Full => return Lane::HIGH,
+            Entry::Full => return Lane::SHORT,
         };
         if now.since(flow.last_seen) > self.options.idle {
             flow.count = 0;
@@ -180,7 +180,7 @@ impl Edge {
             let flow = packet.flow;
             sink.event(if is_long { Event::Demoted { flow } } else { Event::Promoted { flow } });
         }
-        if is_long { Lane::LOW } else { Lane::HIGH }
+        if is_long { Lane::LONG } else { Lane::SHORT }
     }
 
     /// The number of packets of a flow that are short now.
@@ -324,7 +324,7 @@ impl Tagger {
     #[inline]
     pub fn tag(&mut self, packet: &mut Packet, now: Nanos) {
         let lane = self.edge.classify(packet, now, &mut Deaf);
-        packet.dscp = self.dscps[usize::from(lane != Lane::HIGH)];
+        packet.dscp = self.dscps[usize::from(lane != Lane::SHORT)];
     }
 
     /// The edge.
@@ -449,7 +449,7 @@ mod tests {
         let (mut edge, mut log) = (Edge::new(&params), Log::default());
         let mut send = |second| edge.classify(&packet(7), Nanos::from_secs(second), &mut log);
         let lanes = [send(0), send(1), send(3), send(4)];
-        assert_eq!(lanes, [Lane::HIGH, Lane::LOW, Lane::HIGH, Lane::LOW]);
+        assert_eq!(lanes, [Lane::SHORT, Lane::LONG, Lane::SHORT, Lane::LONG]);
         let flow = FlowId::new(7);
         let expected = [
             Event::FlowCreated { flow },

@@ -5,7 +5,7 @@
 //! average of the whole queue, so that Out is dropped first. Unlike ns-2's, the whole queue's
 //! average moves with every arrival, and the Out curve has a probability of its own.
 //!
-//! Events and drops have In packets in [`Lane::HIGH`] and Out packets in [`Lane::LOW`], though
+//! Events and drops have In packets in [`Lane::SHORT`] and Out packets in [`Lane::LONG`], though
 //! both wait in one queue.
 
 use alloc::boxed::Box;
@@ -115,8 +115,8 @@ impl Core {
         };
         let queued = self.queue.push(packet);
         queued.set_marked(mark);
-        queued.set_long(lane != Lane::HIGH);
-        if lane == Lane::HIGH {
+        queued.set_long(lane != Lane::SHORT);
+        if lane == Lane::SHORT {
             self.high_queued.add(&packet);
         }
         sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
@@ -128,7 +128,7 @@ impl Core {
     #[inline]
     fn decide(&mut self, lane: Lane, now: Nanos) -> Decision {
         self.low.average.arrival(self.queue.in_unit_of(self.limit), now, &self.wire);
-        if lane == Lane::HIGH {
+        if lane == Lane::SHORT {
             let queued = self.high_queued.in_unit_of(self.limit);
             self.high.average.arrival(queued, now, &self.wire);
             self.high.decide(self.high_queued.packets as usize, self.wait, &mut self.rng)
@@ -138,7 +138,7 @@ impl Core {
     }
 
     const fn dropper(&mut self, lane: Lane) -> &mut Dropper {
-        if lane.0 == Lane::HIGH.0 { &mut self.high } else { &mut self.low }
+        if lane.0 == Lane::SHORT.0 { &mut self.high } else { &mut self.low }
     }
 
     #[cold]
@@ -153,7 +153,7 @@ impl Core {
         if self.queue.is_empty() {
             self.low.average.idle(now);
         }
-        if lane == Lane::HIGH && self.high_queued.packets == 0 {
+        if lane == Lane::SHORT && self.high_queued.packets == 0 {
             self.high.average.idle(now);
         }
         sink.dropped(packet, Drop { reason, lane });
@@ -163,11 +163,11 @@ impl Core {
     #[inline]
     pub(crate) fn dequeue<S: Sink>(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
-        let lane = if packet.is_long() { Lane::LOW } else { Lane::HIGH };
+        let lane = if packet.is_long() { Lane::LONG } else { Lane::SHORT };
         if self.queue.is_empty() {
             self.low.average.idle(self.wire.free_after(&packet, now));
         }
-        if lane == Lane::HIGH {
+        if lane == Lane::SHORT {
             self.high_queued.remove(&packet);
             if self.high_queued.packets == 0 {
                 self.high.average.idle(self.wire.free_after(&packet, now));

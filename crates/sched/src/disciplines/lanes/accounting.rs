@@ -4,7 +4,7 @@ use core::mem::discriminant;
 
 use crate::interface::{Amount, FlowId, Lane, Nanos, Packet, ParamError, Params, Sink};
 
-use super::queues::HighMark;
+use super::queues::Position;
 
 /// What an accounting says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,11 @@ impl Arrival {
 /// Decides which lane a packet joins, from what its flow has sent so far.
 pub trait Accounting: Send + 'static {
     /// Counts an arrival, whether the buffer will accept it or not, and says which lane it
-    /// joins. `mark` is the high lane as it stands before the arrival.
+    /// joins. `mark` is the short lane as it stands before the arrival.
     fn arrived<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         now: Nanos,
         sink: &mut S,
     ) -> Arrival;
@@ -47,9 +47,9 @@ pub trait Accounting: Send + 'static {
     /// accepted.
     fn left<S: Sink>(&mut self, flow: FlowId, sink: &mut S);
 
-    /// The high lane as it stood when the packet's flow was demoted; once all that was in it
-    /// has left, nothing of the flow is in the high lane. `None` for a flow without an entry.
-    fn demoted_at(&self, packet: &Packet) -> Option<HighMark>;
+    /// The short lane as it stood when the packet's flow was demoted; once all that was in it
+    /// has left, nothing of the flow is in the short lane. `None` for a flow without an entry.
+    fn demoted_at(&self, packet: &Packet) -> Option<Position>;
 
     /// Entries in the flow table.
     fn flows(&self) -> usize;
@@ -147,7 +147,7 @@ impl Queued {
         self.count() > 0
     }
 
-    /// Whether the flow's packets join the low lane.
+    /// Whether the flow's packets join the long lane.
     #[inline]
     pub(super) const fn is_demoted(self) -> bool {
         self.0 & DEMOTED != 0

@@ -76,7 +76,7 @@ impl Discipline for Auto {
             },
             BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta"),
             ParamDef {
-                effect: "share of the link for the high lane while both are backlogged, at ease 1 and above; \
+                effect: "share of the link for the short lane while both are backlogged, at ease 1 and above; \
                          1 is strict priority",
                 ..WEIGHT
             },
@@ -118,7 +118,7 @@ impl Auto {
     /// Accounts for the time since the last call, and moves ease when it is time.
     #[inline]
     fn keep_up(&mut self, now: Nanos) {
-        let queued = self.lanes.queues.used(Lane::HIGH, self.lanes.limits.whole);
+        let queued = self.lanes.queues.used(Lane::SHORT, self.lanes.limits.whole);
         if self.control.has_moved(queued, now) {
             self.apply();
         }
@@ -255,7 +255,7 @@ impl Control {
     /// What is left of the link by a long lane whose share shrinks with ease below 1. A larger
     /// share would not help it: while ease grows, the short lane hardly has a queue.
     fn weight(&self) -> Share {
-        let low = u64::from(self.at_one.1.rest().ppb()) * self.ease.min(ONE);
-        Share::from_ppb((low >> EASE_BITS) as u32).rest()
+        let long = u64::from(self.at_one.1.rest().ppb()) * self.ease.min(ONE);
+        Share::from_ppb((long >> EASE_BITS) as u32).rest()
     }
 }

@@ -9,7 +9,7 @@ use super::queues::Queues;
 pub enum Room {
     /// The arrival fits.
     Enough,
-    /// The arrival fits once packets at the tail of the low lane are gone.
+    /// The arrival fits once packets at the tail of the long lane are gone.
     PushOut,
     /// The arrival is dropped.
     None,
@@ -20,16 +20,16 @@ pub enum Room {
 pub struct Limits {
     /// Both lanes together.
     pub whole: Amount,
-    /// The high lane, in the unit of `whole`.
-    pub high: u64,
+    /// The short lane, in the unit of `whole`.
+    pub short: u64,
 }
 
 impl Limits {
-    /// The low lane's share of the link is its share of the buffer too: packets that were pushed
+    /// The long lane's share of the link is its share of the buffer too: packets that were pushed
     /// out, or found no room, cannot be served.
     #[must_use]
-    pub const fn new(whole: Amount, low_share: Share) -> Self {
-        Self { whole, high: whole.value() - whole.part(low_share) }
+    pub const fn new(whole: Amount, long_share: Share) -> Self {
+        Self { whole, short: whole.value() - whole.part(long_share) }
     }
 }
 
@@ -51,11 +51,11 @@ impl Buffer for DropTail {
 }
 
 /// Knockout (flow scheduler paper): at a full buffer a packet of a short flow pushes out the
-/// tail of the low lane; one of a long flow is dropped. Counted in packets this is the rule of
+/// tail of the long lane; one of a long flow is dropped. Counted in packets this is the rule of
 /// EFD: insert, then drop the physical end.
 ///
-/// With super-packets or bytes the low lane gives as many packets as it takes. Where even an
-/// empty low lane would not make room, the arrival is dropped and nothing is removed.
+/// With super-packets or bytes the long lane gives as many packets as it takes. Where even an
+/// empty long lane would not make room, the arrival is dropped and nothing is removed.
 pub struct Knockout;
 
 impl Buffer for Knockout {
@@ -65,7 +65,7 @@ impl Buffer for Knockout {
             Room::None
         } else if queues.fits(limits, packet) {
             Room::Enough
-        } else if lane == Lane::HIGH {
+        } else if lane == Lane::SHORT {
             Room::PushOut
         } else {
             Room::None

@@ -128,7 +128,7 @@ pub(super) fn is_strict(params: &Params) -> bool {
     params.share("weight") == Share::ONE
 }
 
-/// Whether the high lane may take the whole link.
+/// Whether the short lane may take the whole link.
 pub(super) fn is_uncapped(params: &Params) -> bool {
     params.number("cap-high") == u64::MAX
 }
@@ -156,7 +156,7 @@ pub(super) const BUFFER: ParamDef = ParamDef {
     name: "buffer",
     kind: Kind::Choice(&["drop-tail", "knockout"]),
     default: "drop-tail",
-    effect: "full: drop the arrival, or let a short one push out the tail of the low lane",
+    effect: "full: drop the arrival, or let a short one push out the tail of the long lane",
     source: "flow scheduler paper, section 3",
     live: false,
 };
@@ -165,7 +165,7 @@ pub(super) const WEIGHT: ParamDef = ParamDef {
     name: "weight",
     kind: Kind::Share { min: Share::from_ppb(1_000_000), max: Share::ONE },
     default: "0.8",
-    effect: "share of the link for the high lane while both are backlogged; 1 is strict priority",
+    effect: "share of the link for the short lane while both are backlogged; 1 is strict priority",
     source: "flow scheduler paper, section 4",
     live: true,
 };
@@ -183,7 +183,7 @@ pub(super) const CAP_HIGH: ParamDef = ParamDef {
     name: "cap-high",
     kind: Kind::Rate { min: 1_000, max: 1_000_000_000_000 },
     default: "inf",
-    effect: "hold the high lane to this rate even while the low lane is empty",
+    effect: "hold the short lane to this rate even while the long lane is empty",
     source: "ours; the flow scheduler paper leaves it open",
     live: true,
 };
@@ -219,8 +219,8 @@ pub(super) const LOW_SHARE: ParamDef = ParamDef {
     name: "low-share",
     kind: Kind::Share { min: Share::ZERO, max: Share::from_ppb(900_000_000) },
     default: "0",
-    effect: "least share of the link for the low lane while both are backlogged, without \
-             reordering any flow, and of the buffer, which the high lane leaves free for it; 0 is \
+    effect: "least share of the link for the long lane while both are backlogged, without \
+             reordering any flow, and of the buffer, which the short lane leaves free for it; 0 is \
              the paper, 0.1 a sound choice against starvation",
     source: "ours",
     live: true,

@@ -2,7 +2,7 @@
 //! the queue ever running out of them.
 //!
 //! Chen, Heusse, Urvoy-Keller: "EFD: An efficient low-overhead scheduler", IFIP Networking 2011.
-//! Strict priority for the first packets of an episode, push-out of the low lane's tail, and a
+//! Strict priority for the first packets of an episode, push-out of the long lane's tail, and a
 //! flow table that is never larger than the queue. Never reorders a flow.
 
 use alloc::boxed::Box;

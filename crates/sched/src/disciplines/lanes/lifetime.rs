@@ -13,7 +13,7 @@ use crate::interface::{Amount, Event, FlowId, Lane, Nanos, Packet, ParamError, P
 use crate::queues::flow_table::{Entry, FlowTable};
 
 use super::accounting::{Accounting, Arrival, Queued, Rule};
-use super::queues::HighMark;
+use super::queues::Position;
 use super::sampler::Sampler;
 
 /// Remembers the flows that `P` takes up.
@@ -34,7 +34,7 @@ struct Flow {
     /// In the rule's unit.
     count: u32,
     queued: Queued,
-    demoted_at: HighMark,
+    demoted_at: Position,
     last_seen: Tick,
 }
 
@@ -64,8 +64,8 @@ impl Options {
             sweep: time("sweep"),
             count_sampled: !params.has("count-sampled") || params.flag("count-sampled"),
             sampled_to: match sampled_to {
-                Some("high") => Some(Lane::HIGH),
-                Some("low") => Some(Lane::LOW),
+                Some("high") => Some(Lane::SHORT),
+                Some("low") => Some(Lane::LONG),
                 _ => None,
             },
             interval: time("interval"),
@@ -176,24 +176,24 @@ impl<P: Sampler> Lifetime<P> {
     fn unknown<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         now: Nanos,
         sink: &mut S,
     ) -> Arrival {
         if !self.sampler.takes_up(packet)
             || (self.flows.is_full() && !self.make_room(packet.flow, now, sink))
         {
-            return Arrival::untracked(Lane::HIGH);
+            return Arrival::untracked(Lane::SHORT);
         }
         let (Entry::Created(flow) | Entry::Found(flow)) = self.flows.entry(packet.flow) else {
-            return Arrival::untracked(Lane::HIGH);
+            return Arrival::untracked(Lane::SHORT);
         };
         sink.event(Event::FlowCreated { flow: packet.flow });
         flow.seen(now);
         flow.queued.set_fresh(true);
         if P::RETESTS {
             flow.queued.set_suspect(true);
-            return Arrival::counted(Lane::HIGH);
+            return Arrival::counted(Lane::SHORT);
         }
         Arrival::counted(flow.sampled(&self.rule, &self.options, packet, mark, sink))
     }
@@ -203,7 +203,7 @@ impl<P: Sampler> Lifetime<P> {
     fn known<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         now: Nanos,
         sink: &mut S,
     ) -> Option<Lane> {
@@ -211,7 +211,7 @@ impl<P: Sampler> Lifetime<P> {
         flow.seen(now);
         if P::RETESTS && flow.queued.is_suspect() {
             if !self.sampler.takes_up(packet) {
-                return Some(Lane::HIGH);
+                return Some(Lane::SHORT);
             }
             flow.queued.set_suspect(false);
             return Some(flow.sampled(&self.rule, &self.options, packet, mark, sink));
@@ -234,7 +234,7 @@ impl Flow {
         rule: &Rule,
         options: &Options,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         sink: &mut S,
     ) -> Lane {
         let cost = rule.cost(packet);
@@ -243,10 +243,10 @@ impl Flow {
         }
         let lane = match options.sampled_to {
             Some(lane) => lane,
-            None if rule.is_short(0, cost) => Lane::HIGH,
-            None => Lane::LOW,
+            None if rule.is_short(0, cost) => Lane::SHORT,
+            None => Lane::LONG,
         };
-        if lane == Lane::LOW {
+        if lane == Lane::LONG {
             self.demote(packet.flow, mark, sink);
         }
         lane
@@ -258,24 +258,24 @@ impl Flow {
         &mut self,
         rule: &Rule,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         sink: &mut S,
     ) -> Lane {
         let cost = rule.cost(packet);
         let before = self.count;
         self.count = before.saturating_add(cost);
         if self.queued.is_demoted() {
-            return Lane::LOW;
+            return Lane::LONG;
         }
         if rule.is_short(before, cost) {
-            return Lane::HIGH;
+            return Lane::SHORT;
         }
         self.demote(packet.flow, mark, sink);
-        Lane::LOW
+        Lane::LONG
     }
 
     #[inline]
-    fn demote<S: Sink>(&mut self, flow: FlowId, mark: HighMark, sink: &mut S) {
+    fn demote<S: Sink>(&mut self, flow: FlowId, mark: Position, sink: &mut S) {
         self.queued.set_demoted(true);
         self.demoted_at = mark;
         sink.event(Event::Demoted { flow });
@@ -287,7 +287,7 @@ impl<P: Sampler> Accounting for Lifetime<P> {
     fn arrived<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         now: Nanos,
         sink: &mut S,
     ) -> Arrival {
@@ -305,7 +305,7 @@ impl<P: Sampler> Accounting for Lifetime<P> {
         }
     }
 
-    fn demoted_at(&self, packet: &Packet) -> Option<HighMark> {
+    fn demoted_at(&self, packet: &Packet) -> Option<Position> {
         let flow = self.flows.get(packet.flow)?;
         flow.queued.is_demoted().then_some(flow.demoted_at)
     }

@@ -8,7 +8,7 @@ use crate::disciplines::early::edge;
 use crate::interface::{FlowId, Nanos, Packet, ParamError, Params, Sink};
 
 use super::accounting::{Accounting, Arrival};
-use super::queues::HighMark;
+use super::queues::Position;
 
 /// Reads marks.
 pub struct Mark {
@@ -26,7 +26,7 @@ impl Accounting for Mark {
     fn arrived<S: Sink>(
         &mut self,
         packet: &Packet,
-        _mark: HighMark,
+        _mark: Position,
         _now: Nanos,
         _sink: &mut S,
     ) -> Arrival {
@@ -35,7 +35,7 @@ impl Accounting for Mark {
 
     fn left<S: Sink>(&mut self, _flow: FlowId, _sink: &mut S) {}
 
-    fn demoted_at(&self, _packet: &Packet) -> Option<HighMark> {
+    fn demoted_at(&self, _packet: &Packet) -> Option<Position> {
         None
     }
 

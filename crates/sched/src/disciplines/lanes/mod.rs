@@ -33,7 +33,7 @@ pub use efd::Efd;
 pub use lifetime::Lifetime;
 pub use mark::Mark;
 pub use offset::Offset;
-pub use queues::{HighMark, Queues};
+pub use queues::{Position, Queues};
 pub use run2c::Run2c;
 pub use run2c_seq::Run2cSeq;
 pub use sampler::{EveryFlow, PerByte, PerPacket, Retest, Sampler, miss_byte};
@@ -69,7 +69,7 @@ pub struct Lanes<A, V, B> {
 impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
     /// An empty queue with these parts; `limit` and `hold-on-wire` come from `params`.
     pub(crate) fn new(accounting: A, service: V, params: &Params) -> Self {
-        let limits = Limits::new(params.amount("limit"), service.low_share());
+        let limits = Limits::new(params.amount("limit"), service.long_share());
         Self {
             accounting,
             service,
@@ -90,16 +90,16 @@ impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
         }
     }
 
-    /// Removes packets from the tail of the low lane until `packet` fits.
+    /// Removes packets from the tail of the long lane until `packet` fits.
     #[cold]
     fn push_out_for<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
         while !self.queues.fits(self.limits, packet) {
-            let Some(victim) = self.queues.pop_low_tail() else { return };
+            let Some(victim) = self.queues.pop_long_tail() else { return };
             self.service.pushed_out(&self.queues);
             if victim.is_counted() {
                 self.accounting.left(victim.flow, sink);
             }
-            sink.dropped(victim, Drop { reason: DropReason::PushedOut, lane: Lane::LOW });
+            sink.dropped(victim, Drop { reason: DropReason::PushedOut, lane: Lane::LONG });
         }
     }
 }
@@ -165,7 +165,7 @@ impl<A: Accounting, V: Service, B: Buffer> Queue for Lanes<A, V, B> {
         self.params.check_live(params)?;
         self.accounting.change(params)?;
         self.service.change(params, &self.queues);
-        self.limits = Limits::new(params.amount("limit"), self.service.low_share());
+        self.limits = Limits::new(params.amount("limit"), self.service.long_share());
         self.hold_on_wire = holds_on_wire(params);
         self.params = params.clone();
         Ok(())

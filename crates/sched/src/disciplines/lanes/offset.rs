@@ -8,7 +8,7 @@ use crate::interface::{Amount, FlowId, Lane, Nanos, Packet, ParamError, Params, 
 
 use super::accounting::{Accounting, Arrival};
 use super::lifetime::Lifetime;
-use super::queues::HighMark;
+use super::queues::Position;
 use super::sampler::EveryFlow;
 
 /// Reads offsets, and counts where there is none.
@@ -37,14 +37,14 @@ impl Accounting for Offset {
     fn arrived<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         now: Nanos,
         sink: &mut S,
     ) -> Arrival {
         match packet.offset() {
             Some(offset) => {
                 self.counted.keep_up(now, sink);
-                let lane = if offset < self.bound { Lane::HIGH } else { Lane::LOW };
+                let lane = if offset < self.bound { Lane::SHORT } else { Lane::LONG };
                 Arrival::untracked(lane)
             }
             None => self.counted.arrived(packet, mark, now, sink),
@@ -55,7 +55,7 @@ impl Accounting for Offset {
         self.counted.left(flow, sink);
     }
 
-    fn demoted_at(&self, packet: &Packet) -> Option<HighMark> {
+    fn demoted_at(&self, packet: &Packet) -> Option<Position> {
         packet.is_counted().then(|| self.counted.demoted_at(packet)).flatten()
     }
 

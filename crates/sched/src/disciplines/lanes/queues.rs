@@ -7,16 +7,16 @@ use super::buffer::Limits;
 
 /// The packets of both lanes.
 pub struct Queues {
-    high: Ring,
-    low: Ring,
-    /// Packets that ever joined the high lane, modulo 2^32: the next one's sequence number.
-    high_joined: u32,
+    short: Ring,
+    long: Ring,
+    /// Packets that ever joined the short lane, modulo 2^32: the next one's sequence number.
+    short_joined: u32,
 }
 
 impl Queues {
     pub(super) fn new(limit: Amount) -> Self {
         let ring = Ring::with_capacity(shared::ring_capacity(limit));
-        Self { high: ring.clone(), low: ring, high_joined: 0 }
+        Self { short: ring.clone(), long: ring, short_joined: 0 }
     }
 
     /// The packet that a lane would send next.
@@ -36,7 +36,7 @@ impl Queues {
     /// Both lanes together.
     #[must_use]
     pub fn total(&self) -> Backlog {
-        self.high.backlog() + self.low.backlog()
+        self.short.backlog() + self.long.backlog()
     }
 
     /// What a lane holds, in the unit of `limit`.
@@ -51,63 +51,63 @@ impl Queues {
     #[must_use]
     pub const fn fits(&self, limits: Limits, packet: &Packet) -> bool {
         let limit = limits.whole;
-        let used = self.high.in_unit_of(limit) + self.low.in_unit_of(limit);
+        let used = self.short.in_unit_of(limit) + self.long.in_unit_of(limit);
         used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
     }
 
-    /// Whether `packet` would fit into `lane` if the other one were empty. An empty high lane
+    /// Whether `packet` would fit into `lane` if the other one were empty. An empty short lane
     /// takes any packet that the whole buffer can hold.
     #[inline]
     #[must_use]
     pub const fn fits_lane(&self, limits: Limits, packet: &Packet, lane: Lane) -> bool {
         let limit = limits.whole;
         let used = self.lane(lane).in_unit_of(limit);
-        let most = if lane.0 == Lane::HIGH.0 && used > 0 { limits.high } else { limit.value() };
+        let most = if lane.0 == Lane::SHORT.0 && used > 0 { limits.short } else { limit.value() };
         used + limit.cost(packet.segments, packet.size) as u64 <= most
     }
 
-    /// A point in the history of the high lane: every packet in it now is before.
+    /// A point in the history of the short lane: every packet in it now is before.
     #[inline]
     #[must_use]
-    pub const fn mark(&self) -> HighMark {
-        HighMark(self.high_joined)
+    pub const fn mark(&self) -> Position {
+        Position(self.short_joined)
     }
 
-    /// Whether every packet that was in the high lane at `mark` has left it.
+    /// Whether every packet that was in the short lane at `mark` has left it.
     #[must_use]
-    pub const fn has_passed(&self, mark: HighMark) -> bool {
-        let queued = self.high.len() as u32;
-        let head = self.high_joined.wrapping_sub(queued);
+    pub const fn has_passed(&self, mark: Position) -> bool {
+        let queued = self.short.len() as u32;
+        let head = self.short_joined.wrapping_sub(queued);
         let ahead = mark.0.wrapping_sub(head);
         ahead == 0 || ahead > queued
     }
 
     #[inline]
     pub(super) fn push(&mut self, packet: Packet, lane: Lane, counted: bool) {
-        let ring = if lane == Lane::HIGH {
-            self.high_joined = self.high_joined.wrapping_add(1);
-            &mut self.high
+        let ring = if lane == Lane::SHORT {
+            self.short_joined = self.short_joined.wrapping_add(1);
+            &mut self.short
         } else {
-            &mut self.low
+            &mut self.long
         };
         ring.push(packet).set_counted(counted);
     }
 
     #[inline]
     pub(super) fn pop(&mut self, lane: Lane) -> Option<Packet> {
-        if lane == Lane::HIGH { self.high.pop() } else { self.low.pop() }
+        if lane == Lane::SHORT { self.short.pop() } else { self.long.pop() }
     }
 
-    pub(super) fn pop_low_tail(&mut self) -> Option<Packet> {
-        self.low.pop_tail()
+    pub(super) fn pop_long_tail(&mut self) -> Option<Packet> {
+        self.long.pop_tail()
     }
 
     #[inline]
     const fn lane(&self, lane: Lane) -> &Ring {
-        if lane.0 == Lane::HIGH.0 { &self.high } else { &self.low }
+        if lane.0 == Lane::SHORT.0 { &self.short } else { &self.long }
     }
 }
 
 /// See [`Queues::mark`]. Modulo 2^32; a mark that old can only delay a packet, never reorder it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HighMark(pub(super) u32);
+pub struct Position(pub(super) u32);

@@ -1,7 +1,7 @@
 //! SB and SB+KO: size-based lanes with a weight, without and with the knockout buffer.
 //!
 //! Divakaran, Carofiglio, Altman, Vicat-Blanc Primet: "A Flow Scheduler Architecture", INRIA
-//! RR 7133, 2009. Every flow is counted; its first `threshold` packets go to the high lane,
+//! RR 7133, 2009. Every flow is counted; its first `threshold` packets go to the short lane,
 //! which has share `weight` of the link while both lanes are backlogged. With a weight below 1
 //! a flow that straddles the lanes can be reordered.
 

@@ -20,8 +20,8 @@ pub enum Pick {
 
 /// Chooses the lane to serve.
 pub trait Service: Send + 'static {
-    /// The lane to serve now. `may_overtake` tells whether the head of the low lane can leave
-    /// before the high lane without overtaking its own flow.
+    /// The lane to serve now. `may_overtake` tells whether the head of the long lane can leave
+    /// before the short lane without overtaking its own flow.
     fn pick(
         &mut self,
         queues: &Queues,
@@ -37,13 +37,13 @@ pub trait Service: Send + 'static {
     #[inline]
     fn sent(&mut self, _packet: &Packet, _lane: Lane, _queues: &Queues, _now: Nanos) {}
 
-    /// The tail of the low lane has just been pushed out of `queues`.
+    /// The tail of the long lane has just been pushed out of `queues`.
     #[inline]
     fn pushed_out(&mut self, _queues: &Queues) {}
 
-    /// What the low lane is guaranteed of link and buffer.
+    /// What the long lane is guaranteed of link and buffer.
     #[inline]
-    fn low_share(&self) -> Share {
+    fn long_share(&self) -> Share {
         Share::ZERO
     }
 
@@ -53,10 +53,10 @@ pub trait Service: Send + 'static {
 
 #[inline]
 fn by_priority(queues: &Queues) -> Lane {
-    if queues.is_empty(Lane::HIGH) { Lane::LOW } else { Lane::HIGH }
+    if queues.is_empty(Lane::SHORT) { Lane::LONG } else { Lane::SHORT }
 }
 
-/// Strict priority: the low lane is served when the high lane is empty.
+/// Strict priority: the long lane is served when the short lane is empty.
 pub struct Strict;
 
 impl Service for Strict {
@@ -66,13 +66,13 @@ impl Service for Strict {
     }
 }
 
-/// Strict priority, but while both lanes are backlogged the low lane gets at least a share of
+/// Strict priority, but while both lanes are backlogged the long lane gets at least a share of
 /// the link: without it a flood of short flows starves long ones for good. Its share of the buffer
 /// is its own as well ([`Limits`](super::Limits)).
 ///
 /// While both lanes are backlogged, a credit grows by that share of every byte sent and shrinks
-/// by every low byte; the low head is served out of turn once the credit covers it and nothing
-/// of its flow is in the high lane, so that no flow is reordered.
+/// by every long byte; the long head is served out of turn once the credit covers it and nothing
+/// of its flow is in the short lane, so that no flow is reordered.
 pub struct Guaranteed {
     share: Share,
     /// Bytes, in parts per billion.
@@ -96,11 +96,11 @@ impl Service for Guaranteed {
         may_overtake: impl FnOnce(&Packet) -> bool,
     ) -> Pick {
         if self.share != Share::ZERO
-            && let (Some(_), Some(low)) = (queues.head(Lane::HIGH), queues.head(Lane::LOW))
-            && self.credit >= u64::from(low.size) * BILLION
-            && may_overtake(low)
+            && let (Some(_), Some(long)) = (queues.head(Lane::SHORT), queues.head(Lane::LONG))
+            && self.credit >= u64::from(long.size) * BILLION
+            && may_overtake(long)
         {
-            return Pick::Lane(Lane::LOW);
+            return Pick::Lane(Lane::LONG);
         }
         Pick::Lane(by_priority(queues))
     }
@@ -110,18 +110,18 @@ impl Service for Guaranteed {
         if self.share == Share::ZERO {
             return;
         }
-        if queues.is_empty(Lane::HIGH) || queues.is_empty(Lane::LOW) {
+        if queues.is_empty(Lane::SHORT) || queues.is_empty(Lane::LONG) {
             self.credit = 0;
             return;
         }
         let size = u64::from(packet.size);
         self.credit = self.credit.saturating_add(size * u64::from(self.share.ppb()));
-        if lane == Lane::LOW {
+        if lane == Lane::LONG {
             self.credit = self.credit.saturating_sub(size * BILLION);
         }
     }
 
-    fn low_share(&self) -> Share {
+    fn long_share(&self) -> Share {
         self.share
     }
 
@@ -131,23 +131,23 @@ impl Service for Guaranteed {
     }
 }
 
-/// The high lane gets share `w` of the link and the low lane the rest, while both are
+/// The short lane gets share `w` of the link and the long lane the rest, while both are
 /// backlogged (flow scheduler paper). Can reorder a flow that straddles the lanes, unless w = 1.
 ///
 /// The share is realised as two-class self-clocked fair queueing (Golestani 1994), in exact
 /// integers: a lane's tag is the virtual time until its head is through, relative to the packet
-/// last served, in units where L bytes take L(1-w) in the high and L*w in the low lane. Ties go
-/// to the earlier arrival. Or by a coin with P(high) = w, exact for equal sizes only.
+/// last served, in units where L bytes take L(1-w) in the short and L*w in the long lane. Ties go
+/// to the earlier arrival. Or by a coin with P(short) = w, exact for equal sizes only.
 pub struct Weighted {
     weight: Share,
     coin: Option<Xoshiro256PlusPlus>,
-    high_tag: u64,
-    low_tag: u64,
-    /// For each packet of the low lane, the high lane as it stood at its arrival.
-    low_arrivals: VecDeque<super::HighMark>,
-    /// What the high lane may take at most while the low lane is empty, in bit/s.
-    high_cap: u64,
-    high_again: Nanos,
+    short_tag: u64,
+    long_tag: u64,
+    /// For each packet of the long lane, the short lane as it stood at its arrival.
+    long_arrivals: VecDeque<super::Position>,
+    /// What the short lane may take at most while the long lane is empty, in bit/s.
+    short_cap: u64,
+    short_again: Nanos,
 }
 
 impl Weighted {
@@ -156,16 +156,16 @@ impl Weighted {
         Self {
             weight: params.share("weight"),
             coin: coin.then(|| Xoshiro256PlusPlus::seed_from_u64(seed)),
-            high_tag: 0,
-            low_tag: 0,
-            low_arrivals: VecDeque::new(),
-            high_cap: params.number("cap-high"),
-            high_again: Nanos::ZERO,
+            short_tag: 0,
+            long_tag: 0,
+            long_arrivals: VecDeque::new(),
+            short_cap: params.number("cap-high"),
+            short_again: Nanos::ZERO,
         }
     }
 
     fn tag(&self, lane: Lane, packet: &Packet) -> u64 {
-        let weight = if lane == Lane::HIGH { self.weight.rest() } else { self.weight };
+        let weight = if lane == Lane::SHORT { self.weight.rest() } else { self.weight };
         u64::from(packet.size.max(1)) * u64::from(weight.ppb())
     }
 
@@ -179,75 +179,76 @@ impl Weighted {
     }
 
     fn restart(&mut self, queues: &Queues) {
-        self.high_tag = queues.head(Lane::HIGH).map_or(0, |head| self.tag(Lane::HIGH, head));
-        self.low_tag = queues.head(Lane::LOW).map_or(0, |head| self.tag(Lane::LOW, head));
+        self.short_tag = queues.head(Lane::SHORT).map_or(0, |head| self.tag(Lane::SHORT, head));
+        self.long_tag = queues.head(Lane::LONG).map_or(0, |head| self.tag(Lane::LONG, head));
     }
 
     /// With both lanes backlogged.
     fn fair(&mut self, queues: &Queues) -> Lane {
         if let Some(coin) = &mut self.coin {
-            let high = self.weight.as_draw().is_none_or(|draw| coin.next_u64() < draw);
-            return if high { Lane::HIGH } else { Lane::LOW };
+            let short = self.weight.as_draw().is_none_or(|draw| coin.next_u64() < draw);
+            return if short { Lane::SHORT } else { Lane::LONG };
         }
-        let low_first = match self.low_tag.cmp(&self.high_tag) {
+        let long_first = match self.long_tag.cmp(&self.short_tag) {
             core::cmp::Ordering::Less => true,
             core::cmp::Ordering::Equal => {
-                // The high head came later iff all that was ahead of the low head has left.
-                self.low_arrivals.front().is_some_and(|mark| queues.has_passed(*mark))
+                // The short head came later iff all that was ahead of the long head has left.
+                self.long_arrivals.front().is_some_and(|mark| queues.has_passed(*mark))
             }
             core::cmp::Ordering::Greater => false,
         };
-        if low_first { Lane::LOW } else { Lane::HIGH }
+        if long_first { Lane::LONG } else { Lane::SHORT }
     }
 }
 
 impl Service for Weighted {
     #[inline]
     fn pick(&mut self, queues: &Queues, now: Nanos, _: impl FnOnce(&Packet) -> bool) -> Pick {
-        let lane = match (queues.is_empty(Lane::HIGH), queues.is_empty(Lane::LOW)) {
+        let lane = match (queues.is_empty(Lane::SHORT), queues.is_empty(Lane::LONG)) {
             (false, false) => self.fair(queues),
-            (false, true) if now < self.high_again => return Pick::Wait(self.high_again),
-            (false, true) => Lane::HIGH,
-            (true, _) => Lane::LOW,
+            (false, true) if now < self.short_again => return Pick::Wait(self.short_again),
+            (false, true) => Lane::SHORT,
+            (true, _) => Lane::LONG,
         };
         Pick::Lane(lane)
     }
 
     #[inline]
     fn arrived(&mut self, packet: &Packet, lane: Lane, queues: &Queues) {
-        if lane == Lane::LOW {
-            self.low_arrivals.push_back(queues.mark());
+        if lane == Lane::LONG {
+            self.long_arrivals.push_back(queues.mark());
         }
         if queues.is_empty(lane) {
             let tag = self.tag(lane, packet);
-            *if lane == Lane::HIGH { &mut self.high_tag } else { &mut self.low_tag } = tag;
+            *if lane == Lane::SHORT { &mut self.short_tag } else { &mut self.long_tag } = tag;
         }
     }
 
     #[inline]
     fn sent(&mut self, packet: &Packet, lane: Lane, queues: &Queues, now: Nanos) {
         let next = queues.head(lane).map_or(0, |head| self.tag(lane, head));
-        if lane == Lane::HIGH {
-            self.low_tag = self.low_tag.saturating_sub(self.high_tag);
-            self.high_tag = next;
-            if self.high_cap != u64::MAX {
-                self.high_again = now + Nanos(u64::from(packet.size) * 8 * BILLION / self.high_cap);
+        if lane == Lane::SHORT {
+            self.long_tag = self.long_tag.saturating_sub(self.short_tag);
+            self.short_tag = next;
+            if self.short_cap != u64::MAX {
+                self.short_again =
+                    now + Nanos(u64::from(packet.size) * 8 * BILLION / self.short_cap);
             }
         } else {
-            self.low_arrivals.pop_front();
-            self.high_tag = self.high_tag.saturating_sub(self.low_tag);
-            self.low_tag = next;
+            self.long_arrivals.pop_front();
+            self.short_tag = self.short_tag.saturating_sub(self.long_tag);
+            self.long_tag = next;
         }
     }
 
     fn pushed_out(&mut self, _queues: &Queues) {
-        self.low_arrivals.pop_back();
+        self.long_arrivals.pop_back();
     }
 
     /// Tags of both heads start anew under the new weight.
     fn change(&mut self, params: &Params, queues: &Queues) {
         self.weight = params.share("weight");
-        self.high_cap = params.number("cap-high");
+        self.short_cap = params.number("cap-high");
         self.restart(queues);
     }
 }

@@ -1,7 +1,7 @@
 //! EFD's accounting: a flow is remembered only while one of its packets is queued.
 //!
 //! The table never has more entries than the queue has packets. The count restarts with the
-//! next episode, so a long connection is cut into fragments that each restart in the high lane:
+//! next episode, so a long connection is cut into fragments that each restart in the short lane:
 //! that makes the discipline sensitive to rate, not to age. Source: EFD paper, section 3.
 //!
 //! Memory: 16 bytes an entry, three to a cache line. The counter and the mark share a word, since a flow needs its
@@ -11,7 +11,7 @@ use crate::interface::{Event, FlowId, Lane, Nanos, Packet, ParamError, Params, S
 use crate::queues::flow_table::{Entry, FlowTable};
 
 use super::accounting::{Accounting, Arrival, Queued, Rule};
-use super::queues::HighMark;
+use super::queues::Position;
 
 /// Remembers flows with a packet queued.
 pub struct WhileQueued {
@@ -26,7 +26,7 @@ struct Episode {
     queued: Queued,
 }
 
-/// Until demotion the flow's count, in the rule's unit; after it the [`HighMark`].
+/// Until demotion the flow's count, in the rule's unit; after it the [`Position`].
 #[derive(Clone, Copy, Default)]
 struct Progress(u32);
 
@@ -43,7 +43,7 @@ impl Accounting for WhileQueued {
     fn arrived<S: Sink>(
         &mut self,
         packet: &Packet,
-        mark: HighMark,
+        mark: Position,
         _now: Nanos,
         sink: &mut S,
     ) -> Arrival {
@@ -55,22 +55,22 @@ impl Accounting for WhileQueued {
             }
             Entry::Full => {
                 sink.event(Event::FlowUntracked { flow: packet.flow });
-                return Arrival::untracked(Lane::HIGH);
+                return Arrival::untracked(Lane::SHORT);
             }
         };
         episode.queued.one_more();
         if episode.queued.is_demoted() {
-            return Arrival::counted(Lane::LOW);
+            return Arrival::counted(Lane::LONG);
         }
         let cost = self.rule.cost(packet);
         if self.rule.is_short(episode.progress.0, cost) {
             episode.progress.0 = episode.progress.0.saturating_add(cost);
-            return Arrival::counted(Lane::HIGH);
+            return Arrival::counted(Lane::SHORT);
         }
         episode.queued.set_demoted(true);
         episode.progress = Progress(mark.0);
         sink.event(Event::Demoted { flow: packet.flow });
-        Arrival::counted(Lane::LOW)
+        Arrival::counted(Lane::LONG)
     }
 
     #[inline(always)]
@@ -80,9 +80,9 @@ impl Accounting for WhileQueued {
         }
     }
 
-    fn demoted_at(&self, packet: &Packet) -> Option<HighMark> {
+    fn demoted_at(&self, packet: &Packet) -> Option<Position> {
         let episode = self.flows.get(packet.flow)?;
-        episode.queued.is_demoted().then_some(HighMark(episode.progress.0))
+        episode.queued.is_demoted().then_some(Position(episode.progress.0))
     }
 
     fn flows(&self) -> usize {

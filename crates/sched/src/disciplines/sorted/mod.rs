@@ -263,7 +263,7 @@ impl<O: Order> Sorted<O> {
             let is_arrival = index == self.arrivals;
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::HIGH });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
         }
         if self.order.ranks_age() {
             self.ranking.deactivate();
@@ -415,11 +415,11 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
             if slot != UNTRACKED {
                 self.order.refused(&mut self.flows[slot].order, &packet);
             }
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::HIGH });
+            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
         }
         self.insert(slot, packet);
         if has_room || self.make_room(now, sink) {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
         }
         self.arrivals += 1;
     }
@@ -444,7 +444,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         if self.ranking.is_active() {
             self.update_rank(slot);
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::HIGH });
+        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
         Dequeue::unmarked(packet)
     }
 }
