@@ -6,9 +6,11 @@
 use std::error::Error;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
+
+use conformance::mutant;
 
 /// Packages that the suite is built from.
 const PACKAGES: [&str; 2] = ["sched", "conformance"];
@@ -17,19 +19,10 @@ const TESTS: [&str; 6] = ["golden", "models", "generic", "statistics", "reductio
 /// A mutant that makes a test run this long has made it loop.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-struct Mutant {
-    name: String,
-    effect: String,
-    file: PathBuf,
-    original: String,
-    mutated: String,
-}
-
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let text = fs::read_to_string(root.join("crates/conformance/mutants.txt"))?;
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let mutants = parse(&text)?;
+    let mutants = mutant::all()?;
     let copy = root.join("target/mutants");
     copy_workspace(&root, &copy)?;
     if let Some(test) = first_failing_test(&copy)? {
@@ -51,41 +44,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         fs::write(&path, source)?;
     }
     Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-impl Mutant {
-    fn apply(&self, source: &str) -> Result<String, Box<dyn Error>> {
-        match source.matches(&self.original).count() {
-            1 => Ok(source.replace(&self.original, &self.mutated)),
-            count => {
-                let (name, file) = (&self.name, self.file.display());
-                Err(format!("{name}: what it replaces is {count} times in {file}, not once").into())
-            }
-        }
-    }
-}
-
-fn parse(text: &str) -> Result<Vec<Mutant>, Box<dyn Error>> {
-    let blocks = text.split("\n== ").skip(1);
-    let mutant = |block: &str| {
-        let (title, rest) = block.split_once('\n')?;
-        let (name, effect) = title.split_once(": ")?;
-        let (file, change) = rest.split_once('\n')?;
-        let lines = |sign: char| {
-            let lines: Vec<_> = change.lines().filter_map(|line| line.strip_prefix(sign)).collect();
-            lines.join("\n")
-        };
-        Some(Mutant {
-            name: name.to_owned(),
-            effect: effect.to_owned(),
-            file: file.into(),
-            original: lines('-'),
-            mutated: lines('+'),
-        })
-    };
-    blocks
-        .map(|block| mutant(block).ok_or_else(|| format!("cannot read: {block}").into()))
-        .collect()
 }
 
 /// Copies what the suite is built from, without what has been built.

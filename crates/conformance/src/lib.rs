@@ -12,6 +12,7 @@ pub mod global;
 pub mod golden;
 pub mod invariants;
 pub mod ledger;
+pub mod mutant;
 pub mod naive;
 pub mod operation;
 pub mod reduction;

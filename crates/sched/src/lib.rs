@@ -38,7 +38,7 @@ extern crate alloc;
 
 mod disciplines;
 pub mod interface;
-mod queues;
+pub mod queues;
 pub mod registry;
 mod spec;
 #[cfg(test)]
@@ -51,5 +51,4 @@ pub use interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,
     Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink,
 };
-pub use queues::{flow_table as table, ring};
 pub use spec::{Spec, SpecError};

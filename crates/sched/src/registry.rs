@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 
+use crate::disciplines::{codel, drr, early, fair, fifo, fq_codel, lanes, sorted};
 use crate::interface::{Discipline, Info, Params, Qdisc, Sink};
 
 macro_rules! disciplines {
@@ -28,32 +29,32 @@ macro_rules! disciplines {
 }
 
 disciplines![
-    crate::disciplines::fifo::Fifo,
-    crate::disciplines::lanes::Efd,
-    crate::disciplines::lanes::Run2c,
-    crate::disciplines::lanes::Run2cSeq,
-    crate::disciplines::lanes::XProtect,
-    crate::disciplines::lanes::Sift,
-    crate::disciplines::lanes::Sb,
-    crate::disciplines::lanes::SbKo,
-    crate::disciplines::lanes::SbSh,
-    crate::disciplines::lanes::Auto,
-    crate::disciplines::lanes::Composed,
-    crate::disciplines::sorted::las::Las,
-    crate::disciplines::sorted::lars::Lars,
-    crate::disciplines::sorted::srpt::Srpt,
-    crate::disciplines::drr::Drr,
-    crate::disciplines::fair::Scfq,
-    crate::disciplines::fair::Wfq,
-    crate::disciplines::fair::Wf2q,
-    crate::disciplines::fair::Fsc,
-    crate::disciplines::fair::Hfsc,
-    crate::disciplines::codel::Codel,
-    crate::disciplines::fq_codel::FqCodel,
-    crate::disciplines::early::red::Red,
-    crate::disciplines::early::fred::Fred,
-    crate::disciplines::early::rio::Rio,
-    crate::disciplines::early::rio_ps::RioPs,
+    fifo::Fifo,
+    lanes::Efd,
+    lanes::Run2c,
+    lanes::Run2cSeq,
+    lanes::XProtect,
+    lanes::Sift,
+    lanes::Sb,
+    lanes::SbKo,
+    lanes::SbSh,
+    lanes::Auto,
+    lanes::Composed,
+    sorted::las::Las,
+    sorted::lars::Lars,
+    sorted::srpt::Srpt,
+    drr::Drr,
+    fair::Scfq,
+    fair::Wfq,
+    fair::Wf2q,
+    fair::Fsc,
+    fair::Hfsc,
+    codel::Codel,
+    fq_codel::FqCodel,
+    early::red::Red,
+    early::fred::Fred,
+    early::rio::Rio,
+    early::rio_ps::RioPs,
 ];
 
 /// The discipline of this name.

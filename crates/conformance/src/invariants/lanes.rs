@@ -277,7 +277,8 @@ fn lanes_share() -> Check {
             (least, most) = (least.min(lead), most.max(lead));
             hold!(most - least <= largest * 1_000_000_000, "shares differ by {}", most - least);
         }
-        let one_is_empty = [Lane::SHORT, Lane::LONG].iter().any(|l| after.lane(*l).next().is_none());
+        let one_is_empty =
+            [Lane::SHORT, Lane::LONG].iter().any(|l| after.lane(*l).next().is_none());
         if one_is_empty || matches!(step.call, Call::Change(..)) {
             (lead, least, most) = (0, 0, 0);
         }

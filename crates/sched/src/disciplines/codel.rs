@@ -288,11 +288,11 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for Codel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if !self.fifo.backlog.has_room(self.limit, &packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         self.fifo.backlog.add(&packet);
         self.fifo.queue.push_back((packet, now));
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.enqueued(&packet, Lane::ONLY);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -304,7 +304,7 @@ impl<S: Sink> Qdisc<S> for Codel {
         if mark {
             sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::Packet { packet, mark }
     }
 }

@@ -246,12 +246,12 @@ impl Flow {
 impl<S: Sink> Qdisc<S> for Drr {
     fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
         if self.backlog.must_refuse(self.limit, &packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         let has_room = self.backlog.has_room(self.limit, &packet);
         self.insert(packet, sink);
         if has_room || self.make_room(sink) {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+            sink.enqueued(&packet, Lane::ONLY);
         }
         self.arrivals += 1;
     }
@@ -265,7 +265,7 @@ impl<S: Sink> Qdisc<S> for Drr {
         flow.deficit -= u64::from(packet.size);
         self.removed(slot, &packet, sink);
         self.ranking.relax(self.backlog.in_unit_of(self.limit), self.limit.value());
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::unmarked(packet)
     }
 }

@@ -1,17 +1,16 @@
 //! FIFO with drop-tail: the baseline, and the template for a new discipline.
 //!
-//! One queue. An arrival that does not fit is dropped, the head is served. No state per flow,
-//! no arithmetic. Every other discipline here reduces to it when its distinction is switched off.
+//! One queue: an arrival that does not fit is dropped, the head is served. No state per flow, no
+//! arithmetic. Every other discipline reduces to it when its distinction is switched off.
 
 use alloc::boxed::Box;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
-    ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Info, Lane, Nanos, Packet, ParamError, Params, Qdisc,
+    Queue, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
-/// First in, first out, drop-tail.
 pub(crate) struct Fifo {
     limit: Amount,
     queue: Ring,
@@ -35,15 +34,15 @@ impl Discipline for Fifo {
 impl<S: Sink> Qdisc<S> for Fifo {
     fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
         if !self.queue.backlog().has_room(self.limit, &packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         self.queue.push(packet);
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.enqueued(&packet, Lane::ONLY);
     }
 
     fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
         let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::unmarked(packet)
     }
 }
@@ -56,5 +55,29 @@ impl Queue for Fifo {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.limit = params.amount("limit");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::interface::DropReason;
+    use crate::testkit::Bench;
+
+    #[test]
+    fn packets_leave_as_they_came_and_what_does_not_fit_is_dropped() {
+        let mut fifo = Bench::new("fifo:limit=3packets");
+        let ids = [1, 2, 1, 2].map(|flow| fifo.enqueue(flow, 1500));
+        assert_eq!(fifo.take_drops(), [(ids[3], DropReason::Full)]);
+        assert_eq!(fifo.drain(), ids[..3]);
+    }
+
+    #[test]
+    fn a_limit_can_be_lowered_below_the_backlog() {
+        let mut fifo = Bench::new("fifo:limit=3packets");
+        let [first, second] = [1, 2].map(|flow| fifo.enqueue(flow, 1500));
+        fifo.change("fifo:limit=1packets").expect("the limit is live");
+        let third = fifo.enqueue(3, 1500);
+        assert_eq!(fifo.take_drops(), [(third, DropReason::Full)]);
+        assert_eq!(fifo.drain(), [first, second]);
     }
 }

@@ -283,7 +283,7 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for FqCodel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.must_refuse(&packet) {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         let index = self.bucket_of(&packet);
         self.insert(index, packet, now);
@@ -292,7 +292,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
             survived &= self.drop_from_fattest(index, sink);
         }
         if survived {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+            sink.enqueued(&packet, Lane::ONLY);
         }
     }
 
@@ -315,7 +315,7 @@ impl<S: Sink> Qdisc<S> for FqCodel {
             if mark {
                 sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
             }
-            sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+            sink.dequeued(&packet, Lane::ONLY);
             return Dequeue::Packet { packet, mark };
         }
     }

@@ -173,4 +173,14 @@ pub mod shared {
         source: "EFD paper, section 4",
         live: true,
     };
+
+    /// `short-dscp`: the tag of short packets.
+    pub const SHORT_DSCP: ParamDef = ParamDef {
+        name: "short-dscp",
+        kind: Kind::Count { min: 0, max: 63 },
+        default: "10",
+        effect: "the DSCP of spared packets; all others are not spared",
+        source: "ours: AF11 of RFC 2597",
+        live: true,
+    };
 }

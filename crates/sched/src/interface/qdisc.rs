@@ -247,6 +247,24 @@ pub trait Sink {
     /// Something was decided. Ignored, and free, unless implemented.
     #[inline(always)]
     fn event(&mut self, _event: Event) {}
+
+    /// Tells that `packet` has joined `lane`.
+    #[inline(always)]
+    fn enqueued(&mut self, packet: &Packet, lane: Lane) {
+        self.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
+    }
+
+    /// Tells that `packet` has left `lane` for transmission.
+    #[inline(always)]
+    fn dequeued(&mut self, packet: &Packet, lane: Lane) {
+        self.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
+    }
+
+    /// Drops an arrival that would have joined `lane`, for want of room.
+    #[inline(always)]
+    fn refused(&mut self, packet: Packet, lane: Lane) {
+        self.dropped(packet, Drop { reason: DropReason::Full, lane });
+    }
 }
 
 /// Collects drops and ignores events.

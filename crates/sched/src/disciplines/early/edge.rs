@@ -66,22 +66,12 @@ pub(crate) const FLOWS: ParamDef = ParamDef {
     ..shared::FLOWS
 };
 
-/// `short-dscp`: the tag of short packets.
-pub(crate) const SHORT_DSCP: ParamDef = ParamDef {
-    name: "short-dscp",
-    kind: Kind::Count { min: 0, max: 63 },
-    default: "10",
-    effect: "the DSCP of spared packets; all others are not spared",
-    source: "ours: AF11 of RFC 2597",
-    live: true,
-};
-
 const LONG_DSCP: ParamDef = ParamDef {
     name: "long-dscp",
     default: "12",
     effect: "the DSCP of packets that are not spared",
     source: "ours: AF12 of RFC 2597, the same class with a higher drop precedence",
-    ..SHORT_DSCP
+    ..shared::SHORT_DSCP
 };
 
 /// The lane of a packet that an edge has tagged.
@@ -259,7 +249,8 @@ impl Edge {
 }
 
 const NAME: &str = "edge";
-const PARAMS: &[ParamDef] = &[THRESHOLD, RATIO, UPDATE, IDLE, SWEEP, FLOWS, SHORT_DSCP, LONG_DSCP];
+const PARAMS: &[ParamDef] =
+    &[THRESHOLD, RATIO, UPDATE, IDLE, SWEEP, FLOWS, shared::SHORT_DSCP, LONG_DSCP];
 
 /// An edge that stands apart from the queue, by its parameters: `threshold=10,update=inf`.
 #[derive(Clone, Debug, PartialEq)]

@@ -217,7 +217,7 @@ impl<S: Sink> Qdisc<S> for Fred {
             flow.queued += u32::from(packet.segments);
         }
         self.queue.push(packet).set_counted(counted);
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.enqueued(&packet, Lane::ONLY);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -233,7 +233,7 @@ impl<S: Sink> Qdisc<S> for Fred {
         if packet.is_counted() && self.flows.update(packet.flow, leaves) {
             sink.event(Event::FlowRemoved { flow: packet.flow });
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::unmarked(packet)
     }
 }

@@ -134,7 +134,7 @@ impl<S: Sink> Qdisc<S> for Red {
             }
         };
         self.queue.push(packet).set_marked(mark);
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.enqueued(&packet, Lane::ONLY);
         if mark {
             sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
         }
@@ -145,7 +145,7 @@ impl<S: Sink> Qdisc<S> for Red {
         if self.queue.is_empty() {
             self.dropper.average.idle(self.wire.free_after(&packet, now));
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::Packet { packet, mark: packet.is_marked() }
     }
 }

@@ -119,7 +119,7 @@ impl Core {
         if lane == Lane::SHORT {
             self.high_queued.add(&packet);
         }
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
+        sink.enqueued(&packet, lane);
         if mark {
             sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
         }
@@ -173,7 +173,7 @@ impl Core {
                 self.high.average.idle(self.wire.free_after(&packet, now));
             }
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
+        sink.dequeued(&packet, lane);
         Dequeue::Packet { packet, mark: packet.is_marked() }
     }
 
@@ -219,7 +219,7 @@ impl Discipline for Rio {
                  1998; ns-2",
         params: &[
             shared::LIMIT,
-            ParamDef { name: "in-dscp", ..edge::SHORT_DSCP },
+            ParamDef { name: "in-dscp", ..shared::SHORT_DSCP },
             ParamDef { name: "in-min", ..MIN.with_default("0.3", "ns-2: 15 of 50 packets") },
             ParamDef { name: "in-max", ..MAX.with_default("0.6", "ns-2: 30 of 50 packets") },
             ParamDef { name: "in-probability", ..MAX_PROBABILITY.with_default("0.02", "ns-2") },

@@ -54,7 +54,7 @@ impl Discipline for RioPs {
             edge::IDLE,
             edge::SWEEP,
             edge::FLOWS,
-            edge::SHORT_DSCP,
+            shared::SHORT_DSCP,
             ParamDef { name: "short-min", ..MIN.with_default("0.15", SLIDES) },
             ParamDef { name: "short-max", ..MAX.with_default("0.35", SLIDES) },
             ParamDef { name: "short-probability", ..MAX_PROBABILITY.with_default("0.05", SLIDES) },

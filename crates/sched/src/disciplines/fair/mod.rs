@@ -338,13 +338,13 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
             Policy::LongestQueue => queues.backlog.must_refuse(self.limit, &packet),
         };
         if is_refused {
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         service.arrival(queues, now, sink);
         let (slot, node, is_new, is_head) = queues.insert(&packet, sink);
         service.joined(queues, Joined { packet: &packet, slot, node, is_new, is_head });
         if has_room || self.make_room(sink) {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+            sink.enqueued(&packet, Lane::ONLY);
         }
         self.queues.arrivals += 1;
     }
@@ -357,7 +357,7 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
         queues.removed(slot, &packet);
         service.served(queues, slot, &packet, now, sink);
         queues.ranking.relax(queues.backlog.in_unit_of(self.limit), self.limit.value());
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::unmarked(packet)
     }
 }

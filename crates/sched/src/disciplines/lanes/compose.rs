@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 
-use crate::disciplines::early::edge::SHORT_DSCP;
 use crate::interface::{
     Discipline, Info, Kind, Nanos, ParamDef, Params, Parts, Qdisc, Share, Sink, shared,
 };
@@ -63,7 +62,7 @@ impl Discipline for Composed {
             LOW_SHARE,
             HOLD_ON_WIRE,
             SEGMENT,
-            SHORT_DSCP,
+            shared::SHORT_DSCP,
             shared::IDLE,
             shared::SWEEP,
             INTERVAL,

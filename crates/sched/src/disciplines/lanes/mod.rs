@@ -47,8 +47,8 @@ pub use x_protect::XProtect;
 use core::marker::PhantomData;
 
 use crate::interface::{
-    Backlog, Dequeue, Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, ParamError, Params,
-    Qdisc, Queue, Sink,
+    Backlog, Dequeue, Drop, DropReason, FlowId, Lane, Nanos, Packet, ParamError, Params, Qdisc,
+    Queue, Sink,
 };
 
 /// A discipline with a short and a long lane: accounting `A`, service `V`, buffer `B`.
@@ -119,12 +119,12 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
                 if counted {
                     self.accounting.left(packet.flow, sink);
                 }
-                return sink.dropped(packet, Drop { reason: DropReason::Full, lane });
+                return sink.refused(packet, lane);
             }
         }
         self.service.arrived(&packet, lane, &self.queues);
         self.queues.push(packet, lane, counted);
-        sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
+        sink.enqueued(&packet, lane);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -147,7 +147,7 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
                 self.accounting.left(packet.flow, sink);
             }
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
+        sink.dequeued(&packet, lane);
         Dequeue::unmarked(packet)
     }
 }

@@ -415,11 +415,11 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
             if slot != UNTRACKED {
                 self.order.refused(&mut self.flows[slot].order, &packet);
             }
-            return sink.dropped(packet, Drop { reason: DropReason::Full, lane: Lane::ONLY });
+            return sink.refused(packet, Lane::ONLY);
         }
         self.insert(slot, packet);
         if has_room || self.make_room(now, sink) {
-            sink.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+            sink.enqueued(&packet, Lane::ONLY);
         }
         self.arrivals += 1;
     }
@@ -444,7 +444,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         if self.ranking.is_active() {
             self.update_rank(slot);
         }
-        sink.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane: Lane::ONLY });
+        sink.dequeued(&packet, Lane::ONLY);
         Dequeue::unmarked(packet)
     }
 }
