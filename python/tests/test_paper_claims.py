@@ -4,12 +4,14 @@ import shutil
 
 import pytest
 from shortlane.errors import InputError
-from shortlane.paper import data
+from shortlane.paper import catalog, data
 from shortlane.paper.claims import Bounds, load
-from shortlane.paper.efd import STATISTICS
 from shortlane.paper.reader import read
 from shortlane.paper.runs import affected, jobs
 from shortlane.paper.shared import SHARED
+
+stats = catalog.code(data.folder("efd"), "stats")
+STATISTICS = stats.STATISTICS
 
 
 @pytest.fixture

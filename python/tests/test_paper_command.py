@@ -64,7 +64,7 @@ def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path)
     page = (out / "README.md").read_text()
     assert page.index("## Verdicts") < page.index("## Figures") < page.index("## Setting")
     assert "![Figure 7a: loss of a 64 kbit/s stream](figure-7a.svg)" in page
-    assert (out / "figure-7a.svg").read_text().lstrip().startswith("<?xml")
+    assert (out / "figure-7a.svg").read_text().startswith("<svg")
     assert not (out / "figure-5a.svg").exists()
 
     done = results(out)

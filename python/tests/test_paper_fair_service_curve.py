@@ -7,10 +7,12 @@ import sys
 import polars as pl
 import pytest
 from commands import run
-from shortlane.paper import catalog
-from shortlane.paper.fair_service_curve import STATISTICS, departures, fsc
+from shortlane.paper import catalog, data
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Tables
+
+stats = catalog.code(data.folder("fair-service-curve"), "stats")
+STATISTICS, departures, fsc = stats.STATISTICS, stats.departures, stats.fsc
 
 MS = 1_000_000
 

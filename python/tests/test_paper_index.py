@@ -1,61 +1,41 @@
 """The index of papers: made of what papers have found, and as it is committed."""
 
-import json
 import shutil
+import subprocess
+from dataclasses import replace
 
 import pytest
 from commands import ROOT, run
 from shortlane.errors import InputError
-from shortlane.paper import data, index
-from shortlane.paper.words import document, measured
+from shortlane.paper import data, evidence, index
+from shortlane.paper.claims import Bounds, Check, Row
+from shortlane.paper.evidence import Count, Head
+from shortlane.paper.judge import Judged
+from shortlane.paper.verdict import Measured, Outcome, Verdict, judge
 
 
-def check(outcome="reproduced", **changed):
-    return {
-        "what": "ours to theirs",
-        "statistic": "response-ratio",
-        "point": "here",
-        "arguments": {},
-        "at_least": None,
-        "at_most": 0.6,
-        "hard": False,
-        "published": 0.5,
-        "value": 0.55,
-        "low": 0.54,
-        "high": 0.56,
-        "unit": "x",
-        "confidence": 0.95,
-        "seeds": 30,
-        "outcome": outcome,
-    } | changed
+def check(outcome=Outcome.REPRODUCED, confidence=0.975):
+    one = Check("ours to theirs", "response-ratio", "here", {}, Bounds(None, 0.6), False, 0.5)
+    return Measured(one, "x", 0.55, 0.54, 0.56, 30, confidence, outcome)
 
 
-def row(name, outcome="reproduced"):
-    worst = check("not reproduced" if outcome == "not reproduced" else "reproduced")
-    return {
-        "id": name,
-        "claim": "Half, at 8 Mbit/s",
-        "verdict": outcome,
-        "worst": worst,
-        "checks": [check(), worst],
-    }
+def row(name, outcome=Outcome.REPRODUCED, checks=2):
+    claim = Row(name, "Half, at 8 Mbit/s", "", "", "", ())
+    second = Outcome.REPRODUCED if outcome is Outcome.CALIBRATED else outcome
+    found = judge([check(), check(second)][:checks], calibrated=outcome is Outcome.CALIBRATED)
+    return Judged(claim, found)
 
 
-def paper(folder, name, *rows, **changed):
-    found = {
-        "title": f"On {name}",
-        "reference": "Somebody",
-        "quick": False,
-        "runs": {"tcp": {"done": 8, "failed": 0, "runs": 8}},
-        "rows": rows,
-    }
+def paper(folder, name, *rows, quick=False, runs=None):
+    counts = runs or {"tcp": Count(8, 8, 0)}
+    head = Head(name, f"On {name}", "Somebody", quick, "0.1", f"shortlane paper {name}", counts)
     (folder / name).mkdir()
-    (folder / name / "verdicts.json").write_text(json.dumps(found | changed))
+    (folder / name / evidence.FILE).write_text(evidence.text(head, rows, {}))
 
 
 def test_totals_rows_and_links(tmp_path):
-    paper(tmp_path, "one", row("B-1"), row("B-2", "not reproduced"))
-    paper(tmp_path, "two", row("A-1", "calibrated"))
+    paper(tmp_path, "one", row("B-1"), row("B-2", Outcome.NOT_REPRODUCED))
+    paper(tmp_path, "two", row("A-1", Outcome.CALIBRATED))
     text = index.write(tmp_path).read_text()
     assert (
         "Of 3 claims in 2 papers: 1 reproduced, 1 calibrated, 1 not reproduced, 0 inconclusive."
@@ -79,30 +59,39 @@ def test_papers_without_verdicts_are_named(tmp_path):
 
 def test_what_is_quick_failed_or_missing_is_told(tmp_path):
     paper(tmp_path, "one", row("A-1"), quick=True)
-    counts = {"tcp": {"done": 5, "failed": 1, "runs": 8}}
-    paper(tmp_path, "two", row("B-1", "of its own") | {"worst": None, "checks": []}, runs=counts)
+    reported = Judged(row("B-1").row, Verdict(Outcome.REPORTED, None, ()))
+    paper(tmp_path, "two", reported, runs={"tcp": Count(8, 5, 1)})
     text = index.text(index.read(tmp_path))
     first, second = text.index("## [On one]"), text.index("## [On two]")
     assert first < text.index("> **Quick**") < second
     assert second < text.index("> 1 runs failed") < text.index("> 2 runs are still missing")
     # A verdict that is none of the four is counted by its name.
-    assert "0 inconclusive, 1 of its own." in text
-    assert text.splitlines()[-1].endswith(" |  |  | of its own |  |")
+    assert "0 inconclusive, 1 reported." in text
+    assert text.splitlines()[-1].endswith(" |  |  | · reported |  |")
+
+
+HEAD = "".join(
+    f"# {key}: x\n" for key in ("paper", "title", "reference", "quick", "version", "command")
+)
+COLUMNS = "\t".join(evidence.COLUMNS) + "\n"
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is not what `shortlane paper` writes: Expecting"),
-        ("[]", "is not what `shortlane paper` writes"),
-        ('{"rows": []}', "there are no rows"),
-        ('{"title": "T", "quick": true, "runs": {}, "rows": [{"id": "A"}]}', "is missing"),
+        ("{", "is not what `shortlane paper` writes: 'paper' is missing"),
+        ("# paper\n", "found the line '# paper'"),
+        (HEAD, "its columns are missing"),
+        (HEAD + "row\twhat\n", "its columns are row, what"),
+        (HEAD + COLUMNS, "there are no rows"),
+        (HEAD + COLUMNS + "A-1\t\tverdict\n", "is not what `shortlane paper` writes"),
+        (HEAD + "# runs: tcp: many\n" + COLUMNS, "found runs 'tcp: many'"),
         (b"\xff", "is not UTF-8"),
     ],
 )
 def test_a_malformed_file_is_named(tmp_path, content, said):
     (tmp_path / "one").mkdir()
-    file = tmp_path / "one" / "verdicts.json"
+    file = tmp_path / "one" / evidence.FILE
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     refused = run("paper", "--index", str(tmp_path))
     assert refused.returncode == 2
@@ -113,35 +102,71 @@ def test_a_malformed_file_is_named(tmp_path, content, said):
 
 
 def test_a_folder_without_papers_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"found no \*/verdicts.json"):
+    with pytest.raises(InputError, match=r"found no \*/verdicts.tsv"):
         index.read(tmp_path)
 
 
-def test_a_check_comes_back_from_its_document():
-    one = check()
-    assert document(measured(one)) == one
+def test_what_was_found_comes_back_from_the_file(tmp_path):
+    hard = replace(check(confidence=1.0), low=None, high=None, value=1.5e-7)
+    hard = replace(hard, check=replace(hard.check, hard=True, published=None))
+    one = Judged(row("A-1").row, judge([check(), check(Outcome.NOT_REPRODUCED), hard]))
+    counts = {"tcp, least timeout: 1 s": Count(9, 7, 2)}
+    paper(tmp_path, "one", one, row("A-2", checks=0), quick=True, runs=counts)
+    found = evidence.read(tmp_path / "one" / evidence.FILE)
+    assert (found.head.paper, found.head.quick, found.head.runs) == ("one", True, counts)
+    first, second = found.rows
+    assert (first.id, first.claim, first.verdict) == ("A-1", one.row.claim, "not reproduced")
+    assert first.checks == one.verdict.checks
+    assert first.worst == one.verdict.worst
+    assert (second.worst, second.checks) == (None, ())
+
+
+def test_of_a_variant_there_is_the_check_that_decided(tmp_path):
+    head = Head("one", "On one", "Somebody", False, "0.1", "shortlane paper one", {})
+    written = evidence.text(head, [row("A-1")], {"slow": [row("A-1", Outcome.NOT_REPRODUCED)]})
+    of_it = [line.split("\t") for line in written.splitlines() if line.split("\t")[1:2] == ["slow"]]
+    assert [(line[2], line[-1]) for line in of_it] == [
+        ("verdict", "not reproduced"),
+        ("check", "not reproduced"),
+    ]
+    # What is read are the rows as the paper has them.
+    (tmp_path / evidence.FILE).write_text(written)
+    (found,) = evidence.read(tmp_path / evidence.FILE).rows
+    assert (found.verdict, len(found.checks)) == ("reproduced", 2)
 
 
 def test_the_committed_index_is_that_of_the_committed_verdicts(tmp_path):
     papers = ROOT / "papers"
     if not papers.is_dir():
         pytest.skip("not a checkout")
-    for file in papers.glob("*/verdicts.json"):
+    for file in papers.glob(f"*/{evidence.FILE}"):
         copy = tmp_path / file.parent.name
         copy.mkdir()
         shutil.copy(file, copy)
     missing = index.without(papers)
     made = index.text(index.read(tmp_path), missing)
     assert (papers / "README.md").read_text() == made, "make it: shortlane paper --index papers"
-    listed = {found["paper"] for found in index.read(papers)}
-    assert listed.union(missing) == set(data.names())
+    assert set(index.read(papers)).union(missing) == set(data.names())
 
 
 def test_links_of_the_committed_index_lead_to_headings():
     papers = ROOT / "papers"
     if not papers.is_dir():
         pytest.skip("not a checkout")
-    for found in index.read(papers):
-        page = (papers / found["paper"] / "README.md").read_text()
-        for one in found["rows"]:
-            assert f"\n### {one['id']}: {one['claim']}\n" in page
+    for name, found in index.read(papers).items():
+        page = (papers / name / "README.md").read_text()
+        for one in found.rows:
+            assert f"\n### {one.id}: {one.claim}\n" in page
+
+
+def test_what_is_committed_of_papers_stays_small():
+    """Evidence that anybody can make again is not to fill the history."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "papers"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    if listed.returncode != 0 or not files:
+        pytest.skip("not a checkout")
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    assert sum(map(len, contents)) < 2_000_000
+    assert sum(content.count(b"\n") for content in contents) < 15_000

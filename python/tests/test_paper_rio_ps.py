@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 from commands import run
 from shortlane.paper import catalog, data
-from shortlane.paper.rio_ps import STATISTICS, jain_by_round
 from shortlane.paper.runs import jobs
 from shortlane.paper.statistics import Tables
+
+stats = catalog.code(data.folder("rio-ps"), "stats")
+STATISTICS, jain_by_round = stats.STATISTICS, stats.jain_by_round
 
 SECOND = 10**9
 #: Of the second half of a run in the star.

@@ -4,8 +4,11 @@ import math
 
 import polars as pl
 import pytest
-from shortlane.paper.efd import STATISTICS
+from shortlane.paper import catalog, data
 from shortlane.paper.statistics import MSS, Tables
+
+stats = catalog.code(data.folder("efd"), "stats")
+STATISTICS = stats.STATISTICS
 
 SECOND = 1_000_000_000
 

@@ -75,11 +75,22 @@ print(shortlane.disciplines.Efd(threshold=3))
 
 
 @pytest.mark.skipif(not (ROOT / "papers").is_dir(), reason="no papers in these sources")
-def test_what_papers_claim_comes_with_it(wheel):
-    papers = sorted(path.relative_to(ROOT) for path in (ROOT / "papers").glob("*/*.toml"))
-    assert papers
+def test_what_it_takes_to_run_papers_comes_with_it(wheel):
+    needed = [".toml", ".csv", "stats.py", "figures.py"]
+    papers = (ROOT / "papers").glob("*/*")
+    wanted = {path.relative_to(ROOT) for path in papers if path.name.endswith(tuple(needed))}
+    assert all(any(str(path).endswith(end) for path in wanted) for end in needed)
     with zipfile.ZipFile(wheel) as held:
-        assert {f"shortlane/{path}" for path in papers} <= set(held.namelist())
+        assert {f"shortlane/{path}" for path in wanted} <= set(held.namelist())
+
+
+@pytest.mark.skipif(not (ROOT / "papers").is_dir(), reason="no papers in these sources")
+def test_a_paper_of_the_wheel_can_be_run(fresh, clean):
+    """Its own statistics and figures are found in the installed package."""
+    options = ["--quick", "--rows", "C-TOY", "--out", "toy"]
+    ran = call(fresh / "shortlane", "paper", "fair-service-curve", *options, **clean)
+    assert ran.returncode == 0, ran.stderr
+    assert "C-TOY" in ran.stdout
 
 
 def older_pythons():

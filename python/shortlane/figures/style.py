@@ -151,6 +151,7 @@ def look_of_unknown(name: str) -> Look:
 #: matplotlib's settings (its keys are a type of their own, hence `Any`).
 RC: Any = {
     "font.size": 8,
+    "font.sans-serif": ["DejaVu Sans", "sans-serif"],
     "axes.titlesize": 8,
     "axes.labelsize": 8,
     "legend.fontsize": 7,
@@ -225,9 +226,11 @@ def new_figure(panels: int, *, width: float, height: float) -> tuple[Figure, lis
 def save(figure: Figure, path: str | Path, *, dpi: int = 300) -> Path:
     """Writes a figure as what `path` ends in: .svg, .pdf or .png. The same figure, the same bytes.
 
-    Text stays text in SVG and PDF.
+    Text stays text in SVG and PDF. SVG is made compact (`figures.svg`).
     """
     import matplotlib as mpl
+
+    from shortlane.figures.svg import compact
 
     path = Path(path)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
@@ -236,4 +239,6 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 300) -> Path:
     fixed: Any = {"svg.fonttype": "none", "svg.hashsalt": "shortlane", "pdf.fonttype": 42}
     with mpl.rc_context(RC | fixed):
         figure.savefig(path, dpi=dpi, metadata=undated[path.suffix])
+    if path.suffix == ".svg":
+        path.write_text(compact(path.read_text(encoding="utf-8")), encoding="utf-8")
     return path

@@ -1,11 +1,11 @@
 """Papers run again: claims as data, a verdict on each, figures and one page.
 
-`shortlane paper NAME` does it all; `named`, `judge_row` and `Tables` are for notebooks.
+`shortlane paper NAME` does it all; `known`, `named`, `judge_row` and `Tables` are for notebooks.
 """
 
-from shortlane.paper.catalog import named
+from shortlane.paper.catalog import known, named
 from shortlane.paper.claims import Paper, load
 from shortlane.paper.judge import judge_row
 from shortlane.paper.statistics import Tables
 
-__all__ = ["Paper", "Tables", "judge_row", "load", "named"]
+__all__ = ["Paper", "Tables", "judge_row", "known", "load", "named"]

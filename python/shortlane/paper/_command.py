@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--index",
         type=Path,
         metavar="DIR",
-        help="run nothing: that page again, from DIR/*/verdicts.json",
+        help="run nothing: that page again, from DIR/*/verdicts.tsv",
     )
     parser.add_argument(
         "--quick",

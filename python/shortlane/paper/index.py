@@ -1,16 +1,14 @@
 """The index of papers: one page with the verdict on every row of every paper of a folder."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from shortlane.errors import InputError
-from shortlane.paper import page
-from shortlane.paper.reader import read_text
+from shortlane.paper import evidence, page
+from shortlane.paper.evidence import Count, Evidence, Found
 from shortlane.paper.verdict import Outcome
-from shortlane.paper.words import SIGNS, criterion, interval, measured
+from shortlane.paper.words import SIGNS, criterion, interval
 
 __all__ = ["read", "text", "without", "write"]
 
@@ -33,85 +31,73 @@ def write(folder: Path) -> Path:
 def without(folder: Path) -> list[str]:
     """Folders of papers whose verdicts are not there."""
     papers = (claims.parent for claims in folder.glob("*/paper.toml"))
-    return sorted(one.name for one in papers if not (one / "verdicts.json").is_file())
+    return sorted(one.name for one in papers if not (one / evidence.FILE).is_file())
 
 
-def read(folder: Path) -> list[dict[str, Any]]:
-    """What papers in folders of `folder` have in `verdicts.json`, in the order of their rows' ids.
+def read(folder: Path) -> dict[str, Evidence]:
+    """What papers in folders of `folder` have found, by folder, in the order of their rows' ids.
 
     Raises:
         InputError: there is none, or one is malformed; names it.
 
     """
-    files = sorted(folder.glob("*/verdicts.json"))
+    files = sorted(folder.glob(f"*/{evidence.FILE}"))
     if not files:
-        raise InputError(f"{folder}: found no */verdicts.json; it takes a folder of papers run")
-    return sorted((_read(file) for file in files), key=lambda found: str(found["rows"][0]["id"]))
+        raise InputError(f"{folder}: found no */{evidence.FILE}; it takes a folder of papers run")
+    every = {file.parent.name: evidence.read(file) for file in files}
+    return dict(sorted(every.items(), key=lambda one: one[1].rows[0].id))
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_text(file))
-        if not found["rows"]:
-            raise ValueError("there are no rows")
-        # Whatever is missing of what is written below is missed here.
-        _section(found | {"paper": file.parent.name})
-        str(found["quick"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{file}: is not what `shortlane paper` writes: {said}") from error
-    return dict(found) | {"paper": file.parent.name}
-
-
-def text(documents: Sequence[Mapping[str, Any]], missing: Sequence[str] = ()) -> str:
+def text(papers: Mapping[str, Evidence], missing: Sequence[str] = ()) -> str:
     """The page: totals, then a table for each paper. `missing` are papers to name without one."""
-    every = [row for found in documents for row in found["rows"]]
+    every = [row for found in papers.values() for row in found.rows]
     parts = [
         "# The papers run again",
-        f"Of {len(every)} claims in {len(documents)} papers: {_told(every)}. "
+        f"Of {len(every)} claims in {len(papers)} papers: {_told(every)}. "
         "[How verdicts are made](../docs/papers.md). A row of several inequalities is judged by "
         "the worst of them, which is shown with its interval; the page of the paper has all.",
-        "\n".join(_totals(documents)),
+        "\n".join(_totals(papers)),
         *(f"> Not among these: [{name}]({name}/README.md)." for name in missing),
-        *map(_section, documents),
+        *(_section(name, found) for name, found in papers.items()),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _totals(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    kinds = _outcomes(row for found in documents for row in found["rows"])
+def _totals(papers: Mapping[str, Evidence]) -> list[str]:
+    kinds = _outcomes(row for found in papers.values() for row in found.rows)
     head = ["paper", "claims", *(f"{_sign(kind)}{kind}" for kind in kinds)]
     rows = []
-    for found in documents:
-        outcomes = [row["verdict"] for row in found["rows"]]
-        link = f"[{found['title']}]({found['paper']}/README.md)"
+    for name, found in papers.items():
+        outcomes = [row.verdict for row in found.rows]
+        link = f"[{found.head.title}]({name}/README.md)"
         counts = [str(outcomes.count(kind) or "") for kind in kinds]
         rows.append([link, str(len(outcomes)), *counts])
     return page.markdown(head, rows)
 
 
-def _section(found: Mapping[str, Any]) -> str:
-    here = f"{found['paper']}/README.md"
-    reference = f"{found['reference']}. " if found.get("reference") else ""
-    notes = ["", "> **Quick**: the verdicts are indicative."] if found["quick"] else []
+def _section(name: str, found: Evidence) -> str:
+    here = f"{name}/README.md"
+    head = found.head
+    reference = f"{head.reference}. " if head.reference else ""
+    notes = ["", "> **Quick**: the verdicts are indicative."] if head.quick else []
     lines = [
-        f"## [{found['title']}]({here})",
+        f"## [{head.title}]({here})",
         "",
-        f"{reference}Of {len(found['rows'])} claims {_told(found['rows'])}.",
+        f"{reference}Of {len(found.rows)} claims {_told(found.rows)}.",
         *notes,
-        *_standing(found["runs"]),
+        *_standing(head.runs),
         "",
         *page.markdown(
             ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"],
-            [_row(row, here) for row in found["rows"]],
+            [_row(row, here) for row in found.rows],
         ),
     ]
     return "\n".join(lines)
 
 
-def _standing(runs: Mapping[str, Mapping[str, int]]) -> list[str]:
-    failed = sum(count["failed"] for count in runs.values())
-    missing = sum(count["runs"] - count["done"] - count["failed"] for count in runs.values())
+def _standing(runs: Mapping[str, Count]) -> list[str]:
+    failed = sum(count.failed for count in runs.values())
+    missing = sum(count.runs - count.done - count.failed for count in runs.values())
     lines = []
     if failed:
         lines += ["", f"> {failed} runs failed and are in no verdict."]
@@ -120,34 +106,34 @@ def _standing(runs: Mapping[str, Mapping[str, int]]) -> list[str]:
     return lines
 
 
-def _row(row: Mapping[str, Any], here: str) -> list[str]:
+def _row(row: Found, here: str) -> list[str]:
     # A row that only reports has no worst.
-    worst = measured(row["worst"]) if row["worst"] else None
-    held = sum(check["outcome"] == Outcome.REPRODUCED for check in row["checks"])
+    worst = row.worst
+    held = sum(check.outcome is Outcome.REPRODUCED for check in row.checks)
     return [
         _link(row, here),
-        row["claim"],
+        row.claim,
         f"{worst.check.words}: **{interval(worst)}**" if worst else "",
         criterion(worst) if worst else "",
-        f"{_sign(row['verdict'])}{row['verdict']}",
-        f"{held}/{len(row['checks'])}" if row["checks"] else "",
+        f"{_sign(row.verdict)}{row.verdict}",
+        f"{held}/{len(row.checks)}" if row.checks else "",
     ]
 
 
-def _link(row: Mapping[str, Any], here: str) -> str:
+def _link(row: Found, here: str) -> str:
     """To the row on the page of its paper."""
-    heading = f"{row['id']}: {row['claim']}"
-    return f"[{row['id']}]({here}#{_anchor(heading)})"
+    heading = f"{row.id}: {row.claim}"
+    return f"[{row.id}]({here}#{_anchor(heading)})"
 
 
-def _told(rows: Sequence[Mapping[str, Any]]) -> str:
-    outcomes = [row["verdict"] for row in rows]
+def _told(rows: Sequence[Found]) -> str:
+    outcomes = [row.verdict for row in rows]
     return ", ".join(f"{outcomes.count(kind)} {kind}" for kind in _outcomes(rows))
 
 
-def _outcomes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _outcomes(rows: Iterable[Found]) -> list[str]:
     """The four outcomes, then whatever else there is."""
-    others = sorted({row["verdict"] for row in rows}.difference(OUTCOMES))
+    others = sorted({row.verdict for row in rows}.difference(OUTCOMES))
     return [*map(str, OUTCOMES), *others]
 
 

@@ -1,17 +1,18 @@
 """The page of a paper: verdicts first, then figures, settings, choices, sensitivity, findings."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shortlane.paper import evidence
 from shortlane.paper.claims import Grid, Paper
+from shortlane.paper.evidence import Count
 from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
 from shortlane.paper.words import SIGNS, cell, criterion, document, interval, number
 
-__all__ = ["Count", "Drawn", "Page", "Scale", "as_document", "markdown", "replace", "write"]
+__all__ = ["Drawn", "Page", "Scale", "as_document", "markdown", "replace", "write"]
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,6 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Count:
-    """How a campaign stands."""
-
-    runs: int
-    done: int
-    failed: int
-
-
-@dataclass(frozen=True)
 class Scale:
     """How much was run."""
 
@@ -56,9 +48,19 @@ class Scale:
 
 
 def write(folder: Path, page: Page) -> None:
-    """Writes `verdicts.json` and `README.md` into `folder`, each whole or not at all."""
-    found = json.dumps(as_document(page), indent=1, ensure_ascii=False)
-    replace(folder / "verdicts.json", f"{found}\n")
+    """Writes `verdicts.tsv` and `README.md` into `folder`, each whole or not at all."""
+    paper, scale = page.paper, page.scale
+    head = evidence.Head(
+        paper.id,
+        paper.title,
+        paper.reference,
+        scale.quick,
+        scale.version,
+        scale.command,
+        scale.runs,
+    )
+    variants = {one.variant.id: one.rows for one in page.sensitivity}
+    replace(folder / evidence.FILE, evidence.text(head, page.judged, variants))
     parts = [
         _head(page),
         _verdicts(page.judged),
@@ -368,7 +370,7 @@ def _how(scale: Scale) -> str:
             scale.command,
             "```",
             "",
-            "[How verdicts are made](../../docs/papers.md); all numbers are in `verdicts.json`.",
+            "[How verdicts are made](../../docs/papers.md); all numbers are in `verdicts.tsv`.",
         ]
     )
 

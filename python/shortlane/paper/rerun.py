@@ -13,6 +13,7 @@ from shortlane.errors import InputError
 from shortlane.paper import catalog, page
 from shortlane.paper.claims import Paper, Row, Variant
 from shortlane.paper.drawing import draw_all
+from shortlane.paper.evidence import Count
 from shortlane.paper.judge import judge_rows, judge_variants
 from shortlane.paper.runs import Job, Runs, affected, jobs
 from shortlane.paper.statistics import Statistic
@@ -93,7 +94,7 @@ class Rerun:
         counts = {job.name: _stands(self.out / "runs" / job.folder) for job in todo}
         return self._write(rows, variants, counts)
 
-    def _run(self, job: Job) -> page.Count:
+    def _run(self, job: Job) -> Count:
         """Runs what is missing of a campaign; gives how it then stands."""
         outcome = job.campaign().run(
             self.out / "runs" / job.folder,
@@ -106,7 +107,7 @@ class Rerun:
         if len(outcome.failed) > SHOWN:
             rest = f"and {len(outcome.failed) - SHOWN} more"
             print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
-        return page.Count(outcome.runs, outcome.done, len(outcome.failed))
+        return Count(outcome.runs, outcome.done, len(outcome.failed))
 
     def _is_there(self, variant: Variant, rows: Sequence[Row], there: Sequence[Job]) -> bool:
         """Whether all campaigns that a variant changes for these rows are there."""
@@ -116,7 +117,7 @@ class Rerun:
         return len(names.intersection(variant.campaigns)) == len(changed)
 
     def _write(
-        self, rows: Sequence[Row], variants: Sequence[Variant], counts: Mapping[str, page.Count]
+        self, rows: Sequence[Row], variants: Sequence[Variant], counts: Mapping[str, Count]
     ) -> page.Page:
         print("judging", file=sys.stderr, flush=True)
         drawing = self.drawing
@@ -139,7 +140,7 @@ class Rerun:
         return shlex.join(words)
 
 
-def _stands(folder: Path) -> page.Count:
+def _stands(folder: Path) -> Count:
     """How a campaign stands that may still be running."""
     states = campaign.open(folder).runs()["state"].to_list()
-    return page.Count(len(states), states.count("done"), states.count("failed"))
+    return Count(len(states), states.count("done"), states.count("failed"))

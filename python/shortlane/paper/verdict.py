@@ -19,7 +19,7 @@ from shortlane import stats
 from shortlane.paper.claims import Bounds, Check
 from shortlane.paper.statistics import PerSeed, Pooled, Sample, Statistic
 
-__all__ = ["Measured", "Outcome", "Verdict", "judge", "measure"]
+__all__ = ["Measured", "Outcome", "Verdict", "confidence_of_each", "judge", "measure", "worst_of"]
 
 #: What all intervals of a row hold together with.
 CONFIDENCE = 0.95
@@ -88,12 +88,22 @@ def judge(
     tables = tuple(tuple(map(tuple, grid)) for grid in grids)
     if not checks:
         return Verdict(Outcome.REPORTED, None, (), tuple(reports), tables)
-    order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
-    worst = min(checks, key=lambda one: (order.index(one.outcome), one.margin))
+    worst = worst_of(checks)
     outcome = worst.outcome
     if calibrated and outcome is Outcome.REPRODUCED:
         outcome = Outcome.CALIBRATED
     return Verdict(outcome, worst, tuple(checks), tuple(reports), tables)
+
+
+def worst_of(checks: Sequence[Measured]) -> Measured:
+    """The check that decides a row: of the worst outcome the one furthest out of its bounds."""
+    order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
+    return min(checks, key=lambda one: (order.index(one.outcome), one.margin))
+
+
+def confidence_of_each(inequalities: int) -> float:
+    """What each interval of a row holds with, so that all of them hold together."""
+    return 1 - (1 - CONFIDENCE) / max(inequalities, 1)
 
 
 def measure(check: Check, statistic: Statistic, sample: Sample, inequalities: int) -> Measured:
@@ -108,7 +118,7 @@ def measure(check: Check, statistic: Statistic, sample: Sample, inequalities: in
     """
     if check.hard:
         return _hard(check, statistic, sample)
-    confidence = 1 - (1 - CONFIDENCE) / max(inequalities, 1)
+    confidence = confidence_of_each(inequalities)
     n, value, interval = _estimate(sample, statistic, confidence)
     low, high = interval if interval is not None else (None, None)
     outcome = _outcome(check.bounds, low, high)

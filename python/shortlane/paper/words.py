@@ -1,14 +1,12 @@
 """How values, intervals and verdicts are written."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from shortlane.paper.claims import Bounds, Check
 from shortlane.paper.judge import Judged
 from shortlane.paper.verdict import Measured, Outcome
 
-__all__ = ["SIGNS", "cell", "criterion", "document", "interval", "measured", "number", "table"]
+__all__ = ["SIGNS", "cell", "criterion", "document", "interval", "number", "table"]
 
 #: Widths of the columns on a terminal: 100 together with what stands between them.
 WIDTHS = (6, 30, 33, 24)
@@ -81,29 +79,6 @@ def document(measured: Measured) -> dict[str, object]:
         "seeds": measured.n,
         "outcome": str(measured.outcome),
     }
-
-
-def measured(found: Mapping[str, Any]) -> Measured:
-    """The check that `document` wrote."""
-    check = Check(
-        found["what"],
-        found["statistic"],
-        found["point"],
-        found["arguments"],
-        Bounds(found["at_least"], found["at_most"]),
-        found["hard"],
-        found.get("published"),
-    )
-    return Measured(
-        check,
-        found["unit"],
-        found["value"],
-        found["low"],
-        found["high"],
-        found["seeds"],
-        found["confidence"],
-        Outcome(found["outcome"]),
-    )
 
 
 def table(judged: Sequence[Judged]) -> str:

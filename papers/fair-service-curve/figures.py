@@ -9,7 +9,7 @@ import polars as pl
 from shortlane import stats
 from shortlane.figures import style
 from shortlane.paper.drawing import Plot
-from shortlane.paper.fair_service_curve import departures, fsc, group_ratios, times
+from .stats import departures, fsc, group_ratios, times
 from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:

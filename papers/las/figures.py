@@ -8,7 +8,7 @@ import polars as pl
 
 from shortlane.figures import style
 from shortlane.paper.drawing import Comparison, Plot
-from shortlane.paper.las import PACKET, PAYLOAD, received, window_losses
+from .stats import PACKET, PAYLOAD, received, window_losses
 from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:

@@ -212,12 +212,6 @@ def lost(tables: Tables, scheduler: str, of: Sequence[str]) -> Sample:
     return PerSeed(_sum(tables, scheduler, of, "dropped_packets"))
 
 
-@statistic(STATISTICS, "sent-ratio", scale="ratio", unit="x", flows=PACKETS)
-def sent_ratio(tables: Tables, scheduler: str, to: str, of: Sequence[str]) -> Sample:
-    """Packets that some connections send, over those under another scheduler."""
-    return ratio(*(_sum(tables, one, of, "packets") for one in (scheduler, to)))
-
-
 @statistic(STATISTICS, "sent", scale="plain", unit="packets", flows=PACKETS)
 def sent(tables: Tables, scheduler: str, of: Sequence[str]) -> Sample:
     """Packets that some connections send."""

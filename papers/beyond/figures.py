@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlane.figures import style
 from shortlane.paper.drawing import Plot
-from shortlane.paper.new import STATISTICS
+from .stats import STATISTICS
 from shortlane.paper.runs import Runs
 from shortlane.paper.statistics import PerSeed
 

@@ -8,7 +8,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from shortlane.figures import style
 from shortlane.paper.drawing import Comparison, Plot
-from shortlane.paper.rio_ps import (
+from .stats import (
     COUNTED_FROM,
     LINK,
     MIX_LASTS,

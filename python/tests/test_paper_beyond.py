@@ -8,19 +8,21 @@ import sys
 import polars as pl
 import pytest
 from shortlane.errors import InputError
-from shortlane.paper import data
+from shortlane.paper import catalog, data
 from shortlane.paper.claims import load
 from shortlane.paper.judge import judge_row
-from shortlane.paper.new import STATISTICS
 from shortlane.paper.statistics import Tables
 from shortlane.paper.verdict import Outcome
+
+stats = catalog.code(data.folder("beyond"), "stats")
+STATISTICS = stats.STATISTICS
 
 SECOND = 1_000_000_000
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return shutil.copytree(data.folder("new"), tmp_path / "new")
+    return shutil.copytree(data.folder("beyond"), tmp_path / "beyond")
 
 
 def flows(*rows, scheduler="efd", traffic="transfers"):

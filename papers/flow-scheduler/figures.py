@@ -8,7 +8,7 @@ import polars as pl
 from shortlane import figures
 from shortlane.figures import data, style
 from shortlane.paper.drawing import Comparison, Plot
-from shortlane.paper.flow_scheduler import PACKET, SMALL, WAITS, counted, occupancies, size
+from .stats import PACKET, SMALL, WAITS, counted, occupancies, size
 from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:

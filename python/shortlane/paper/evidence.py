@@ -1,0 +1,229 @@
+"""`verdicts.tsv`: what was found of a paper, a line for each verdict and each value.
+
+Above the table stand lines `# key: value` with what is said of the paper as a whole. The table has
+these lines of a row of the paper:
+
+* `verdict`: the row's claim and its outcome, before all others of it;
+* `check`: an inequality with its bounds, our value and the outcome;
+* `report`: a value that nothing is judged by. Those of a row's tables stand on the page alone.
+
+Of a row under a variant, whose id stands in `variant`, it has the verdict and the check that decided
+it. Numbers have six digits. The arguments of a statistic stand in `paper.toml`; `--json` prints
+everything.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shortlane.errors import InputError
+from shortlane.paper.claims import Bounds, Check
+from shortlane.paper.judge import Judged
+from shortlane.paper.reader import read_text
+from shortlane.paper.verdict import Measured, Outcome, confidence_of_each, worst_of
+
+__all__ = ["FILE", "Count", "Evidence", "Found", "Head", "read", "text"]
+
+#: The name of the file, in the folder of a paper's results.
+FILE = "verdicts.tsv"
+COLUMNS = (
+    *("row", "variant", "kind", "what", "statistic", "point", "at_least", "at_most", "always"),
+    *("published", "value", "low", "high", "unit", "seeds", "outcome"),
+)
+
+
+@dataclass(frozen=True)
+class Count:
+    """How a campaign stands."""
+
+    runs: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is said of a paper as a whole."""
+
+    paper: str
+    title: str
+    reference: str
+    quick: bool
+    version: str
+    #: What repeats it.
+    command: str
+    #: By campaign.
+    runs: Mapping[str, Count]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A row as it was judged."""
+
+    id: str
+    claim: str
+    #: One of `Outcome`, or what another version of the program writes.
+    verdict: str
+    checks: tuple[Measured, ...]
+
+    @property
+    def worst(self) -> Measured | None:
+        """The check that decided; a row that only reports has none."""
+        return worst_of(self.checks) if self.checks else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the index of papers needs of one: rows without variants, reports and tables."""
+
+    head: Head
+    rows: tuple[Found, ...]
+
+
+def text(
+    head: Head,
+    judged: Sequence[Judged],
+    variants: Mapping[str, Sequence[Judged]],
+) -> str:
+    """The file of a paper; `variants` are the rows judged under each, by its id."""
+    out = io.StringIO()
+    for key, value in _said(head):
+        out.write(f"# {key}: {_line(value)}\n")
+    table = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE)
+    table.writerow(COLUMNS)
+    for one in judged:
+        table.writerows([one.row.id, "", *map(_line, line)] for line in _lines(one))
+    for variant, rows in variants.items():
+        for one in rows:
+            table.writerows([one.row.id, variant, *map(_line, line)] for line in _decided(one))
+    return out.getvalue()
+
+
+def _said(head: Head) -> Iterator[tuple[str, str]]:
+    yield "paper", head.paper
+    yield "title", head.title
+    yield "reference", head.reference
+    yield "quick", "yes" if head.quick else "no"
+    yield "version", head.version
+    yield "command", head.command
+    for name, count in head.runs.items():
+        yield "runs", f"{name}: {count.done} of {count.runs} done, {count.failed} failed"
+
+
+def _decided(one: Judged) -> Iterator[list[str]]:
+    """The verdict, and the check that decided it."""
+    yield ["verdict", one.row.claim, *[""] * (len(COLUMNS) - 5), str(one.verdict.outcome)]
+    if one.verdict.worst is not None:
+        yield _check(one.verdict.worst)
+
+
+def _lines(one: Judged) -> Iterator[list[str]]:
+    yield next(_decided(one))
+    yield from map(_check, one.verdict.checks)
+    for report in one.verdict.reports:
+        yield ["report", report.check.words, *_values(report, "")]
+
+
+def _check(one: Measured) -> list[str]:
+    return ["check", one.check.words, *_values(one, str(one.outcome))]
+
+
+def _values(one: Measured, outcome: str) -> list[str]:
+    check = one.check
+    bounds = map(_number, (check.bounds.at_least, check.bounds.at_most))
+    values = map(_number, (check.published, one.value, one.low, one.high))
+    always = "always" if check.hard else ""
+    return [check.statistic, check.point, *bounds, always, *values, one.unit, str(one.n), outcome]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _line(value: str) -> str:
+    """A text on one line and in one column."""
+    return " ".join(value.split())
+
+
+def read(file: Path) -> Evidence:
+    """What `text` wrote.
+
+    Raises:
+        InputError: it cannot be read, or is malformed; names it.
+
+    """
+    content = read_text(file)
+    try:
+        said = [line[2:] for line in content.splitlines() if line.startswith("# ")]
+        head = _head(dict(_pair(line) for line in said), [_pair(line) for line in said])
+        table = [line for line in content.splitlines() if not line.startswith("# ")]
+        rows = tuple(_rows(csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)))
+        if not rows:
+            raise ValueError("there are no rows")
+    except (ValueError, KeyError, csv.Error) as error:
+        told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{file}: is not what `shortlane paper` writes: {told}") from error
+    return Evidence(head, rows)
+
+
+def _pair(line: str) -> tuple[str, str]:
+    key, found, value = line.partition(": ")
+    if not found:
+        raise ValueError(f"found the line '# {line}', which is no '# key: value'")
+    return key, value
+
+
+def _head(said: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> Head:
+    return Head(
+        paper=said["paper"],
+        title=said["title"],
+        reference=said["reference"],
+        quick=said["quick"] == "yes",
+        version=said["version"],
+        command=said["command"],
+        runs=dict(_count(value) for key, value in pairs if key == "runs"),
+    )
+
+
+def _count(value: str) -> tuple[str, Count]:
+    name, _, counts = value.rpartition(": ")
+    words = counts.replace(",", "").split()
+    if len(words) != 6:
+        raise ValueError(f"found runs '{value}'")
+    done, _, runs, _, failed, _ = words
+    return name, Count(int(runs), int(done), int(failed))
+
+
+def _rows(lines: Iterator[list[str]]) -> Iterator[Found]:
+    names = tuple(next(lines, []))
+    if names != COLUMNS:
+        raise ValueError(f"its columns are {', '.join(names) or 'missing'}")
+    found: dict[str, tuple[str, str]] = {}
+    checks: dict[str, list[Mapping[str, str]]] = {}
+    for line in lines:
+        one = dict(zip(COLUMNS, line, strict=True))
+        if one["variant"]:
+            continue
+        if one["kind"] == "verdict":
+            found[one["row"]] = one["what"], one["outcome"]
+            checks[one["row"]] = []
+        elif one["kind"] == "check":
+            checks[one["row"]].append(one)
+    for name, (claim, verdict) in found.items():
+        soft = sum(not check["always"] for check in checks[name])
+        yield Found(name, claim, verdict, tuple(_measured(check, soft) for check in checks[name]))
+
+
+def _measured(one: Mapping[str, str], inequalities: int) -> Measured:
+    least, most, published, value, low, high = (
+        float(one[name]) if one[name] else None
+        for name in ("at_least", "at_most", "published", "value", "low", "high")
+    )
+    hard = bool(one["always"])
+    bounds = Bounds(least, most)
+    check = Check(one["what"], one["statistic"], one["point"], {}, bounds, hard, published)
+    confidence = 1.0 if hard else confidence_of_each(inequalities)
+    outcome = Outcome(one["outcome"])
+    return Measured(check, one["unit"], value, low, high, int(one["seeds"]), confidence, outcome)
