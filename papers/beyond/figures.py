@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from shortlane.figures import style
 from shortlane.paper.drawing import Plot
-from .stats import STATISTICS
 from shortlane.paper.runs import Runs
 from shortlane.paper.statistics import PerSeed
+
+from .stats import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

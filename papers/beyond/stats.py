@@ -7,7 +7,6 @@ then filled, and what is not complete by the end has had its time.
 from collections.abc import Sequence
 
 import polars as pl
-
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,

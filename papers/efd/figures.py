@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
-
 from shortlane import figures
 from shortlane.figures import style
 from shortlane.paper.drawing import Plot

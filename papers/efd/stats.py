@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import polars as pl
-
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,

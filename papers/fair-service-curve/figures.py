@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-
 from shortlane import stats
 from shortlane.figures import style
 from shortlane.paper.drawing import Plot
-from .stats import departures, fsc, group_ratios, times
 from shortlane.paper.runs import Runs
+
+from .stats import departures, fsc, group_ratios, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,6 @@ from itertools import pairwise
 from statistics import fmean
 
 import polars as pl
-
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,

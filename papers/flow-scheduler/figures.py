@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
-
 from shortlane import figures
 from shortlane.figures import data, style
 from shortlane.paper.drawing import Comparison, Plot
-from .stats import PACKET, SMALL, WAITS, counted, occupancies, size
 from shortlane.paper.runs import Runs
+
+from .stats import PACKET, SMALL, WAITS, counted, occupancies, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ that start after the first 10 s count.
 from collections.abc import Sequence
 
 import polars as pl
-
 from shortlane.paper.shared import BOTTLENECK, SHARED
 from shortlane.paper.statistics import (
     PerSeed,

@@ -5,11 +5,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
-
 from shortlane.figures import style
 from shortlane.paper.drawing import Comparison, Plot
-from .stats import PACKET, PAYLOAD, received, window_losses
 from shortlane.paper.runs import Runs
+
+from .stats import PACKET, PAYLOAD, received, window_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

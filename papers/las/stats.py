@@ -10,7 +10,6 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 import polars as pl
-
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,

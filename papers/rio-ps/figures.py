@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
 from shortlane.figures import style
 from shortlane.paper.drawing import Comparison, Plot
+from shortlane.paper.runs import Runs
+
 from .stats import (
     COUNTED_FROM,
     LINK,
@@ -17,7 +18,6 @@ from .stats import (
     jain_by_round,
     rounds,
 )
-from shortlane.paper.runs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

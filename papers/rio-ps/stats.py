@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
-
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import (
     PerSeed,

@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from shortlane.paper import data
+from shortlane.paper import data, evidence
+from shortlane.paper.evidence import Count
 
 ROWS = "A-F7a,A-C3"
 
@@ -45,6 +46,25 @@ def results(out):
     return {path: path.stat().st_mtime_ns for path in out.glob("runs/*/runs/*.parquet")}
 
 
+def told(document):
+    """What `--json` and the file say both: a line for each verdict, and one for each check."""
+    rows = [
+        (row["id"], row["verdict"], [(one["what"], one["outcome"]) for one in row["checks"]])
+        for row in document["rows"]
+    ]
+    counts = {name: Count(**one) for name, one in document["runs"].items()}
+    return document["paper"], document["command"], counts, rows
+
+
+def of(found):
+    """The same of the file."""
+    rows = [
+        (row.id, row.verdict, [(one.check.words, str(one.outcome)) for one in row.checks])
+        for row in found.rows
+    ]
+    return found.head.paper, found.head.command, found.head.runs, rows
+
+
 def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path):
     out = tmp_path / "out"
     first = shortlane(paper, "--quick", "--rows", ROWS, "--out", out)
@@ -54,13 +74,13 @@ def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path)
     assert "indicative" in first.stdout
     assert "A-F2" not in first.stdout
 
-    found = json.loads((out / "verdicts.json").read_text())
-    assert found["quick"] is True
-    assert [row["id"] for row in found["rows"]] == ["A-F7a", "A-C3"]
+    found = evidence.read(out / evidence.FILE)
+    assert found.head.quick is True
+    assert [row.id for row in found.rows] == ["A-F7a", "A-C3"]
     # One packet of 1500 bytes more or less in the 10 s that the stream has here.
-    volume = found["rows"][1]["worst"]
-    assert volume["value"] == pytest.approx(7.92, abs=0.0015 * 990 / 10)
-    assert (volume["unit"], volume["seeds"]) == ("MB", 2)
+    volume = found.rows[1].worst
+    assert volume.value == pytest.approx(7.92, abs=0.0015 * 990 / 10)
+    assert (volume.unit, volume.n) == ("MB", 2)
     page = (out / "README.md").read_text()
     assert page.index("## Verdicts") < page.index("## Figures") < page.index("## Setting")
     assert "![Figure 7a: loss of a 64 kbit/s stream](figure-7a.svg)" in page
@@ -70,7 +90,7 @@ def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path)
     done = results(out)
     second = shortlane(paper, "--quick", "--rows", ROWS, "--out", out, "--json")
     assert second.returncode == 0, second.stderr
-    assert json.loads(second.stdout) == found
+    assert told(json.loads(second.stdout)) == of(found)
     assert results(out) == done
 
 
@@ -87,7 +107,7 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     process.wait()
     before = results(out)
     assert before
-    assert not (out / "verdicts.json").exists()
+    assert not (out / evidence.FILE).exists()
 
     partly = shortlane(*arguments, "--judge")
     assert partly.returncode == 0, partly.stderr
@@ -99,9 +119,9 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     assert "**Not complete**" not in (out / "README.md").read_text()
     after = results(out)
     assert before.items() <= after.items()
-    found = json.loads((out / "verdicts.json").read_text())
-    assert found["runs"] == {"cbr": {"done": len(after), "failed": 0, "runs": len(after)}}
-    assert found["rows"][0]["worst"]["seeds"] == 8
+    found = evidence.read(out / evidence.FILE)
+    assert found.head.runs == {"cbr": Count(len(after), len(after), 0)}
+    assert found.rows[0].worst.n == 8
 
 
 @pytest.mark.parametrize(
@@ -198,7 +218,7 @@ def test_all_papers_have_folders_of_their_own_and_one_page(tmp_path):
     assert results(out / "efd") == done
     assert (out / "README.md").read_text() == index
     [found] = json.loads(judged.stdout)["papers"]
-    assert found == json.loads((out / "efd" / "verdicts.json").read_text())
+    assert told(found) == of(evidence.read(out / "efd" / evidence.FILE))
 
 
 def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):
@@ -211,10 +231,10 @@ def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):
     assert "again: shortlane sim " in ended.stderr
     assert "shortlane campaign status" in ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("shortlane: 12 runs failed")
-    found = json.loads((out / "verdicts.json").read_text())
-    assert found["runs"] == {"cbr": {"done": 72, "failed": 12, "runs": 84}}
-    assert found["rows"][0]["verdict"] == "inconclusive"
-    assert found["rows"][0]["worst"]["seeds"] == 0
+    found = evidence.read(out / evidence.FILE)
+    assert found.head.runs == {"cbr": Count(84, 72, 12)}
+    assert found.rows[0].verdict == "inconclusive"
+    assert found.rows[0].worst.n == 0
     assert "12 of cbr" in (out / "README.md").read_text()
 
 

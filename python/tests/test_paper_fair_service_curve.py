@@ -1,13 +1,12 @@
 """The fair service curve paper: its claims, each of its statistics by hand, one row end to end."""
 
 import inspect
-import json
 import sys
 
 import polars as pl
 import pytest
 from commands import run
-from shortlane.paper import catalog, data
+from shortlane.paper import catalog, data, evidence
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Tables
 
@@ -142,7 +141,7 @@ def test_the_fluid_example_from_runs_to_page(tmp_path):
     rows = "C-TOY,C-TOY2"
     ended = run("paper", "fair-service-curve", "--quick", "--rows", rows, "--out", str(out))
     assert ended.returncode == 0, ended.stderr
-    found = json.loads((out / "verdicts.json").read_text())
-    assert [row["verdict"] for row in found["rows"]] == ["reproduced", "reproduced"]
+    found = evidence.read(out / evidence.FILE)
+    assert [row.verdict for row in found.rows] == ["reproduced", "reproduced"]
     page = (out / "README.md").read_text()
     assert "too few seeds" not in page

@@ -252,14 +252,14 @@ def test_a_row_from_end_to_end(folder, tmp_path):
     rows = "B-T1b,B-F5b-7b"
     command = [sys.executable, "-m", "shortlane", "paper", folder, "--quick", "--rows", rows]
     ended = subprocess.run(
-        [*map(str, command), "--out", str(out)],
+        [*map(str, command), "--json", "--out", str(out)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    found = json.loads((out / "verdicts.json").read_text())
+    found = json.loads(ended.stdout)
     assert [row["id"] for row in found["rows"]] == rows.split(",")
     small = found["rows"][0]["reports"][0]
     assert (small["what"], small["published"]) == ("small flows under fifo, scenario 1", 0.8432)

@@ -1,14 +1,13 @@
 """The LAS paper: its claims, each of its statistics by hand, and one row end to end."""
 
 import inspect
-import json
 import shutil
 import sys
 
 import polars as pl
 import pytest
 from commands import run
-from shortlane.paper import catalog, data
+from shortlane.paper import catalog, data, evidence
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Tables
 
@@ -190,8 +189,7 @@ def test_a_row_from_runs_to_page(tmp_path):
     out = tmp_path / "out"
     ended = run("paper", str(folder), "--quick", "--rows", "D-F2a", "--out", str(out))
     assert ended.returncode == 0, ended.stderr
-    found = json.loads((out / "verdicts.json").read_text())
-    assert [row["id"] for row in found["rows"]] == ["D-F2a"]
-    assert found["rows"][0]["worst"]["seeds"] == 6
-    assert 0.5 < found["rows"][0]["worst"]["value"] <= 1
+    (row,) = evidence.read(out / evidence.FILE).rows
+    assert (row.id, row.worst.n) == ("D-F2a", 6)
+    assert 0.5 < row.worst.value <= 1
     assert (out / "figure-2.svg").exists()

@@ -1,13 +1,12 @@
 """The mice and elephants slides: claims, statistics with known answers, a tiny run."""
 
-import json
 import math
 import shutil
 
 import polars as pl
 import pytest
 from commands import run
-from shortlane.paper import catalog, data
+from shortlane.paper import catalog, data, evidence
 from shortlane.paper.runs import jobs
 from shortlane.paper.statistics import Tables
 
@@ -236,11 +235,10 @@ def test_a_row_from_its_runs_to_its_page(tmp_path):
     out = tmp_path / "out"
     ended = run("paper", str(folder), "--quick", "--rows", "E-T1a", "--out", str(out))
     assert ended.returncode == 0, ended.stderr
-    found = json.loads((out / "verdicts.json").read_text())
-    [row] = found["rows"]
-    offered = row["checks"][2]
+    (row,) = evidence.read(out / evidence.FILE).rows
+    offered = row.checks[2]
     # Three rounds of ten transfers of 100 packets, and the last in its last 10 s.
-    assert 2000 / 50000 < offered["value"] <= 3000 / 50000
+    assert 2000 / 50000 < offered.value <= 3000 / 50000
     page = (out / "README.md").read_text()
     assert "| what | published | ours | needed | seeds |  |" in page
     assert "| short flows' packets, drop-tail, 1.25 Mbit/s | 40973 |" in page

@@ -50,7 +50,7 @@ def compact(text: str) -> str:
 
 
 def _with_short_ids(text: str) -> str:
-    """matplotlib's ids are digests, of which the first digits do."""
+    """Cuts ids, which are digests, to their first digits."""
     ids = set(re.findall(r'id="([mph][0-9a-f]{10})"', text))
     short = {one: one[:7] for one in ids}
     if len(set(short.values())) == len(ids):
@@ -116,8 +116,10 @@ def _as_arcs(found: re.Match[str]) -> str:
     # Which way it is drawn matters to a ring, of two circles.
     first, then = ((one[0] - x, one[1] - y) for one in (ends[7], ends[0]))
     sweep = int(first[0] * then[1] > first[1] * then[0])
-    over = [half - start for half, start in zip(ends[3], ends[7], strict=True)]
-    arcs = (f"a{radii[0]} {radii[0]} 0 0 {sweep} {way * over[0]} {way * over[1]}" for way in (1, -1))
+    over = [end - start for end, start in zip(ends[3], ends[7], strict=True)]
+    arcs = (
+        f"a{radii[0]} {radii[0]} 0 0 {sweep} {way * over[0]} {way * over[1]}" for way in (1, -1)
+    )
     return f"M{found[1]}{''.join(arcs)}z"
 
 

@@ -7,9 +7,9 @@ these lines of a row of the paper:
 * `check`: an inequality with its bounds, our value and the outcome;
 * `report`: a value that nothing is judged by. Those of a row's tables stand on the page alone.
 
-Of a row under a variant, whose id stands in `variant`, it has the verdict and the check that decided
-it. Numbers have six digits. The arguments of a statistic stand in `paper.toml`; `--json` prints
-everything.
+Of a row under a variant, whose id stands in `variant`, it has the verdict and the check that
+decided it. Numbers have six digits. The arguments of a statistic stand in `paper.toml`; `--json`
+prints everything.
 """
 
 import csv
