@@ -1,86 +1,47 @@
 #!/usr/bin/env python3
-"""Writes what the Python package has of the definitions in Rust, as source with types and help.
+"""Writes the types of the classes that the Python package makes from the definitions in Rust.
 
-    scripts/python-definitions.py            writes both files
-    scripts/python-definitions.py --check    says which of them is not up to date
+    scripts/python-definitions.py
 
-`python/shortlane/sections.py` has a dataclass for each section of scenarios,
-`python/shortlane/disciplines.pyi` the types of the classes of disciplines. The package must be
-importable: PYTHONPATH=python, with the extension built (`make python`).
+writes `sections.pyi`, a dataclass for each section of scenarios, and `disciplines.pyi`, a class for
+each discipline, into `python/shortlane`: for editors and type checkers. `make python` calls it. It
+takes the extension and no other library.
 """
 
-import argparse
 import json
 import sys
 import textwrap
 from pathlib import Path
-
-from shortlane import _native, disciplines
+from types import ModuleType
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "shortlane"
 
-# The classes of sections, by their headings. Those of [scenario] and [schedulers] are fields of
-# Scenario itself, in scenario.py.
-CLASSES = {
-    "[scenario]": None,
-    "[schedulers]": None,
-    '[topology] of kind "dumbbell"': "Dumbbell",
-    '[topology] of kind "chain"': "Chain",
-    '[topology] of kind "star"': "Star",
-    "[[topology.arms]] of a star": "Arm",
-    '[topology] of kind "free"': "Free",
-    "[[topology.links]] of a free topology": "FreeLink",
-    "[[topology.routes]] of a free topology": "Route",
-    "A link": "Link",
-    "A bottleneck": "Bottleneck",
-    "[tcp]": "Tcp",
-    '[[traffic]] of kind "transfers"': "Transfers",
-    '[[traffic]] of kind "persistent"': "Persistent",
-    '[[traffic]] of kind "periodic"': "Periodic",
-    '[[traffic]] of kind "web"': "Web",
-    '[[traffic]] of kind "requests"': "Requests",
-    '[[traffic]] of kind "cbr"': "Cbr",
-    '[[traffic]] of kind "on-off"': "OnOff",
-    '[[traffic]] of kind "trace"': "Trace",
-    '[[traffic]] of kind "open-loop"': "OpenLoop",
-    "[record]": "Record",
-}
+# The package without what its own `__init__` imports, such as polars.
+package = ModuleType("shortlane")
+package.__path__ = [str(PACKAGE)]
+sys.modules["shortlane"] = package
 
-SECTIONS_HEAD = '''\
-"""The sections of a scenario as dataclasses: made from the definitions of the keys.
+from shortlane import _native, disciplines, sections  # noqa: E402
 
-Do not change this file: scripts/python-definitions.py writes it.
-
-A field is a key of the TOML file with `_` for `-` (`from_` for `from`); None is a key that is not
-given.
-"""
+SECTIONS_HEAD = """\
+# Types of shortlane.sections: made from the definitions of the keys.
+# Do not change this file: scripts/python-definitions.py writes it.
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from shortlane._section import Scheduler, Section
 
-'''
+CLASSES: dict[str, str | None]
 
-TYPES = {
-    "text": "str",
-    "flag": "bool",
-    "count": "int",
-    "number": "float",
-    "rate": "str",
-    "time": "str",
-    "bytes": "str",
-    "amount": "str",
-    "law": "str",
-    "scheduler": "Scheduler",
-    "schedulers": "Sequence[Scheduler]",
-    "seeds": "int | str | Sequence[int]",
-    "places": "str | Sequence[str]",
-    "path": "Sequence[str]",
-    "file": "str | os.PathLike[str]",
-}
+def definitions() -> list[tuple[str, dict[str, Any]]]: ...
+def field_name(key: dict[str, Any]) -> str: ...
+def annotation(key: dict[str, Any]) -> str: ...
+def help_of(key: dict[str, Any]) -> str: ...
+def about(section: dict[str, Any]) -> str: ...
+"""
 
 STUBS_HEAD = """\
 # Types of shortlane.disciplines: made from the definitions of the disciplines.
@@ -117,89 +78,29 @@ STUB_TYPES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    check = parser.parse_args().check
-    stale = []
-    for name, text in {"sections.py": sections(), "disciplines.pyi": stubs()}.items():
-        path = PACKAGE / name
-        if not check:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            stale.append(name)
-    if stale:
-        sys.exit(f"not up to date: {', '.join(stale)}; run scripts/python-definitions.py")
+    for name, text in {"sections.pyi": section_stubs(), "disciplines.pyi": stubs()}.items():
+        (PACKAGE / name).write_text(text)
 
 
-def sections() -> str:
-    every = json.loads(_native.sections())
-    names = [CLASSES[section["title"]] for section in every]
-    # A class is written before those that name it.
-    ordered = sorted(
-        (name, section) for name, section in zip(names, every, strict=True) if name is not None
-    )
-    written: list[str] = []
-    public = "".join(f"    {quoted(name)},\n" for name, _ in ordered)
-    parts = [f"__all__ = [\n{public}]\n"]
-    while ordered:
-        for name, section in ordered:
-            sections = (key["section"] for key in section["keys"])
-            if {names[place] for place in sections if place is not None} <= set(written):
-                parts.append(section_class(name, section, names))
-                written.append(name)
-                ordered.remove((name, section))
-                break
-    return SECTIONS_HEAD + "\n\n".join(parts)
+def section_stubs() -> str:
+    return SECTIONS_HEAD + "".join(section_stub(*one) for one in sections.definitions())
 
 
-def section_class(name: str, section: dict, names: list[str | None]) -> str:
-    about = section["about"] or f"Keys of {section['title']}."
+def section_stub(name: str, section: dict) -> str:
     lines = [
+        "",
         "@dataclass(kw_only=True, slots=True)",
         f"class {name}(Section):",
-        *docstring(plain(about), heading=section["title"]),
-        "",
+        *docstring(sections.about(section), heading=section["title"]),
     ]
     for key in section["keys"]:
         if key["name"] == "kind":
-            lines += [f'    KIND: ClassVar[str | None] = "{key["words"][0]}"', ""]
-    for key in section["keys"]:
-        if key["name"] != "kind":
-            lines += field(key, names)
+            lines.append("    KIND: ClassVar[str | None]")
+            continue
+        declared = f"    {sections.field_name(key)}: {sections.annotation(key)}"
+        lines.append(declared if key["needed"] else f"{declared} = None")
+        lines += docstring(sections.help_of(key))
     return "\n".join(lines) + "\n"
-
-
-def field(key: dict, names: list[str | None]) -> list[str]:
-    name = key["name"].replace("-", "_")
-    name = "from_" if name == "from" else name
-    if key["kind"] == "word":
-        kind = literal(key["words"])
-    elif key["kind"] == "table":
-        kind = names[key["section"]]
-    elif key["kind"] == "tables":
-        kind = f"Sequence[{names[key['section']]}]"
-    else:
-        kind = TYPES[key["kind"]]
-    declared = f"    {name}: {kind}" if key["needed"] else f"    {name}: {kind} | None = None"
-    meaning = [plain(key["meaning"])] if key["meaning"] else []
-    if key["kind"] not in ("table", "tables"):
-        meaning.append(f"Takes {key['takes']}.")
-    if key["default"]:
-        meaning.append(f"Default: {plain(key['default'])}.")
-    return [declared, *docstring(" ".join(meaning))]
-
-
-def plain(markdown: str) -> str:
-    """Text without the links of the documentation."""
-    text = ""
-    while "](" in markdown:
-        before, rest = markdown.split("](", 1)
-        start = before.rindex("[")
-        # `[[tcp]](#tcp)`: the brackets of the text itself.
-        start = before.rindex("[`[") if before.endswith("]`") else start
-        text += before[:start] + before[start + 1 :]
-        markdown = rest.split(")", 1)[1]
-    return text + markdown
 
 
 def docstring(text: str, heading: str = "") -> list[str]:

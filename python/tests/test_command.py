@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import ROOT, SHORTLANE, environment, run, start
+from commands import SHORTLANE, environment, run, start
 
 from scenarios import SCENARIO
 
@@ -139,9 +139,3 @@ def test_the_lab_runs_with_agents_of_this_python(tmp_path):
     assert found == ["fifo", "efd:threshold=10packets"]
     info = json.loads((out / "run.json").read_text())
     assert info["command"][:2] == ["shortlane", "lab"]
-
-
-def test_definitions_that_were_written_down_are_those_of_the_program():
-    script = [sys.executable, str(ROOT / "scripts" / "python-definitions.py"), "--check"]
-    answer = subprocess.run(script, env=environment(), capture_output=True, text=True, check=False)
-    assert (answer.returncode, answer.stderr) == (0, "")

@@ -1,12 +1,15 @@
 """Scenarios as dataclasses: the keys of files."""
 
+import ast
 import dataclasses
+import inspect
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 import shortlane
-from shortlane import _native, scenario, sections
+from shortlane import _native, disciplines, scenario, sections
 from shortlane._section import Section, key_of
 from shortlane._toml import scenario_text
 from shortlane.disciplines import Efd
@@ -37,6 +40,30 @@ def test_every_section_has_its_class():
     assert len(kinds) == len(HEADINGS) - 2
     assert all(issubclass(kind, Section) for kind in kinds)
     assert set(sections.__all__) < set(scenario.__all__)
+
+
+def stubs(module):
+    """The classes of the types that `make python` has written: their bodies, by name."""
+    written = Path(module.__file__).with_suffix(".pyi").read_text()
+    return {one.name: one.body for one in ast.parse(written).body if isinstance(one, ast.ClassDef)}
+
+
+def test_types_are_those_of_the_classes():
+    found = stubs(sections)
+    assert set(found) == set(sections.__all__)
+    for name, body in found.items():
+        kind = getattr(sections, name)
+        declared = [one for one in body if isinstance(one, ast.AnnAssign)]
+        fields = {one.target.id: ast.unparse(one.annotation) for one in declared}
+        assert fields.pop("KIND", "ClassVar[str | None]") == "ClassVar[str | None]"
+        assert list(fields) == [field.name for field in dataclasses.fields(kind)]
+        optional = {one.target.id for one in declared if one.value is not None}
+        defaults = {one.name for one in dataclasses.fields(kind) if one.default is None}
+        assert optional == defaults
+    for name, body in stubs(disciplines).items():
+        if name != "Discipline":
+            arguments = [one.arg for one in body[0].args.kwonlyargs]
+            assert arguments == list(inspect.signature(getattr(disciplines, name)).parameters)
 
 
 @pytest.mark.parametrize("name", shortlane.scenarios())

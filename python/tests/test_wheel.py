@@ -55,7 +55,8 @@ def test_it_is_one_for_all_pythons_from_3_11_on(wheel):
     with zipfile.ZipFile(wheel) as held:
         (metadata,) = (name for name in held.namelist() if name.endswith("dist-info/METADATA"))
         assert "\nRequires-Python: >=3.11\n" in held.read(metadata).decode()
-        parts = {"shortlane/py.typed", "shortlane/report/page.css", "shortlane/report/page.js"}
+        parts = {"shortlane/py.typed", "shortlane/sections.pyi", "shortlane/disciplines.pyi"}
+        parts |= {"shortlane/report/page.css", "shortlane/report/page.js"}
         assert parts | {"shortlane/papers/efd/findings.md"} <= set(held.namelist())
 
 
