@@ -151,14 +151,16 @@ test-operators: ## Every command of docs/operators, and the systemd units; skipp
 python: setup ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
 	$(CARGO) build --locked --package shortlane-python $(FEATURES)
 	install -m 755 $(TARGET)/debug/lib_native.so python/shortlane/_native.abi3.so
+	scripts/python-definitions.py
 
 .PHONY: python-release
 python-release: setup-python
 	$(CARGO) build --locked --release --package shortlane-python $(FEATURES)
 	install -m 755 $(TARGET)/release/lib_native.so python/shortlane/_native.abi3.so
+	scripts/python-definitions.py
 
 .PHONY: wheel
-wheel: setup-python setup-package ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
+wheel: setup-python setup-package python ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
 	@rm -f $(WHEELS)/*.whl
 	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
 
@@ -305,4 +307,4 @@ bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, 
 .PHONY: clean
 clean: ## Remove what was built and installed here
 	$(CARGO) clean
-	rm -rf .venv python/shortlane/_native.abi3.so fuzz/target crates/purity/target
+	rm -rf .venv python/shortlane/_native.abi3.so python/shortlane/{disciplines,sections}.pyi fuzz/target crates/purity/target

@@ -104,7 +104,7 @@ def test_a_missing_file_is_named(folder):
     (folder / "paper.toml").unlink()
     with pytest.raises(InputError, match=r"paper\.toml: cannot be read: No such file"):
         load(folder, STATISTICS)
-    with pytest.raises(InputError, match="there is no paper 'fed'; there are: efd"):
+    with pytest.raises(InputError, match="there is no paper 'fed'; there are: beyond, efd"):
         data.folder("fed")
 
 

@@ -127,7 +127,7 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["fed"], "there is no paper 'fed'; there are: efd"),
+        (["fed"], "there is no paper 'fed'; there are: beyond, efd"),
         (["--all", "--rows", "A-C9"], "--rows 'A-C9' is not accepted; it takes A-F1b, A-F2"),
         (["--all", "--judge", "--out", "/dev"], "--judge: there are no runs yet; it takes an"),
         (["efd", "--rows", "A-C9"], "--rows 'A-C9' is not accepted; it takes A-F1b, A-F2"),

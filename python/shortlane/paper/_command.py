@@ -81,8 +81,9 @@ def _run_all(arguments: argparse.Namespace) -> None:
     out = _out(arguments, "papers")
     options = _options(arguments)
     reruns = [Rerun.of(name, options, out / name) for name in data.names()]
+    reruns.sort(key=lambda one: one.paper.rows[0].id)
     _refuse_unknown(arguments, reruns)
-    reruns = sorted((one for one in reruns if one.rows), key=lambda one: one.rows[0].id)
+    reruns = [one for one in reruns if one.rows]
     if arguments.judge:
         reruns = [one for one in reruns if (one.out / "runs").is_dir()]
         if not reruns:
