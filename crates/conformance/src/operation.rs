@@ -70,6 +70,16 @@ pub fn flow_id(flow: u8) -> FlowId {
 /// The DSCP of a flow's packets that are not tagged: none, EF, and others that classes may be made of.
 const CODES: [u8; 5] = [0, 0, 46, 8, 34];
 
+/// The host that a flow comes from: of three.
+fn source(flow: u8) -> HostId {
+    HostId(u32::from(flow % 3))
+}
+
+/// The host that a flow goes to: of two.
+fn destination(flow: u8) -> HostId {
+    HostId(9 + u32::from(flow / 3 % 2))
+}
+
 /// The packets of a sequence, one for each arrival in it, with ids counted from 0.
 ///
 /// Every packet knows the size of its whole flow, as clairvoyant disciplines need it: the bytes
@@ -95,7 +105,7 @@ pub fn packets(operations: &[Operation]) -> Vec<Packet> {
             .with_segments(arrival.segments)
             .with_ecn(arrival.ecn)
             .with_dscp(if arrival.tagged { SHORT_DSCP } else { code })
-            .with_hosts(HostId(u32::from(arrival.flow % 3)), HostId(9))
+            .with_hosts(source(arrival.flow), destination(arrival.flow))
             .with_flow_size(total[&arrival.flow]);
         let packet = match arrival.offset {
             Offset::Next => packet.with_offset(*next),

@@ -64,6 +64,11 @@ pub const ALL: &[Reduction] = &[
         "run2c:threshold=$th,idle=30s",
         Any,
     ),
+    // One queue, no law: the head goes when it is full. Flows that never come back have no load.
+    Reduction("cake:rtt=inf", "drr:victim=head", OneFlow),
+    Reduction("cake:rtt=inf,isolation=flowblind", "fifo:limit=1gb", OwnLimits),
+    Reduction("cake", "cake:isolation=flows", OnePacketFlows),
+    Reduction("cake:isolation=hosts", "cake:isolation=flowblind", OneFlow),
     Reduction("las", "fifo", OnePacketFlows),
     Reduction("las", "fifo", OneFlow),
     Reduction("las:victim=most-served", "fifo", OneFlow),

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conformance::strategy::{self, Setup};
-use conformance::{Operation, check, values};
+use conformance::{Arrival, Operation, check, values};
 use sched::{Info, Spec, registry};
 
 /// Runs a test on every discipline, and then says which of them failed.
@@ -71,4 +71,44 @@ fn with_many_packets_of_many_flows() {
         let spec = strategy::sized(&Spec::named(info.name).unwrap(), "350packets", "9packets");
         check(&spec, &operations, 1).unwrap_or_else(|violation| panic!("{violation}"));
     });
+}
+
+/// Hosts share equally by either end, for as long as few enough flows are met for it to hold.
+#[test]
+fn cake_shares_among_hosts() {
+    let info = registry::find("cake").expect("a discipline of this name");
+    for isolation in ["dual-srchost", "dual-dsthost"] {
+        for rate in ["inf", "10mbit"] {
+            let spec = format!("cake:rtt=inf,isolation={isolation},rate={rate}");
+            let spec: Spec = spec.parse().expect("a spec");
+            strategy::for_all(info, &[], Setup::Defaults, 128, &|_, operations, seed| {
+                // No change, so that queues stay backlogged for long, and six flows.
+                let few = operations.iter().filter_map(|operation| match operation {
+                    Operation::Enqueue(arrival) => {
+                        Some(Operation::Enqueue(Arrival { flow: arrival.flow % 6, ..*arrival }))
+                    }
+                    Operation::Change(..) => None,
+                    other => Some(other.clone()),
+                });
+                let few: Vec<_> = few.chain((0..160).map(|_| Operation::Dequeue)).collect();
+                check(&spec, &few, seed)
+            });
+        }
+    }
+}
+
+/// One flow of one host beside five of another, all with more than they can send.
+#[test]
+fn cake_gives_a_host_with_one_flow_half_of_the_link() {
+    // Flow 1 comes from one host; 0, 3, 6, 9 and 12 come from another.
+    let spec = "cake:rtt=inf,isolation=dual-srchost,rate=10mbit".parse().expect("a spec");
+    let flows = [1, 0, 3, 6, 9, 12];
+    let arrivals = (0..1200).map(|n| Operation::arrival(flows[n % 2 * (1 + n / 2 % 5)], 1500));
+    let operations: Vec<_> = arrivals.chain((0..1000).map(|_| Operation::Dequeue)).collect();
+    check(&spec, &operations, 1).unwrap_or_else(|violation| panic!("{violation}"));
+    let steps = conformance::run::run(&spec, &operations, 1);
+    let alone = conformance::operation::flow_id(1);
+    let sent = steps.iter().filter_map(conformance::run::Step::departed);
+    let share = sent.filter(|packet| packet.flow == alone).count();
+    assert!((495..=505).contains(&share), "{share} of 1000");
 }

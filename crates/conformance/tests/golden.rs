@@ -471,3 +471,56 @@ fn fq_codel() {
     golden("fq-codel:limit=4packets,drop-batch=1", "+A +A +A +C +A!A1 >A2 >A3 >C1 >A4");
     golden("fq-codel:memory=4000b", "+A +A +A +C +A!A1,A2 >A3 >A4 >C1");
 }
+
+/// A and D come from one host, B and E from another, C from a third; A, B, C go to one host, D and
+/// E to another. A sparse queue has 1514 bytes, a bulk one its part of as many.
+#[test]
+fn cake() {
+    // A1 leaves 514, A2 -486, and then A is bulk. C and E are sparse.
+    golden("cake", "+A +A +A +A +C >A1 >A2 >C1 +E >E1 >A3 >A4 >-");
+    // C is found empty before A3, and sparse again at once (in fq-codel it waits among the old).
+    golden("cake", "+A +A +A +A +A +A +C >A1 >A2 >C1 >A3 +C >C2 >A4 >A5 >A6");
+    golden("fq-codel", "+A +A +A +A +A +A +C >A1 >A2 >C1 >A3 +C >A4 >C2 >A5 >A6");
+    // A and D halve their host's turns, and B has whole ones: two for each one of theirs.
+    let three = "+A=1514 +A=1514 +A=1514 +D=1514 +D=1514 +D=1514 \
+                 +B=1514 +B=1514 +B=1514 +B=1514 +B=1514";
+    golden(
+        "cake:isolation=dual-srchost",
+        &format!("{three} >A1 >D1 >B1 >A2 >D2 >B2 >A3 >B3 >D3 >B4 >B5 >-"),
+    );
+    // By flows all take turns.
+    golden(
+        "cake:isolation=flows",
+        &format!("{three} >A1 >D1 >B1 >A2 >D2 >B2 >A3 >D3 >B3 >B4 >B5 >-"),
+    );
+    // A and B halve the turns of theirs.
+    let three = "+A=1514 +A=1514 +A=1514 +B=1514 +B=1514 +B=1514 \
+                 +D=1514 +D=1514 +D=1514 +D=1514 +D=1514";
+    golden(
+        "cake:isolation=dual-dsthost",
+        &format!("{three} >A1 >B1 >D1 >A2 >B2 >D2 >A3 >D3 >B3 >D4 >D5 >-"),
+    );
+    // One queue for each host, and for all.
+    golden("cake:isolation=srchost", "+A +B +D +E >A1 >D1 >B1 >E1");
+    golden("cake:isolation=srchost", "+A=1514 +B=1514 +D=1514 +E=1514 >A1 >B1 >D1 >E1");
+    golden("cake:isolation=dsthost", "+A +A +A +D >A1 >A2 >D1 >A3");
+    golden("cake:isolation=flowblind", "+A +A +A +D >A1 >A2 >A3 >D1");
+    // Late from 10 ms on: signals at 110, and 100/sqrt(2) and 100/sqrt(3) ms after that: 180.7, 238.4.
+    golden(
+        "cake",
+        "+A +A +A +A +A +A +A +A +A +A +A @10ms >A1 @109ms >A2 @110ms >A4!A3 @180ms >A5 \
+         @181ms >A7!A6 @238ms >A8 @239ms >A10!A9 >A11 >-",
+    );
+    golden("cake", "+A^ +A^ +A^ +A^ +A^ @10ms >A1 @110ms >A2* @180ms >A3 @181ms >A4* >A5");
+    // A 20th of 400 ms is 20 ms; four packets of 1514 bytes are 24.2 ms at 2 Mbit/s.
+    golden("cake:rtt=400ms", "+A +A +A @20ms >A1 @440ms >A2 >A3");
+    golden("cake:rate=2mbit", "+A +A +A @24ms >A1 @140ms >A2 >A3");
+    golden("cake:rate=2mbit", "+A +A +A +A @25ms >A1 @130ms >A3!A2 >A4");
+    // A queue that was idle for long: an interval from its first late packet on, though that is
+    // its first.
+    golden("cake", "+A >A1 @5s +A +A +A @5010ms >A2 @5020ms >A3 >A4");
+    // The longest queue loses its head; of equals the first. The last packet is not dropped.
+    golden("cake:limit=4packets", "+A +A +A +C +A!A1 >A2 >A3 >C1 >A4");
+    golden("cake:limit=4000b", "+A=2500 +C=1500 +C!A1 >C1 >C2");
+    golden("cake", "+A @10ms >A1 @2s +A @3s >A2");
+}

@@ -143,6 +143,29 @@ fn h_fsc() {
     behaves_as_its_model("h-fsc");
 }
 
+#[test]
+fn cake() {
+    behaves_as_its_model("cake");
+}
+
+/// One set of queues and of hosts, which is full all the time, told apart in every way; delays that
+/// are signalled and overflows that wake BLUE.
+#[test]
+fn cake_with_a_full_table() {
+    let info = registry::find("cake").expect("a discipline of this name");
+    for isolation in ["triple-isolate", "dual-srchost", "dual-dsthost", "flows", "hosts"] {
+        for (sets, rtt, limit) in [("1", "20ms", "40packets"), ("2", "5ms", "9kb")] {
+            strategy::for_all(info, &[], Setup::Defaults, 96, &|spec, operations, seed| {
+                let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+                let given =
+                    [("isolation", isolation), ("sets", sets), ("rtt", rtt), ("limit", limit)];
+                let spec = given.into_iter().try_fold(spec.clone(), set);
+                compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+            });
+        }
+    }
+}
+
 /// From fair queueing to a burst that is worth a hundred times as much.
 #[test]
 fn fair_service_curves_of_any_shape() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sched::{Packet, Params};
+use sched::{FlowId, HostId, Packet, Params};
 
 use super::{Check, Invariant, always};
 use crate::ledger::{Ledger, hold};
@@ -14,7 +14,93 @@ pub(super) const ALL: &[Invariant] = &[
     Invariant { of: &["wfq", "wf2q+"], given: weights_are_equal, check: flows_share_as_fluids },
     Invariant { of: &["fsc"], given: has_no_burst, check: flows_share_by_the_packet },
     Invariant { of: &["fq-codel"], given: always, check: buckets_take_turns },
+    Invariant { of: &["cake"], given: always, check: few_flows_keep_their_order },
+    Invariant { of: &["cake"], given: shares_by_source, check: sources_take_turns },
+    Invariant { of: &["cake"], given: shares_by_destination, check: destinations_take_turns },
 ];
+
+/// Flows of CAKE that find queues of their own, whatever their hashes: as many as a set has.
+const FEW: usize = 8;
+
+/// CAKE sends a flow's packets in order while no set of queues is full.
+fn few_flows_keep_their_order() -> Check {
+    let mut seen = BTreeSet::new();
+    Box::new(move |before, step, _after| {
+        if let Call::Enqueue(packet) = step.call {
+            seen.insert(packet.flow);
+        }
+        let Some(sent) = step.departed().filter(|_| seen.len() <= FEW) else { return Ok(()) };
+        let first = before.queued.values().map(|(packet, _)| packet).find(|p| p.flow == sent.flow);
+        let lost = step.dropped().any(|(packet, _)| Some(packet.id) == first.map(|p| p.id));
+        let id = first.map(|packet| packet.id);
+        hold!(lost || id == Some(sent.id), "{sent:?} left before {first:?}");
+        Ok(())
+    })
+}
+
+fn shares_by_source(params: &Params) -> bool {
+    params.word("isolation") == "dual-srchost"
+}
+
+fn shares_by_destination(params: &Params) -> bool {
+    params.word("isolation") == "dual-dsthost"
+}
+
+fn sources_take_turns() -> Check {
+    hosts_take_turns(|packet| packet.source)
+}
+
+fn destinations_take_turns() -> Check {
+    hosts_take_turns(|packet| packet.destination)
+}
+
+/// While the same flows of two hosts are backlogged, the difference of bytes sent by the hosts is
+/// at most two quanta for the round, and, for each flow, what it carries over (a packet and a
+/// quantum) at both ends: a host's first flows have turns of more than their part until all of
+/// its flows are known to be backlogged.
+fn hosts_take_turns(host_of: fn(&Packet) -> HostId) -> Check {
+    type Hosts = BTreeMap<HostId, BTreeSet<FlowId>>;
+    let (mut largest, mut quantum) = (0, 0);
+    let mut seen = BTreeSet::new();
+    let mut leads: BTreeMap<(HostId, HostId), (i64, i64, i64)> = BTreeMap::new();
+    Box::new(move |before, step, after| {
+        if let Call::Enqueue(packet) = step.call {
+            largest = largest.max(i64::from(packet.size));
+            seen.insert(packet.flow);
+        }
+        if matches!(step.call, Call::Change(..)) {
+            leads.clear();
+        }
+        let bytes_per_second = step.params.number("rate") / 8;
+        quantum = quantum.max((bytes_per_second / 4096).clamp(300, 1514) as i64);
+        let backlogged = |ledger: &Ledger| {
+            let mut hosts = Hosts::new();
+            for (packet, _) in ledger.queued.values() {
+                hosts.entry(host_of(packet)).or_default().insert(packet.flow);
+            }
+            hosts
+        };
+        let (was, is) = (backlogged(before), backlogged(after));
+        let stays = |host: &HostId| was.contains_key(host) && was.get(host) == is.get(host);
+        leads.retain(|(a, b), _| stays(a) && stays(b));
+        let Some(sent) = step.departed().filter(|_| seen.len() <= FEW) else { return Ok(()) };
+        let (host, size) = (host_of(&sent), i64::from(sent.size));
+        if !stays(&host) {
+            return Ok(());
+        }
+        for other in is.keys().filter(|other| **other != host && stays(other)) {
+            let (pair, bytes) =
+                if host < *other { ((host, *other), size) } else { ((*other, host), -size) };
+            let (now, least, most) = leads.entry(pair).or_default();
+            *now += bytes;
+            (*least, *most) = ((*least).min(*now), (*most).max(*now));
+            let flows = (is[&host].len() + is[other].len()) as i64;
+            let (apart, bound) = (*most - *least, 2 * quantum + 2 * flows * (quantum + largest));
+            hold!(apart <= bound, "hosts {pair:?} are {apart} apart, bound {bound}");
+        }
+        Ok(())
+    })
+}
 
 /// Of two flows that are both backlogged throughout an interval, the difference of bytes sent is
 /// at most a quantum and two packets (Shreedhar and Varghese 1996, theorem 2).

@@ -5,6 +5,7 @@
 
 mod auto;
 mod buffer;
+mod cake;
 mod early;
 mod fred;
 mod fsc;
@@ -25,6 +26,7 @@ use crate::operation::Operation;
 use crate::run::{Call, Step, run};
 
 pub use auto::Auto;
+pub use cake::Cake;
 pub use fred::Fred;
 pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
@@ -48,6 +50,11 @@ pub trait Model {
     /// Whether the packet that left last is to carry a mark.
     fn marks(&self) -> bool {
         false
+    }
+
+    /// The packets that the last departure cost, in the order of their loss.
+    fn losses(&self) -> &[u64] {
+        &[]
     }
 
     /// Takes over parameters.
@@ -77,6 +84,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("wf2q+", &[]),
     ("fsc", &["bpr", "pbs"]),
     ("h-fsc", &["bpr", "pbs"]),
+    ("cake", &[]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -97,6 +105,7 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "wfq" => Some(Box::new(Wfq::new(params))),
         "wf2q+" => Some(Box::new(Wf2q::new(params))),
         "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
+        "cake" => Some(Box::new(Cake::new(params))),
         _ => None,
     }
 }
@@ -146,7 +155,8 @@ fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
             hold!(left == expected, "{left:?} left, in the model {expected:?}");
             let marked = matches!(answer, Dequeue::Packet { mark: true, .. });
             hold!(marked == model.marks(), "marked is {marked}, in the model {}", model.marks());
-            hold!(step.dropped().next().is_none(), "a loss in dequeue");
+            let lost: Vec<_> = step.dropped().map(|(packet, _)| packet.id).collect();
+            hold!(lost == model.losses(), "lost {lost:?}, the model {:?}", model.losses());
         }
         Call::Change(_, Ok(())) => model.change(&step.params),
         Call::Change(_, Err(_)) | Call::Advance => {}

@@ -78,18 +78,22 @@ impl Law {
         }
     }
 
-    /// `interval / sqrt(count)`, rounded down.
     fn spacing(&self, count: u32) -> Nanos {
-        let square = u128::from(self.interval.0).pow(2) / u128::from(count.max(1));
-        Nanos(match u64::try_from(square) {
-            Ok(square) => square.isqrt(),
-            Err(_) => square.isqrt() as u64,
-        })
+        spacing(self.interval, count)
     }
 
     fn marks(&self, packet: &Packet) -> bool {
         self.ecn && packet.ecn().is_capable()
     }
+}
+
+/// `interval / sqrt(count)`, rounded down: the time between two signals.
+pub(crate) fn spacing(interval: Nanos, count: u32) -> Nanos {
+    let square = u128::from(interval.0).pow(2) / u128::from(count.max(1));
+    Nanos(match u64::try_from(square) {
+        Ok(square) => square.isqrt(),
+        Err(_) => square.isqrt() as u64,
+    })
 }
 
 /// What the control law asks of a queue.

@@ -1,5 +1,6 @@
 //! The disciplines, each in a file of its own, beside what those of a family share.
 
+pub(crate) mod cake;
 pub(crate) mod codel;
 pub(crate) mod drr;
 pub(crate) mod early;
