@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use sched::{
-    Backlog, Dequeue, Ecn, FlowId, Nanos, Packet, ParamError, Params, Sink, Spec, registry,
+    Backlog, Dequeue, Ecn, FlowId, HostId, Nanos, Packet, ParamError, Params, Sink, Spec, registry,
 };
 
 const FLOWS: [u64; 4] = [300, 10_000, 100_000, 1_000_000];
@@ -21,6 +21,9 @@ const PATTERNS: [Pattern; 2] = [
     Pattern { name: "steady", flows_per_n: 1, resident_per_n: 2 },
     Pattern { name: "churn", flows_per_n: 10, resident_per_n: 1 },
 ];
+
+/// The hosts that flows go to, for disciplines that tell them apart.
+const HOSTS: u32 = 64;
 
 /// Packets come in batches, as an engine reads them: parsed first, then enqueued one by one.
 const BATCH: usize = 32;
@@ -143,6 +146,7 @@ impl Feed {
             .with_flow_size(1 << 40)
             .with_ecn(Ecn::Ect0)
             .with_offset(0)
+            .with_hosts(HostId(1), HostId(index as u32 % HOSTS + 2))
             .with_id(index);
         (packet, Nanos(self.now))
     }
@@ -195,6 +199,7 @@ fn discipline(name: &str, n: u64) -> Discipline {
         .expect("every discipline takes a limit");
     // CoDel's queues stand above their target here by design: let them.
     let spec = spec.with_default("target", "1s").expect("a target of a second is in range");
+    let spec = spec.with_default("rtt", "20s").expect("its 20th part is CAKE's target");
     Discipline(spec.build(1), Vec::with_capacity(16))
 }
 

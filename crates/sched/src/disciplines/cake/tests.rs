@@ -17,6 +17,11 @@ fn derived(spec: &str) -> Derived {
 }
 
 #[test]
+fn a_queue_costs_seventy_two_bytes() {
+    assert_eq!(size_of::<Queue>(), 72);
+}
+
+#[test]
 fn quantum_limit_and_law_follow_from_the_rate() {
     let law = |rtt_ms, mtu_time| Law::new(Nanos::from_millis(rtt_ms), Nanos(mtu_time));
     for (rate, bytes, quantum, mtu_time) in [
