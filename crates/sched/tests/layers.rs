@@ -44,8 +44,10 @@ fn strangers<'a>(text: &'a str, known: &[&str]) -> Vec<&'a str> {
     named.filter(|name| !known.contains(name)).collect()
 }
 
+/// The sources in a folder, but for those that are tests from end to end.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of sources");
     let paths = entries.map(|entry| entry.expect("an entry").path());
+    let paths = paths.filter(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
     paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
