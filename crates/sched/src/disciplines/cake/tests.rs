@@ -18,7 +18,7 @@ fn derived(spec: &str) -> Derived {
 
 #[test]
 fn a_queue_costs_seventy_two_bytes() {
-    assert_eq!(size_of::<Queue>(), 72);
+    assert_eq!(size_of::<HashedQueue>(), 72);
 }
 
 #[test]
