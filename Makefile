@@ -36,7 +36,7 @@ PAPERS_PART := A-F6,B-F7a,C-TOY,C-TOY2,D-F2a,D-F2b,E-T1a,F-4
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SCRIPTS := $(wildcard scripts/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
+SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
 TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
@@ -46,9 +46,12 @@ GUEST_TC := /usr/lib/shortlane-tc
 # How the Python package is compiled by `make wheel`: release or dev.
 PROFILE ?= release
 WHEELS := target/wheels$(if $(filter-out release,$(PROFILE)),/$(PROFILE))
+HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
+# Options of `make test-bare`, such as BARE="--quick --only 13".
+BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_OPTIONS = $(if $(filter-out release,$(PROFILE)),$(FEATURES) --auditwheel skip,--features vendored)
-PYTHON_SOURCES := python papers scripts/python-definitions.py bench/python validation/kernel
+PYTHON_SOURCES := python papers scripts bench/python validation/kernel
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -118,7 +121,16 @@ completions: build ## Completions for bash, zsh and fish: target/completions
 	done
 
 .PHONY: install
-install: man completions ## Install program, man pages, completions and systemd units (PREFIX=/usr/local DESTDIR=)
+install: build install-built ## Install program, man pages, completions and systemd units (PREFIX=/usr/local DESTDIR=)
+
+# What the program that is there says of itself, and where it all goes.
+.PHONY: install-built
+install-built:
+	$(TARGET)/release/shortlane man $(TARGET)/man
+	@mkdir -p $(TARGET)/completions
+	for shell in bash zsh fish; do \
+		$(TARGET)/release/shortlane completions $$shell > $(TARGET)/completions/$$shell; \
+	done
 	install -D -m 755 $(TARGET)/release/shortlane $(DESTDIR)$(INSTALLED_PROGRAM)
 	install -d $(DESTDIR)$(INSTALLED_MAN) $(DESTDIR)$(INSTALLED_UNITS)
 	install -m 644 $(TARGET)/man/shortlane*.1 $(DESTDIR)$(INSTALLED_MAN)
@@ -135,6 +147,36 @@ uninstall: ## Remove what `make install` has installed; /etc/shortlane.toml stay
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED_PROGRAM) $(INSTALLED_MAN)/shortlane.1 $(INSTALLED_MAN)/shortlane-*.1 \
 		$(INSTALLED_BASH) $(INSTALLED_ZSH) $(INSTALLED_FISH) $(INSTALLED_EXAMPLE) \
 		$(UNITS:%=$(INSTALLED_UNITS)/%))
+
+.PHONY: docs
+docs: setup-python ## The documentation as a site, strict about links: target/site (python3 -m http.server -d target/site)
+	python3 scripts/docs.py
+
+.PHONY: deb
+deb: setup-package ## A Debian package, with libelf and zlib built in: target/packages
+	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --release --package shortlane --features vendored
+	rm -rf target/packages/deb
+	$(MAKE) --no-print-directory install-built PREFIX=/usr DESTDIR=$(CURDIR)/target/packages/deb
+	packaging/deb.sh target/packages/deb target/packages
+	rm -rf target/packages/deb
+
+.PHONY: static
+static: setup-package ## The program as one file that needs no library of the system: target/packages
+	SHORTLANE_COMMIT=$(COMMIT) RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --release \
+		--target $(HOST) --package shortlane --features vendored
+	install -D -s -m 755 $(TARGET)/$(HOST)/release/shortlane target/packages/shortlane-$(HOST)
+
+.PHONY: packages
+packages: deb static ## Everything that is handed out, with checksums: target/packages
+	$(MAKE) --no-print-directory wheel
+	rm -f target/packages/*.whl
+	cp $(WHEELS)/*.whl target/packages/
+	cd target/packages && sha256sum *.deb *.whl shortlane-$(HOST) > SHA256SUMS
+
+.PHONY: test-bare
+test-bare: ## README's lines and the packages on Debian 12 and 13 with nothing installed (BARE=--quick)
+	@scripts/setup.sh bare
+	scripts/test-bare.py $(BARE)
 
 .PHONY: test-prometheus
 test-prometheus: setup ## A real Prometheus scrapes the metrics; skipped where none can be had

