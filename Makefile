@@ -102,7 +102,7 @@ test: setup-test setup-python ## Set up and check everything: format, lints, all
 	scripts/purity.sh
 	$(MAKE) --no-print-directory python
 	mypy
-	python3 -m pytest
+	python3 -m pytest -m "not long"
 
 .PHONY: test-features
 test-features: setup-test ## The program as a machine without clang builds it: what `attach` and `doctor` say there
@@ -175,7 +175,6 @@ packages: deb static ## Everything that is handed out, with checksums: target/pa
 
 .PHONY: test-bare
 test-bare: ## README's lines and the packages on Debian 12 and 13 with nothing installed (BARE=--quick)
-	@scripts/setup.sh bare
 	scripts/test-bare.py $(BARE)
 
 .PHONY: test-prometheus
@@ -207,13 +206,26 @@ wheel: setup-python setup-package python ## The Python package as a wheel, for e
 	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
-test-ci: test-features papers-part ## What CI runs of `make test-all` besides `make test`: a part of the papers, three kernels
+test-ci: test-features test-toolchains test-bare-quick docs papers-part ## What CI runs besides `make test` and `make lint`: docs/testing.md
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
 		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
+	$(MAKE) --no-print-directory test-long
+
+.PHONY: test-long
+test-long: python setup-python ## Tests of the Python package that take long: clusters, browser, notebooks, wheel
+	python3 -m pytest -m long
+
+.PHONY: test-toolchains
+test-toolchains: setup ## The oldest Rust and a target without a system, if they are installed, and the fuzzers compile
+	scripts/test-toolchains.sh
+
+.PHONY: test-bare-quick
+test-bare-quick:
+	$(MAKE) --no-print-directory test-bare BARE=--quick
 
 .PHONY: mutants
 mutants: setup ## Break the rules of the disciplines one by one: the suite must notice each time

@@ -26,6 +26,8 @@ from campaign_help import (  # noqa: F401 - the fixture
 from shortlane import campaign
 from shortlane.campaign import Campaign
 
+pytestmark = pytest.mark.long
+
 
 def test_workers_that_are_killed_lose_nothing(tmp_path):
     path, out = sweep_file(tmp_path, seeds="1..20"), tmp_path / "out"

@@ -9,6 +9,8 @@ from shortlane.scenario import Scenario
 
 from scenarios import SCENARIO
 
+pytestmark = pytest.mark.long
+
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from commands import ROOT
 
+pytestmark = pytest.mark.long
+
 #: That of `make wheel PROFILE=dev`, which has everything compiled that tests have.
 WHEELS = ROOT / "target" / "wheels" / "dev"
 PYENV = Path.home() / ".pyenv" / "versions"
