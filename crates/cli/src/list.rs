@@ -64,12 +64,8 @@ fn as_json(info: &'static Info) -> Value {
             "live": def.live,
         })
     });
-    let parts = info.parts.map(|parts| {
-        json!({
-            "accounting": parts.accounting,
-            "service": parts.service,
-            "buffer": parts.buffer,
-        })
+    let parts = info.parts_in_words().map(|[accounting, service, buffer]| {
+        json!({ "accounting": accounting, "service": service, "buffer": buffer })
     });
     json!({
         "name": info.name,
@@ -86,10 +82,10 @@ fn as_text(info: &'static Info) -> String {
     let mut text = String::new();
     text += &format!("{}: {}\n", info.name, info.summary);
     text += &format!("    source: {}\n", info.source);
-    if let Some(parts) = info.parts {
-        text += &format!("    whose packet is long: {}\n", parts.accounting);
-        text += &format!("    how the lanes share:  {}\n", parts.service);
-        text += &format!("    who is dropped:       {}\n", parts.buffer);
+    if let Some([accounting, service, buffer]) = info.parts_in_words() {
+        text += &format!("    whose packet is long: {accounting}\n");
+        text += &format!("    how the lanes share:  {service}\n");
+        text += &format!("    who is dropped:       {buffer}\n");
     }
     let needs = needs(info);
     if !needs.is_empty() {

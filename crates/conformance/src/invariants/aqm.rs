@@ -4,24 +4,48 @@ use std::collections::{BTreeSet, HashMap};
 
 use sched::{DropReason, Event, Lane, Nanos, Packet, Params};
 
-use super::{Check, Invariant, Outcome, always};
+use super::{Check, Invariant, Of, Outcome, always};
 use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
 const RED: &[&str] = &["red", "fred", "rio", "rio-ps"];
 
 pub(super) const ALL: &[Invariant] = &[
-    Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(oldest_goes_first) },
-    Invariant { of: RED, given: always, check: || Box::new(oldest_goes_first) },
-    Invariant { of: RED, given: always, check: || Box::new(arrivals_alone_are_lost) },
-    Invariant { of: &["red"], given: always, check: || Box::new(a_short_queue_is_left_alone) },
-    Invariant { of: &["fred"], given: tracks_all, check: || Box::new(entry_iff_queued) },
-    Invariant { of: &["fred"], given: spares_two, check: || Box::new(nobody_is_shut_out) },
-    Invariant { of: &["rio"], given: always, check: || Box::new(lane_is_the_tag) },
-    Invariant { of: &["fifo", "codel"], given: always, check: || Box::new(room_decides) },
-    Invariant { of: &["codel"], given: always, check: patience },
-    Invariant { of: &["codel", "fq-codel"], given: always, check: || Box::new(marks_if_it_can) },
-    Invariant { of: &["fq-codel"], given: always, check: || Box::new(fattest_loses_its_head) },
+    Invariant {
+        of: Of::Named(&["fifo", "codel"]),
+        given: always,
+        check: || Box::new(oldest_goes_first),
+    },
+    Invariant { of: Of::Named(RED), given: always, check: || Box::new(oldest_goes_first) },
+    Invariant { of: Of::Named(RED), given: always, check: || Box::new(arrivals_alone_are_lost) },
+    Invariant {
+        of: Of::Named(&["red"]),
+        given: always,
+        check: || Box::new(a_short_queue_is_left_alone),
+    },
+    Invariant { of: Of::Named(&["fred"]), given: tracks_all, check: || Box::new(entry_iff_queued) },
+    Invariant {
+        of: Of::Named(&["fred"]),
+        given: spares_two,
+        check: || Box::new(nobody_is_shut_out),
+    },
+    Invariant { of: Of::Named(&["rio"]), given: always, check: || Box::new(lane_is_the_tag) },
+    Invariant {
+        of: Of::Named(&["fifo", "codel"]),
+        given: always,
+        check: || Box::new(room_decides),
+    },
+    Invariant { of: Of::Named(&["codel"]), given: always, check: patience },
+    Invariant {
+        of: Of::Named(&["codel", "fq-codel"]),
+        given: always,
+        check: || Box::new(marks_if_it_can),
+    },
+    Invariant {
+        of: Of::Named(&["fq-codel"]),
+        given: always,
+        check: || Box::new(fattest_loses_its_head),
+    },
 ];
 
 /// Whatever leaves the queue at its head, sent or dropped there, is the oldest packet.

@@ -4,19 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sched::{FlowId, HostId, Packet, Params};
 
-use super::{Check, Invariant, always};
+use super::{Check, Invariant, Of, always};
 use crate::ledger::{Ledger, hold};
 use crate::run::Call;
 
 pub(super) const ALL: &[Invariant] = &[
-    Invariant { of: &["drr"], given: always, check: flows_take_turns },
-    Invariant { of: &["scfq"], given: always, check: flows_share_by_the_packet },
-    Invariant { of: &["wfq", "wf2q+"], given: weights_are_equal, check: flows_share_as_fluids },
-    Invariant { of: &["fsc"], given: has_no_burst, check: flows_share_by_the_packet },
-    Invariant { of: &["fq-codel"], given: always, check: buckets_take_turns },
-    Invariant { of: &["cake"], given: always, check: few_flows_keep_their_order },
-    Invariant { of: &["cake"], given: shares_by_source, check: sources_take_turns },
-    Invariant { of: &["cake"], given: shares_by_destination, check: destinations_take_turns },
+    Invariant { of: Of::Named(&["drr"]), given: always, check: flows_take_turns },
+    Invariant { of: Of::Named(&["scfq"]), given: always, check: flows_share_by_the_packet },
+    Invariant {
+        of: Of::Named(&["wfq", "wf2q+"]),
+        given: weights_are_equal,
+        check: flows_share_as_fluids,
+    },
+    Invariant { of: Of::Named(&["fsc"]), given: has_no_burst, check: flows_share_by_the_packet },
+    Invariant { of: Of::Named(&["fq-codel"]), given: always, check: buckets_take_turns },
+    Invariant { of: Of::Named(&["cake"]), given: always, check: few_flows_keep_their_order },
+    Invariant { of: Of::Named(&["cake"]), given: shares_by_source, check: sources_take_turns },
+    Invariant {
+        of: Of::Named(&["cake"]),
+        given: shares_by_destination,
+        check: destinations_take_turns,
+    },
 ];
 
 /// Flows of CAKE that find queues of their own, whatever their hashes: as many as a set has.

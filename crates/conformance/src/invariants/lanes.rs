@@ -2,70 +2,69 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use sched::{Amount, Event, FlowId, Lane, Nanos, Packet, Params, Share};
+use sched::interface::parts::{Accounting, Buffer, Parts, Service};
+use sched::{Amount, Event, FlowId, Lane, Nanos, Packet, Params, Share, registry};
 
-use super::{Check, Invariant, Outcome, always};
+use super::{Check, Invariant, Of, Outcome, always};
 use crate::ledger::{Ledger, hold};
 use crate::run::{Call, Step};
 
-const LANES: &[&str] =
-    &["efd", "run2c", "run2c-seq", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "auto", "lanes"];
-
 pub(super) const ALL: &[Invariant] = &[
-    Invariant { of: LANES, given: always, check: || Box::new(each_lane_is_fifo) },
-    Invariant { of: LANES, given: is_strict, check: || Box::new(low_waits_for_high) },
-    Invariant { of: LANES, given: always, check: || Box::new(room_decides) },
-    Invariant { of: LANES, given: has_drop_tail, check: || Box::new(nobody_is_pushed_out) },
-    Invariant { of: LANES, given: keeps_entries, check: || Box::new(long_iff_demoted) },
-    Invariant { of: LANES, given: has_threshold, check: within_threshold },
-    Invariant { of: &["auto"], given: always, check: within_range_of_threshold },
-    Invariant { of: &["efd"], given: tracks_all, check: entry_iff_queued },
-    Invariant { of: &["sb", "sb-ko", "sb-sh", "sift"], given: is_fair, check: lanes_share },
+    Invariant { of: Of::Lanes, given: always, check: || Box::new(each_lane_is_fifo) },
+    Invariant { of: Of::Lanes, given: is_strict, check: || Box::new(low_waits_for_high) },
+    Invariant { of: Of::Lanes, given: always, check: || Box::new(room_decides) },
+    Invariant { of: Of::Lanes, given: has_drop_tail, check: || Box::new(nobody_is_pushed_out) },
+    Invariant { of: Of::Lanes, given: keeps_entries, check: || Box::new(long_iff_demoted) },
+    Invariant { of: Of::Lanes, given: has_threshold, check: within_threshold },
+    Invariant { of: Of::Named(&["auto"]), given: always, check: within_range_of_threshold },
+    Invariant { of: Of::Named(&["efd"]), given: tracks_all, check: entry_iff_queued },
+    Invariant {
+        of: Of::Named(&["sb", "sb-ko", "sb-sh", "sift"]),
+        given: is_fair,
+        check: lanes_share,
+    },
 ];
+
+fn parts(params: &Params) -> Parts {
+    let info = registry::find(params.discipline()).expect("a discipline of the registry");
+    info.parts.expect("a discipline with lanes")(params)
+}
 
 /// Whether the long lane is served only when the short lane is empty.
 fn is_strict(params: &Params) -> bool {
-    let weighted = !params.has("service") || params.word("service") == "weighted";
-    let shares = weighted && params.has("weight") && params.share("weight") < Share::ONE;
-    !shares && low_share(params) == Share::ZERO
+    match parts(params).service {
+        Service::Strict => true,
+        Service::Guaranteed => low_share(params) == Share::ZERO,
+        Service::Weighted | Service::Adapted => params.share("weight") == Share::ONE,
+    }
 }
 
 fn has_knockout(params: &Params) -> bool {
-    match params.discipline() {
-        "efd" | "sb-ko" | "auto" => true,
-        "sb" => false,
-        _ => params.word("buffer") == "knockout",
-    }
+    parts(params).buffer == Buffer::Knockout
 }
 
 /// What the long lane is guaranteed.
 fn low_share(params: &Params) -> Share {
-    let guaranteed = !params.has("service") || params.word("service") == "guaranteed";
-    if guaranteed && params.has("low-share") { params.share("low-share") } else { Share::ZERO }
+    let guaranteed = parts(params).service == Service::Guaranteed;
+    if guaranteed { params.share("low-share") } else { Share::ZERO }
 }
 
 fn has_drop_tail(params: &Params) -> bool {
     !has_knockout(params)
 }
 
-/// The accounting, where it is a parameter.
-fn accounting(params: &Params) -> Option<&'static str> {
-    params.has("accounting").then(|| params.word("accounting"))
-}
-
 /// Whether a flow is long by its entry alone, not by what a packet carries.
 fn keeps_entries(params: &Params) -> bool {
-    let by_packet = matches!(accounting(params), Some("offset" | "mark"));
-    params.discipline() != "run2c-seq" && !by_packet
+    !matches!(parts(params).accounting, Accounting::Offset | Accounting::Mark)
 }
 
 /// Whether a count against a threshold decides, and decides for every packet.
 fn has_threshold(params: &Params) -> bool {
     let by_rule = !params.has("sampled-to") || params.word("sampled-to") == "rule";
     let counts_all = !params.has("count-sampled") || params.flag("count-sampled");
-    let counts_all = counts_all && accounting(params) != Some("retest");
+    let counts_all = counts_all && parts(params).accounting != Accounting::Retest;
     let never_resets = !params.has("interval") || params.time("interval") == Nanos::MAX;
-    let is_fixed = params.discipline() != "auto";
+    let is_fixed = parts(params).service != Service::Adapted;
     let count_decides = by_rule && counts_all && never_resets && is_fixed;
     params.has("threshold") && keeps_entries(params) && count_decides
 }

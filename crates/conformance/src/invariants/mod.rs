@@ -5,7 +5,7 @@ mod fair;
 mod lanes;
 mod sizes;
 
-use sched::{Params, Spec};
+use sched::{Info, Params, Spec};
 
 use crate::ledger::{Ledger, Violation};
 use crate::run::Step;
@@ -15,10 +15,27 @@ type Outcome = Result<(), Violation>;
 /// A check of one run: called with each step and the books before and after it.
 type Check = Box<dyn FnMut(&Ledger, &Step, &Ledger) -> Outcome>;
 
+/// Who promises an invariant.
+enum Of {
+    /// Disciplines with a short and a long lane.
+    Lanes,
+    /// Those of these names.
+    Named(&'static [&'static str]),
+}
+
+impl Of {
+    fn includes(&self, info: &Info) -> bool {
+        match self {
+            Self::Lanes => info.parts.is_some(),
+            Self::Named(names) => names.contains(&info.name),
+        }
+    }
+}
+
 /// An invariant, and who promises it.
 struct Invariant {
     /// The disciplines that promise it.
-    of: &'static [&'static str],
+    of: Of,
     /// The parameters for which they do. Where these change during a run, the check ends: it may
     /// have missed what it must remember.
     given: fn(&Params) -> bool,
@@ -36,9 +53,8 @@ fn always(_: &Params) -> bool {
 /// # Errors
 /// The first violation, with the step at which it showed.
 pub fn check(spec: &Spec, steps: &[Step]) -> Outcome {
-    let name = spec.info().name;
     let all = [lanes::ALL, sizes::ALL, fair::ALL, aqm::ALL].into_iter().flatten();
-    let promised = all.filter(|invariant| invariant.of.contains(&name));
+    let promised = all.filter(|invariant| invariant.of.includes(spec.info()));
     let given = promised.filter(|invariant| (invariant.given)(spec.params()));
     let mut checks: Vec<_> = given.map(|promise| (promise.given, (promise.check)())).collect();
     let mut ledger = Ledger::default();

@@ -4,15 +4,19 @@ use std::collections::{HashMap, HashSet};
 
 use sched::{Event, FlowId, Nanos, Params};
 
-use super::{Check, Invariant};
+use super::{Check, Invariant, Of};
 use crate::ledger::{Ledger, hold};
 use crate::naive::is_near;
 use crate::run::{Call, Step};
 
 pub(super) const ALL: &[Invariant] = &[
-    Invariant { of: &["las"], given: counts_service, check: least_served_goes_first },
-    Invariant { of: &["lars"], given: tracks_all, check: least_recently_served_goes_first },
-    Invariant { of: &["srpt"], given: tracks_all, check: least_remaining_goes_first },
+    Invariant { of: Of::Named(&["las"]), given: counts_service, check: least_served_goes_first },
+    Invariant {
+        of: Of::Named(&["lars"]),
+        given: tracks_all,
+        check: least_recently_served_goes_first,
+    },
+    Invariant { of: Of::Named(&["srpt"]), given: tracks_all, check: least_remaining_goes_first },
 ];
 
 fn tracks_all(params: &Params) -> bool {

@@ -1,18 +1,24 @@
 //! From a discipline's name and parameters to the parts and the configuration of the qdisc.
 
 use std::mem::discriminant;
+use std::sync::LazyLock;
 
-use sched::lanes::miss_byte;
-use sched::{Amount, Nanos, Params, Share, Spec};
+use sched::interface::parts::{Accounting, Buffer, Parts, Service};
+use sched::lanes::{Rule, miss_byte};
+use sched::{Amount, Nanos, Params, Share, Spec, registry};
 
 use super::error::KernelError;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
 use crate::framing::{Cells, Framing};
 use crate::overhead::Overhead;
 
-/// The disciplines that the kernel engine has.
-pub const DISCIPLINES: [&str; 9] =
-    ["efd", "run2c", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "lanes", "fifo"];
+/// The disciplines that the kernel engine has: those whose parts it has, and `fifo`.
+pub static DISCIPLINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let names = registry::ALL.iter().map(|info| info.name);
+    names.filter(|name| Spec::named(name).is_ok_and(|spec| parts_of(&spec).is_ok())).collect()
+});
+
+const FIFO: &str = "fifo";
 
 /// Slots that a lane has at least, so that a limit can be raised while the qdisc runs.
 const LEAST_SLOTS: u64 = 1024;
@@ -97,51 +103,42 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
     Ok(Composition { parts, config })
 }
 
-type Parts = (sl_accounting, sl_service, sl_buffer);
-
-fn parts_of(spec: &Spec) -> Result<Parts, KernelError> {
-    let params = spec.params();
-    let name = spec.info().name;
-    let accounting = match name {
+fn parts_of(spec: &Spec) -> Result<(sl_accounting, sl_service, sl_buffer), KernelError> {
+    let (info, params) = (spec.info(), spec.params());
+    let missing = || KernelError::NotInKernel { discipline: info.name };
+    let Parts { accounting, service, buffer } = match info.parts {
+        Some(parts) => parts(params),
         // With an unlimited threshold, which `configure` sets, every packet is short.
-        "efd" | "fifo" => sl_accounting::SL_WHILE_QUEUED,
-        "run2c" | "sb" | "sb-ko" => sl_accounting::SL_EVERY_FLOW,
-        "x-protect" | "sift" => sl_accounting::SL_PER_PACKET,
-        "sb-sh" => sl_accounting::SL_PER_BYTE,
-        "lanes" => match params.word("accounting") {
-            "while-queued" => sl_accounting::SL_WHILE_QUEUED,
-            "every-flow" => sl_accounting::SL_EVERY_FLOW,
-            "sampled" => sl_accounting::SL_PER_PACKET,
-            "sample-and-hold" => sl_accounting::SL_PER_BYTE,
-            _ => {
-                return Err(refused(
-                    params,
-                    "accounting",
-                    "it takes while-queued, every-flow, sampled or sample-and-hold",
-                ));
-            }
+        None if info.name == FIFO => Parts {
+            accounting: Accounting::WhileQueued,
+            service: Service::Strict,
+            buffer: Buffer::DropTail,
         },
-        _ => return Err(KernelError::NotInKernel { discipline: name }),
+        None => return Err(missing()),
     };
-    let weighted = || match params.word("sharing") {
-        "coin" => sl_service::SL_COIN,
-        _ => sl_service::SL_WEIGHTED,
+    let accounting = match accounting {
+        Accounting::WhileQueued => sl_accounting::SL_WHILE_QUEUED,
+        Accounting::EveryFlow => sl_accounting::SL_EVERY_FLOW,
+        Accounting::Sampled => sl_accounting::SL_PER_PACKET,
+        Accounting::SampleAndHold => sl_accounting::SL_PER_BYTE,
+        Accounting::Retest | Accounting::Offset | Accounting::Mark => {
+            let accepted = "it takes while-queued, every-flow, sampled or sample-and-hold";
+            let choices = [("accounting", accepted), ("retest", "it takes no")];
+            let choice = choices.into_iter().find(|(name, _)| params.has(name));
+            return Err(choice.map_or_else(missing, |(name, takes)| refused(params, name, takes)));
+        }
     };
-    let service = match name {
-        "efd" => sl_service::SL_GUARANTEED,
-        "sift" | "sb" | "sb-ko" | "sb-sh" => weighted(),
-        "lanes" => match params.word("service") {
-            "guaranteed" => sl_service::SL_GUARANTEED,
-            "weighted" => weighted(),
-            _ => sl_service::SL_STRICT,
-        },
-        _ => sl_service::SL_STRICT,
+    let service = match service {
+        Service::Strict => sl_service::SL_STRICT,
+        Service::Guaranteed => sl_service::SL_GUARANTEED,
+        Service::Weighted if params.word("sharing") == "coin" => sl_service::SL_COIN,
+        Service::Weighted => sl_service::SL_WEIGHTED,
+        Service::Adapted => return Err(missing()),
     };
-    let knockout = match name {
-        "efd" | "sb-ko" => true,
-        _ => params.has("buffer") && params.word("buffer") == "knockout",
+    let buffer = match buffer {
+        Buffer::DropTail => sl_buffer::SL_DROP_TAIL,
+        Buffer::Knockout => sl_buffer::SL_KNOCKOUT,
     };
-    let buffer = if knockout { sl_buffer::SL_KNOCKOUT } else { sl_buffer::SL_DROP_TAIL };
     Ok((accounting, service, buffer))
 }
 
@@ -195,7 +192,7 @@ fn configure(
     let params = spec.params();
     let time = |name| if params.has(name) { params.time(name).0 } else { Nanos::MAX.0 };
     let flag = |name| !params.has(name) || params.flag(name);
-    let Threshold { least_long, in_bytes, inclusive, boundary_adds } = threshold(spec);
+    let Rule { unit, bound, one_more, inclusive } = rule(spec);
     let limit = params.amount("limit");
     let guaranteed = params.has("low-share")
         && (!params.has("service") || params.word("service") == "guaranteed");
@@ -213,7 +210,7 @@ fn configure(
         burst: shaping.burst.0,
         limit: limit.value(),
         high_limit: limit.value() - limit.part(low_share),
-        threshold: least_long,
+        threshold: bound,
         idle: time("idle"),
         sweep: time("sweep"),
         draw,
@@ -225,7 +222,7 @@ fn configure(
         mpu: framing.mpu.max(1),
         flow_bound,
         limit_in_bytes: u8::from(is_bytes(limit)),
-        threshold_in_bytes: u8::from(in_bytes),
+        threshold_in_bytes: u8::from(is_bytes(unit)),
         inclusive: u8::from(inclusive),
         always: u8::from(always),
         count_sampled: u8::from(flag("count-sampled")),
@@ -233,7 +230,7 @@ fn configure(
         coin_always: u8::from(weight.as_draw().is_none()),
         has_threshold: params.has("threshold").into(),
         has_low_share: guaranteed.into(),
-        boundary_adds,
+        boundary_adds: one_more as u8,
         cells: cells(framing.cells),
         link_header: shaping.link_header,
         ..sl_config::default()
@@ -291,36 +288,13 @@ fn is_bytes(amount: Amount) -> bool {
     discriminant(&amount) == discriminant(&Amount::Bytes(0))
 }
 
-/// What the count of a flow is compared with, as in [`sched::lanes::Rule`].
-struct Threshold {
-    /// A packet is short iff the count that is looked at is below this.
-    least_long: u64,
-    in_bytes: bool,
-    /// Whether the count that is looked at includes the packet.
-    inclusive: bool,
-    /// How much `least_long` is above the threshold as written.
-    boundary_adds: u8,
-}
-
-fn threshold(spec: &Spec) -> Threshold {
-    let params = spec.params();
-    let (mut written, mut inclusive, mut boundary_adds) = (Amount::Packets(0), false, 0);
-    if spec.info().name == "fifo" {
-        written = Amount::UNLIMITED;
-    } else if params.has("threshold") {
-        written = params.amount("threshold");
-        (inclusive, boundary_adds) = match params.word("boundary") {
-            "before" => (false, 0),
-            "after" => (true, 1),
-            _ => (false, 1),
-        };
+/// What the count of a flow is compared with. All packets of `fifo` are short.
+fn rule(spec: &Spec) -> Rule {
+    if spec.info().name == FIFO {
+        let unit = Amount::UNLIMITED;
+        return Rule { unit, bound: unit.value(), one_more: 0, inclusive: false };
     }
-    Threshold {
-        least_long: written.value().saturating_add(boundary_adds.into()),
-        in_bytes: is_bytes(written),
-        inclusive,
-        boundary_adds,
-    }
+    Rule::from_params(spec.params())
 }
 
 /// What a draw is compared with, and whether every packet is a hit.
@@ -354,7 +328,7 @@ mod tests {
 
     #[test]
     fn every_discipline_that_is_named_has_a_composition() {
-        for name in DISCIPLINES {
+        for name in DISCIPLINES.iter() {
             let composition = unshaped(name).unwrap();
             assert!(composition.slots() >= 1024, "{name}");
             assert!(composition.flows() >= 1, "{name}");
@@ -364,13 +338,17 @@ mod tests {
     #[test]
     fn others_are_refused_by_name() {
         let error = unshaped("las").unwrap_err().to_string();
-        assert!(error.starts_with("las: the kernel engine has efd, run2c"), "{error}");
+        assert!(error.starts_with("las: the kernel engine has fifo, efd, run2c"), "{error}");
         let error = unshaped("efd:hold-on-wire=yes").unwrap_err().to_string();
         assert!(error.starts_with("efd: hold-on-wire=yes is not for"), "{error}");
         let error = unshaped("sb-sh:interval=5s").unwrap_err().to_string();
         assert!(error.contains("it takes inf"), "{error}");
         let error = unshaped("lanes:accounting=offset").unwrap_err().to_string();
         assert!(error.contains("it takes while-queued"), "{error}");
+        let error = unshaped("sift:retest=yes").unwrap_err().to_string();
+        assert!(error.starts_with("sift: retest=yes is not for"), "{error}");
+        let error = unshaped("auto").unwrap_err().to_string();
+        assert!(error.starts_with("auto: the kernel engine has"), "{error}");
     }
 
     #[test]

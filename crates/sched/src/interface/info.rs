@@ -1,7 +1,10 @@
 //! What a discipline says of itself, and the parameters that several share.
 
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 
+use crate::interface::parts::{Buffer, Parts};
 use crate::interface::{ParamDef, ParamError, Params, Qdisc, Sink};
 
 /// What a discipline is.
@@ -13,8 +16,8 @@ pub struct Info {
     pub summary: &'static str,
     /// The paper or standard that defines it.
     pub source: &'static str,
-    /// Whose packet is long, how lanes share, who is dropped; for the lanes family.
-    pub parts: Option<Parts>,
+    /// What it is made of with these parameters, if it has a short and a long lane.
+    pub parts: Option<fn(&Params) -> Parts>,
     /// Its parameters.
     pub params: &'static [ParamDef],
     /// What it must know about a packet that not every edge knows.
@@ -50,6 +53,22 @@ impl Info {
     pub fn defaults(&self) -> Params {
         Params::defaults(self.name, self.params)
     }
+
+    /// What its parts are, in words for lists; at its defaults, where parameters choose.
+    #[must_use]
+    pub fn parts_in_words(&self) -> Option<[String; 3]> {
+        let Parts { accounting, service, buffer } = self.parts?(&self.defaults());
+        let chosen = |name| self.params.iter().any(|def| def.name == name);
+        if chosen("accounting") {
+            return Some(["of your choice"; 3].map(String::from));
+        }
+        let mut dropped = String::from(buffer.description());
+        if chosen("buffer") {
+            let others = Buffer::ALL.into_iter().filter(|other| *other != buffer);
+            others.for_each(|other| dropped += &format!(" (or {})", other.description()));
+        }
+        Some([accounting.description().into(), service.description().into(), dropped])
+    }
 }
 
 /// Two disciplines are the same if they have the same name.
@@ -62,17 +81,6 @@ impl PartialEq for Info {
 /// For [`Info::keeps_order`] and [`Info::work_conserving`]: whatever the parameters are.
 pub const fn always(_: &Params) -> bool {
     true
-}
-
-/// The three parts of a discipline with lanes, in words.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts {
-    /// Whose packet is "long"?
-    pub accounting: &'static str,
-    /// How do lanes share the link?
-    pub service: &'static str,
-    /// Who is dropped when the buffer is full?
-    pub buffer: &'static str,
 }
 
 /// Knowledge about packets that a discipline cannot do without.

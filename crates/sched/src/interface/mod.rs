@@ -3,11 +3,13 @@
 mod info;
 mod packet;
 pub mod params;
+pub mod parts;
 mod qdisc;
 mod units;
 
-pub use info::{Discipline, Info, Needs, Parts, always, shared};
+pub use info::{Discipline, Info, Needs, always, shared};
 pub use packet::{Ecn, FlowId, HostId, Packet};
 pub use params::{Form, Kind, ParamDef, ParamError, Params};
+pub use parts::Parts;
 pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Queue, Sink};
 pub use units::{Amount, Level, Nanos, Share};

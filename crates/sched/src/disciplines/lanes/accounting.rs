@@ -8,7 +8,7 @@ use super::queues::Position;
 
 /// What an accounting says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// The lane that it joins.
     pub lane: Lane,
     /// Whether its flow is in the table, which is to be told when the packet has left.
@@ -19,20 +19,20 @@ impl Arrival {
     /// Of a flow in the table.
     #[inline(always)]
     #[must_use]
-    pub const fn counted(lane: Lane) -> Self {
+    pub(crate) const fn counted(lane: Lane) -> Self {
         Self { lane, counted: true }
     }
 
     /// Of a flow that the table does not know.
     #[inline(always)]
     #[must_use]
-    pub const fn untracked(lane: Lane) -> Self {
+    pub(crate) const fn untracked(lane: Lane) -> Self {
         Self { lane, counted: false }
     }
 }
 
 /// Decides which lane a packet joins, from what its flow has sent so far.
-pub trait Accounting: Send + 'static {
+pub(crate) trait Accounting: Send + 'static {
     /// Counts an arrival, whether the buffer will accept it or not, and says which lane it
     /// joins. `mark` is the short lane as it stands before the arrival.
     fn arrived<S: Sink>(
@@ -64,19 +64,21 @@ pub trait Accounting: Send + 'static {
 /// When a flow's count makes a packet long.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    unit: Amount,
+    /// A threshold, for its unit.
+    pub unit: Amount,
     /// Short iff the count that is looked at is below this.
-    bound: u64,
+    pub bound: u64,
     /// What the bound is beyond the threshold.
-    one_more: u64,
+    pub one_more: u64,
     /// Whether the arrival itself is in the count that is looked at.
-    inclusive: bool,
+    pub inclusive: bool,
 }
 
 impl Rule {
     /// From `threshold` and `boundary`; a discipline without a threshold finds every packet of a
     /// known flow long.
-    pub(super) fn from_params(params: &Params) -> Self {
+    #[must_use]
+    pub fn from_params(params: &Params) -> Self {
         if !params.has("threshold") {
             return Self { unit: Amount::Packets(0), bound: 0, one_more: 0, inclusive: false };
         }
@@ -106,14 +108,14 @@ impl Rule {
     /// What a packet adds to its flow's count.
     #[inline]
     #[must_use]
-    pub const fn cost(&self, packet: &Packet) -> u32 {
+    pub(crate) const fn cost(&self, packet: &Packet) -> u32 {
         self.unit.cost(packet.segments, packet.size)
     }
 
     /// Whether a packet that adds `cost` to `count` is short.
     #[inline]
     #[must_use]
-    pub const fn is_short(&self, count: u32, cost: u32) -> bool {
+    pub(crate) const fn is_short(&self, count: u32, cost: u32) -> bool {
         let seen = count as u64 + if self.inclusive { cost as u64 } else { 0 };
         // A count that has reached the end of its range is beyond any finite threshold.
         seen < self.bound

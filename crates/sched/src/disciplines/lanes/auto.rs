@@ -8,11 +8,16 @@
 
 use alloc::boxed::Box;
 
-use super::compose::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT, is_uncapped};
-use super::{EveryFlow, Knockout, Lanes, Lifetime, Weighted};
+use super::Lanes;
+use super::compose::{is_uncapped, keeps_order};
+use super::lifetime::Lifetime;
+use super::params::{BOUNDARY, CAP_HIGH, SHARING, THRESHOLD, WEIGHT};
+use super::sampler::EveryFlow;
+use super::service::Weighted;
+use crate::interface::parts::{Accounting, Buffer, Parts, Service};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Packet, ParamDef,
-    ParamError, Params, Parts, Qdisc, Queue, Share, Sink, shared,
+    ParamError, Params, Qdisc, Queue, Share, Sink, shared,
 };
 
 const TARGET: ParamDef = ParamDef {
@@ -51,9 +56,15 @@ const RANGE: ParamDef = ParamDef {
     live: true,
 };
 
+const PARTS: Parts = Parts {
+    accounting: Accounting::EveryFlow,
+    service: Service::Adapted,
+    buffer: Buffer::Knockout,
+};
+
 /// Size-based lanes with a knockout buffer, which set threshold and weight themselves.
-pub struct Auto {
-    lanes: Lanes<Lifetime<EveryFlow>, Weighted, Knockout>,
+pub(crate) struct Auto {
+    lanes: Lanes<Lifetime<EveryFlow>, Weighted>,
     control: Control,
 }
 
@@ -62,11 +73,7 @@ impl Discipline for Auto {
         name: "auto",
         summary: "size-based lanes that adapt threshold and weight to the short lane's mean queue",
         source: "ours, after the future work of the flow scheduler paper (INRIA RR 7133)",
-        parts: Some(Parts {
-            accounting: "every flow",
-            service: "weighted, adapted",
-            buffer: "knockout",
-        }),
+        parts: Some(|_| PARTS),
         params: &[
             shared::LIMIT,
             ParamDef {
@@ -90,7 +97,7 @@ impl Discipline for Auto {
             shared::SWEEP,
             shared::FLOWS,
         ],
-        keeps_order: |params| params.share("weight") == Share::ONE,
+        keeps_order: |params| keeps_order(PARTS, params),
         work_conserving: is_uncapped,
         check,
         ..Info::PLAIN
@@ -98,7 +105,7 @@ impl Discipline for Auto {
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let (accounting, service) = (Lifetime::new(EveryFlow, params), Weighted::new(params, seed));
-        let lanes = Lanes::new(accounting, service, params);
+        let lanes = Lanes::new(accounting, service, PARTS.buffer, params);
         Box::new(Self { lanes, control: Control::new(params) })
     }
 }

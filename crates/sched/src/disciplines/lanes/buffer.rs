@@ -1,12 +1,13 @@
 //! Who is dropped when the buffer is full?
 
+use crate::interface::parts::Buffer;
 use crate::interface::{Amount, Lane, Packet, Share};
 
 use super::queues::Queues;
 
 /// What a full buffer does with an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub(crate) enum Room {
     /// The arrival fits.
     Enough,
     /// The arrival fits once packets at the tail of the long lane are gone.
@@ -17,55 +18,39 @@ pub enum Room {
 
 /// What the buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Both lanes together.
-    pub whole: Amount,
+    pub(crate) whole: Amount,
     /// The short lane, in the unit of `whole`.
-    pub short: u64,
+    pub(crate) short: u64,
 }
 
 impl Limits {
     /// The long lane's share of the link is its share of the buffer too: packets that were pushed
     /// out, or found no room, cannot be served.
     #[must_use]
-    pub const fn new(whole: Amount, long_share: Share) -> Self {
+    pub(crate) const fn new(whole: Amount, long_share: Share) -> Self {
         Self { whole, short: whole.value() - whole.part(long_share) }
     }
 }
 
-/// The buffer policy of a discipline with lanes.
-pub trait Buffer: Send + 'static {
+impl Buffer {
     /// Whether there is room for `packet`, which is to join `lane`.
-    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room;
-}
-
-/// One shared limit; an arrival that does not fit is dropped.
-pub struct DropTail;
-
-impl Buffer for DropTail {
+    ///
+    /// *Drop-tail*: one shared limit; an arrival that does not fit is dropped.
+    ///
+    /// *Knockout* (flow scheduler paper): at a full buffer a packet of a short flow pushes out the
+    /// tail of the long lane; one of a long flow is dropped. Counted in packets this is the rule of
+    /// EFD: insert, then drop the physical end. With super-packets or bytes the long lane gives as
+    /// many packets as it takes. Where even an empty long lane would not make room, the arrival is
+    /// dropped and nothing is removed.
     #[inline]
-    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
-        let fits = queues.fits_lane(limits, packet, lane) && queues.fits(limits, packet);
-        if fits { Room::Enough } else { Room::None }
-    }
-}
-
-/// Knockout (flow scheduler paper): at a full buffer a packet of a short flow pushes out the
-/// tail of the long lane; one of a long flow is dropped. Counted in packets this is the rule of
-/// EFD: insert, then drop the physical end.
-///
-/// With super-packets or bytes the long lane gives as many packets as it takes. Where even an
-/// empty long lane would not make room, the arrival is dropped and nothing is removed.
-pub struct Knockout;
-
-impl Buffer for Knockout {
-    #[inline]
-    fn room(queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
+    pub(super) fn room(self, queues: &Queues, limits: Limits, packet: &Packet, lane: Lane) -> Room {
         if !queues.fits_lane(limits, packet, lane) {
             Room::None
         } else if queues.fits(limits, packet) {
             Room::Enough
-        } else if lane == Lane::SHORT {
+        } else if self == Self::Knockout && lane == Lane::SHORT {
             Room::PushOut
         } else {
             Room::None

@@ -1,42 +1,119 @@
-//! Putting parts together by name, and the parameters that they share.
+//! Putting parts together.
 
 use alloc::boxed::Box;
 
+use crate::interface::parts::{Accounting, Buffer, Parts, Service};
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, ParamDef, Params, Parts, Qdisc, Share, Sink, shared,
+    Discipline, Info, Kind, Nanos, ParamDef, Params, Qdisc, Share, Sink, shared,
 };
 
-use super::{
-    Accounting, DropTail, EveryFlow, Guaranteed, Knockout, Lanes, Lifetime, Mark, Offset, PerByte,
-    PerPacket, Retest, Service, Strict, Weighted, WhileQueued,
+use super::lifetime::Lifetime;
+use super::mark::Mark;
+use super::offset::Offset;
+use super::params::{
+    BOUNDARY, BUFFER, CAP_HIGH, COUNT_SAMPLED, EARLY_KEEP, HOLD_ON_WIRE, INTERVAL, KEEP, LOW_SHARE,
+    PROBABILITY, SAMPLED_TO, SEGMENT, SHARING, THRESHOLD, WEIGHT,
 };
+use super::sampler::{EveryFlow, PerByte, PerPacket, Retest};
+use super::service::{Guaranteed, Strict, Weighted};
+use super::while_queued::WhileQueued;
+use super::{Lanes, accounting, service};
+
+/// A discipline that is its parts, and nothing beside them.
+pub(crate) trait Named {
+    /// Name, summary, source, parameters. The parts, and what follows from them, are filled in.
+    const INFO: Info;
+
+    /// The parts.
+    fn parts(params: &Params) -> Parts;
+}
+
+impl<N: Named> Discipline for N {
+    const INFO: Info = Info {
+        parts: Some(N::parts),
+        keeps_order: |params| keeps_order(N::parts(params), params),
+        work_conserving: |params| !N::parts(params).service.has_weight() || is_uncapped(params),
+        ..N::INFO
+    };
+
+    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
+        build(N::parts(params), params, seed)
+    }
+}
+
+impl Service {
+    const fn has_weight(self) -> bool {
+        matches!(self, Self::Weighted | Self::Adapted)
+    }
+}
+
+/// Whether no flow has packets in both lanes that could overtake each other.
+pub(super) fn keeps_order(parts: Parts, params: &Params) -> bool {
+    let by_packet = matches!(parts.accounting, Accounting::Offset | Accounting::Mark);
+    let promotes = params.has("interval") && params.time("interval") != Nanos::MAX;
+    let shares = parts.service.has_weight() && params.share("weight") != Share::ONE;
+    !(by_packet || promotes || shares)
+}
+
+/// Whether the short lane may take the whole link.
+pub(super) fn is_uncapped(params: &Params) -> bool {
+    params.number("cap-high") == u64::MAX
+}
+
+fn build<S: Sink + 'static>(parts: Parts, params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
+    match parts.accounting {
+        Accounting::EveryFlow => serve(Lifetime::new(EveryFlow, params), parts, params, seed),
+        Accounting::Sampled => {
+            serve(Lifetime::new(PerPacket::new(params, seed), params), parts, params, seed)
+        }
+        Accounting::SampleAndHold => {
+            serve(Lifetime::new(PerByte::new(params, seed), params), parts, params, seed)
+        }
+        Accounting::Retest => {
+            serve(Lifetime::new(Retest::new(params, seed), params), parts, params, seed)
+        }
+        Accounting::WhileQueued => serve(WhileQueued::new(params), parts, params, seed),
+        Accounting::Offset => serve(Offset::new(params), parts, params, seed),
+        Accounting::Mark => serve(Mark::new(params), parts, params, seed),
+    }
+}
+
+fn serve<S: Sink + 'static>(
+    accounting: impl accounting::Accounting,
+    parts: Parts,
+    params: &Params,
+    seed: u64,
+) -> Box<dyn Qdisc<S>> {
+    fn boxed<S: Sink + 'static>(
+        accounting: impl accounting::Accounting,
+        service: impl service::Service,
+        buffer: Buffer,
+        params: &Params,
+    ) -> Box<dyn Qdisc<S>> {
+        Box::new(Lanes::new(accounting, service, buffer, params))
+    }
+    match parts.service {
+        Service::Strict => boxed(accounting, Strict, parts.buffer, params),
+        Service::Guaranteed => boxed(accounting, Guaranteed::new(params), parts.buffer, params),
+        Service::Weighted | Service::Adapted => {
+            boxed(accounting, Weighted::new(params, seed), parts.buffer, params)
+        }
+    }
+}
 
 /// Any combination of parts: `lanes:accounting=sampled,service=strict,buffer=knockout`.
-pub struct Composed;
+pub(crate) struct Composed;
 
-impl Discipline for Composed {
+impl Named for Composed {
     const INFO: Info = Info {
         name: "lanes",
         summary: "any combination of accounting, service and buffer, by naming the three parts",
         source: "flow scheduler paper, section 2 (the parts); EFD paper (while-queued)",
-        parts: Some(Parts {
-            accounting: "of your choice",
-            service: "of your choice",
-            buffer: "of your choice",
-        }),
         params: &[
             shared::LIMIT,
             ParamDef {
                 name: "accounting",
-                kind: Kind::Choice(&[
-                    "every-flow",
-                    "sampled",
-                    "sample-and-hold",
-                    "retest",
-                    "while-queued",
-                    "offset",
-                    "mark",
-                ]),
+                kind: Kind::Choice(Accounting::WORDS),
                 default: "while-queued",
                 effect: "whose packet is long",
                 source: "ours",
@@ -44,7 +121,7 @@ impl Discipline for Composed {
             },
             ParamDef {
                 name: "service",
-                kind: Kind::Choice(&["strict", "weighted", "guaranteed"]),
+                kind: Kind::Choice(Service::WORDS),
                 default: "strict",
                 effect: "how the lanes share the link",
                 source: "ours",
@@ -70,203 +147,26 @@ impl Discipline for Composed {
             EARLY_KEEP,
             shared::FLOWS,
         ],
-        keeps_order: |params| {
-            !matches!(params.word("accounting"), "offset" | "mark")
-                && params.time("interval") == Nanos::MAX
-                && (params.word("service") != "weighted" || is_strict(params))
-        },
-        work_conserving: |params| params.word("service") != "weighted" || is_uncapped(params),
         ..Info::PLAIN
     };
 
-    fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
-        match params.word("accounting") {
-            "every-flow" => with_service(Lifetime::new(EveryFlow, params), params, seed),
-            "sampled" => {
-                with_service(Lifetime::new(PerPacket::new(params, seed), params), params, seed)
-            }
-            "sample-and-hold" => {
-                with_service(Lifetime::new(PerByte::new(params, seed), params), params, seed)
-            }
-            "retest" => {
-                with_service(Lifetime::new(Retest::new(params, seed), params), params, seed)
-            }
-            "offset" => with_service(Offset::new(params), params, seed),
-            "mark" => with_service(Mark::new(params), params, seed),
-            _ => with_service(WhileQueued::new(params), params, seed),
+    fn parts(params: &Params) -> Parts {
+        Parts {
+            accounting: chosen(params, "accounting", Accounting::WORDS, &Accounting::ALL),
+            service: chosen(params, "service", Service::WORDS, &Service::ALL),
+            buffer: buffer(params),
         }
     }
 }
 
-fn with_service<S: Sink + 'static>(
-    accounting: impl Accounting,
-    params: &Params,
-    seed: u64,
-) -> Box<dyn Qdisc<S>> {
-    match params.word("service") {
-        "weighted" => with_buffer(accounting, Weighted::new(params, seed), params),
-        "guaranteed" => with_buffer(accounting, Guaranteed::new(params), params),
-        _ => with_buffer(accounting, Strict, params),
-    }
+/// The buffer that the parameter names.
+pub(super) fn buffer(params: &Params) -> Buffer {
+    chosen(params, "buffer", Buffer::WORDS, &Buffer::ALL)
 }
 
-/// Accounting and service with the buffer that `params` name.
-pub(super) fn with_buffer<S: Sink + 'static, A: Accounting, V: Service>(
-    accounting: A,
-    service: V,
-    params: &Params,
-) -> Box<dyn Qdisc<S>> {
-    match params.word("buffer") {
-        "knockout" => Box::new(Lanes::<A, V, Knockout>::new(accounting, service, params)),
-        _ => Box::new(Lanes::<A, V, DropTail>::new(accounting, service, params)),
-    }
+/// The part whose word stands in the parameter.
+fn chosen<T: Copy>(params: &Params, name: &str, words: &[&str], parts: &[T]) -> T {
+    let word = params.word(name);
+    let at = words.iter().position(|known| *known == word);
+    parts[at.expect("one of the choices")]
 }
-
-/// Whether the weighted service is strict priority, and so keeps the order of every flow.
-pub(super) fn is_strict(params: &Params) -> bool {
-    params.share("weight") == Share::ONE
-}
-
-/// Whether the short lane may take the whole link.
-pub(super) fn is_uncapped(params: &Params) -> bool {
-    params.number("cap-high") == u64::MAX
-}
-
-pub(super) const THRESHOLD: ParamDef = ParamDef {
-    name: "threshold",
-    kind: Kind::Amount { min: 0, max: 4_000_000_000, unlimited: true },
-    default: "20packets",
-    effect: "how much of a flow is short; its unit cannot change while the discipline runs",
-    source: "EFD paper, section 4",
-    live: true,
-};
-
-pub(super) const BOUNDARY: ParamDef = ParamDef {
-    name: "boundary",
-    kind: Kind::Choice(&["before", "after", "literal"]),
-    default: "before",
-    effect: "short iff the flow's count before the packet is below the threshold (before), \
-             with the packet is within it (after), before the packet does not exceed it (literal)",
-    source: "ours; the papers leave it open",
-    live: true,
-};
-
-pub(super) const BUFFER: ParamDef = ParamDef {
-    name: "buffer",
-    kind: Kind::Choice(&["drop-tail", "knockout"]),
-    default: "drop-tail",
-    effect: "full: drop the arrival, or let a short one push out the tail of the long lane",
-    source: "flow scheduler paper, section 3",
-    live: false,
-};
-
-pub(super) const WEIGHT: ParamDef = ParamDef {
-    name: "weight",
-    kind: Kind::Share { min: Share::from_ppb(1_000_000), max: Share::ONE },
-    default: "0.8",
-    effect: "share of the link for the short lane while both are backlogged; 1 is strict priority",
-    source: "flow scheduler paper, section 4",
-    live: true,
-};
-
-pub(super) const SHARING: ParamDef = ParamDef {
-    name: "sharing",
-    kind: Kind::Choice(&["scfq", "coin"]),
-    default: "scfq",
-    effect: "realise the weight by self-clocked fair queueing or by a coin at each packet",
-    source: "ours; the flow scheduler paper leaves it open",
-    live: false,
-};
-
-pub(super) const CAP_HIGH: ParamDef = ParamDef {
-    name: "cap-high",
-    kind: Kind::Rate { min: 1_000, max: 1_000_000_000_000 },
-    default: "inf",
-    effect: "hold the short lane to this rate even while the long lane is empty",
-    source: "ours; the flow scheduler paper leaves it open",
-    live: true,
-};
-
-pub(super) const PROBABILITY: ParamDef = ParamDef {
-    name: "probability",
-    kind: Kind::Share { min: Share::ZERO, max: Share::ONE },
-    default: "0.01",
-    effect: "chance that a packet brings its flow into the table (sample and hold: of 1000 bytes)",
-    source: "EFD paper, section 4; flow scheduler paper, section 4",
-    live: true,
-};
-
-pub(super) const SAMPLED_TO: ParamDef = ParamDef {
-    name: "sampled-to",
-    kind: Kind::Choice(&["high", "low", "rule"]),
-    default: "high",
-    effect: "lane of the packet that brought its flow into the table",
-    source: "ours; the papers leave it open",
-    live: true,
-};
-
-pub(super) const COUNT_SAMPLED: ParamDef = ParamDef {
-    name: "count-sampled",
-    kind: Kind::Flag,
-    default: "yes",
-    effect: "whether the packet that brought its flow into the table is in its count",
-    source: "ours; the papers leave it open",
-    live: true,
-};
-
-pub(super) const LOW_SHARE: ParamDef = ParamDef {
-    name: "low-share",
-    kind: Kind::Share { min: Share::ZERO, max: Share::from_ppb(900_000_000) },
-    default: "0",
-    effect: "least share of the link for the long lane while both are backlogged, without \
-             reordering any flow, and of the buffer, which the short lane leaves free for it; 0 is \
-             the paper, 0.1 a sound choice against starvation",
-    source: "ours",
-    live: true,
-};
-
-pub(super) const HOLD_ON_WIRE: ParamDef = ParamDef {
-    name: "hold-on-wire",
-    kind: Kind::Flag,
-    default: "no",
-    effect: "whether the packet being sent still counts as queued for its flow",
-    source: "ours; the EFD paper leaves it open",
-    live: true,
-};
-
-pub(super) const SEGMENT: ParamDef = ParamDef {
-    name: "segment",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
-    default: "1460b",
-    effect: "payload bytes of a full packet: turns a threshold in packets into a byte offset",
-    source: "Run2C paper",
-    live: true,
-};
-
-pub(super) const INTERVAL: ParamDef = ParamDef {
-    name: "interval",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(86_400), unlimited: true },
-    default: "inf",
-    effect: "measurement interval: at its end counts start again and small flows are forgotten, \
-             which promotes long flows and may reorder them",
-    source: "Estan and Varghese 2002",
-    live: false,
-};
-
-pub(super) const KEEP: ParamDef = ParamDef {
-    name: "keep",
-    kind: Kind::Count { min: 0, max: 4_000_000_000 },
-    default: "25",
-    effect: "least count, in the threshold's unit, to stay in the table at an interval's end",
-    source: "Estan and Varghese 2002",
-    live: true,
-};
-
-pub(super) const EARLY_KEEP: ParamDef = ParamDef {
-    name: "early-keep",
-    kind: Kind::Count { min: 0, max: 4_000_000_000 },
-    default: "0",
-    effect: "the same for a flow that came into the table during the interval",
-    source: "Estan and Varghese 2002",
-    live: true,
-};

@@ -17,7 +17,7 @@ use super::queues::Position;
 use super::sampler::Sampler;
 
 /// Remembers the flows that `P` takes up.
-pub struct Lifetime<P> {
+pub(crate) struct Lifetime<P> {
     sampler: P,
     rule: Rule,
     options: Options,

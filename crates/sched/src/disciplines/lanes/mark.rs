@@ -11,7 +11,7 @@ use super::accounting::{Accounting, Arrival};
 use super::queues::Position;
 
 /// Reads marks.
-pub struct Mark {
+pub(crate) struct Mark {
     short_dscp: u8,
 }
 

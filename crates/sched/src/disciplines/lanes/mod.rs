@@ -3,61 +3,45 @@
 //! "A Flow Scheduler Architecture" takes a size-based scheduler apart: *accounting* says whose
 //! packet is long, *service* says how the lanes share the link, *buffer* says who is dropped
 //! when it is full. [`Lanes`] puts one of each together; inside a lane packets are FIFO. The
-//! named disciplines (EFD, Run2C, SB, ...) are a line each in the files beside this one, and
-//! `lanes:accounting=...,service=...,buffer=...` composes any other.
+//! disciplines with a name of their own (Run2C, SB, ...) are the rows of [`named`], EFD has a file,
+//! and `lanes:accounting=...,service=...,buffer=...` composes any other.
 
 mod accounting;
-mod auto;
+pub(crate) mod auto;
 mod buffer;
-mod compose;
-mod efd;
+pub(crate) mod compose;
+pub(crate) mod efd;
 mod lifetime;
 mod mark;
+pub(crate) mod named;
 mod offset;
+mod params;
 mod queues;
-mod run2c;
-mod run2c_seq;
 mod sampler;
-mod sb;
-mod sb_sh;
 mod service;
-mod sift;
 mod while_queued;
-mod x_protect;
 
-pub use accounting::{Accounting, Arrival, Rule};
-pub use auto::Auto;
-pub use buffer::{Buffer, DropTail, Knockout, Limits, Room};
-pub use compose::Composed;
-pub use efd::Efd;
-pub use lifetime::Lifetime;
-pub use mark::Mark;
-pub use offset::Offset;
-pub use queues::{Position, Queues};
-pub use run2c::Run2c;
-pub use run2c_seq::Run2cSeq;
-pub use sampler::{EveryFlow, PerByte, PerPacket, Retest, Sampler, miss_byte};
-pub use sb::{Sb, SbKo};
-pub use sb_sh::SbSh;
-pub use service::{Guaranteed, Pick, Service, Strict, Weighted};
-pub use sift::Sift;
-pub use while_queued::WhileQueued;
-pub use x_protect::XProtect;
+pub use accounting::Rule;
+pub use sampler::miss_byte;
 
-use core::marker::PhantomData;
-
+use crate::interface::parts::Buffer;
 use crate::interface::{
     Backlog, Dequeue, Drop, DropReason, FlowId, Lane, Nanos, Packet, ParamError, Params, Qdisc,
     Queue, Sink,
 };
 
-/// A discipline with a short and a long lane: accounting `A`, service `V`, buffer `B`.
+use accounting::{Accounting, Arrival};
+use buffer::{Limits, Room};
+use queues::Queues;
+use service::{Pick, Service};
+
+/// A discipline with a short and a long lane: accounting `A`, service `V`, and a buffer.
 ///
 /// Cost: one look-up of the flow at arrival and one at departure, no allocation, two rings.
-pub struct Lanes<A, V, B> {
+pub(crate) struct Lanes<A, V> {
     accounting: A,
     service: V,
-    buffer: PhantomData<B>,
+    buffer: Buffer,
     limits: Limits,
     queues: Queues,
     /// Whether the packet on the wire still counts as queued for its flow.
@@ -66,14 +50,14 @@ pub struct Lanes<A, V, B> {
     params: Params,
 }
 
-impl<A: Accounting, V: Service, B: Buffer> Lanes<A, V, B> {
+impl<A: Accounting, V: Service> Lanes<A, V> {
     /// An empty queue with these parts; `limit` and `hold-on-wire` come from `params`.
-    pub(crate) fn new(accounting: A, service: V, params: &Params) -> Self {
+    pub(crate) fn new(accounting: A, service: V, buffer: Buffer, params: &Params) -> Self {
         let limits = Limits::new(params.amount("limit"), service.long_share());
         Self {
             accounting,
             service,
-            buffer: PhantomData,
+            buffer,
             limits,
             queues: Queues::new(limits.whole),
             hold_on_wire: holds_on_wire(params),
@@ -108,11 +92,11 @@ fn holds_on_wire(params: &Params) -> bool {
     params.has("hold-on-wire") && params.flag("hold-on-wire")
 }
 
-impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> {
+impl<S: Sink, A: Accounting, V: Service> Qdisc<S> for Lanes<A, V> {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         let Arrival { lane, counted } =
             self.accounting.arrived(&packet, self.queues.mark(), now, sink);
-        match B::room(&self.queues, self.limits, &packet, lane) {
+        match self.buffer.room(&self.queues, self.limits, &packet, lane) {
             Room::Enough => {}
             Room::PushOut => self.push_out_for(&packet, sink),
             Room::None => {
@@ -152,7 +136,7 @@ impl<S: Sink, A: Accounting, V: Service, B: Buffer> Qdisc<S> for Lanes<A, V, B> 
     }
 }
 
-impl<A: Accounting, V: Service, B: Buffer> Queue for Lanes<A, V, B> {
+impl<A: Accounting, V: Service> Queue for Lanes<A, V> {
     fn backlog(&self) -> Backlog {
         self.queues.total()
     }

@@ -12,7 +12,7 @@ use super::queues::Position;
 use super::sampler::EveryFlow;
 
 /// Reads offsets, and counts where there is none.
-pub struct Offset {
+pub(crate) struct Offset {
     /// Short iff the packet begins below this byte.
     bound: u64,
     counted: Lifetime<EveryFlow>,

@@ -6,7 +6,7 @@ use crate::queues::ring::Ring;
 use super::buffer::Limits;
 
 /// The packets of both lanes.
-pub struct Queues {
+pub(crate) struct Queues {
     short: Ring,
     long: Ring,
     /// Packets that ever joined the short lane, modulo 2^32: the next one's sequence number.
@@ -22,34 +22,34 @@ impl Queues {
     /// The packet that a lane would send next.
     #[inline]
     #[must_use]
-    pub fn head(&self, lane: Lane) -> Option<&Packet> {
+    pub(crate) fn head(&self, lane: Lane) -> Option<&Packet> {
         self.lane(lane).head()
     }
 
     /// Whether a lane holds nothing.
     #[inline]
     #[must_use]
-    pub const fn is_empty(&self, lane: Lane) -> bool {
+    pub(crate) const fn is_empty(&self, lane: Lane) -> bool {
         self.lane(lane).is_empty()
     }
 
     /// Both lanes together.
     #[must_use]
-    pub fn total(&self) -> Backlog {
+    pub(crate) fn total(&self) -> Backlog {
         self.short.backlog() + self.long.backlog()
     }
 
     /// What a lane holds, in the unit of `limit`.
     #[inline]
     #[must_use]
-    pub const fn used(&self, lane: Lane, limit: Amount) -> u64 {
+    pub(crate) const fn used(&self, lane: Lane, limit: Amount) -> u64 {
         self.lane(lane).in_unit_of(limit)
     }
 
     /// Whether `packet` fits beside what both lanes hold.
     #[inline]
     #[must_use]
-    pub const fn fits(&self, limits: Limits, packet: &Packet) -> bool {
+    pub(crate) const fn fits(&self, limits: Limits, packet: &Packet) -> bool {
         let limit = limits.whole;
         let used = self.short.in_unit_of(limit) + self.long.in_unit_of(limit);
         used + limit.cost(packet.segments, packet.size) as u64 <= limit.value()
@@ -59,7 +59,7 @@ impl Queues {
     /// takes any packet that the whole buffer can hold.
     #[inline]
     #[must_use]
-    pub const fn fits_lane(&self, limits: Limits, packet: &Packet, lane: Lane) -> bool {
+    pub(crate) const fn fits_lane(&self, limits: Limits, packet: &Packet, lane: Lane) -> bool {
         let limit = limits.whole;
         let used = self.lane(lane).in_unit_of(limit);
         let most = if lane.0 == Lane::SHORT.0 && used > 0 { limits.short } else { limit.value() };
@@ -69,13 +69,13 @@ impl Queues {
     /// A point in the history of the short lane: every packet in it now is before.
     #[inline]
     #[must_use]
-    pub const fn mark(&self) -> Position {
+    pub(crate) const fn mark(&self) -> Position {
         Position(self.short_joined)
     }
 
     /// Whether every packet that was in the short lane at `mark` has left it.
     #[must_use]
-    pub const fn has_passed(&self, mark: Position) -> bool {
+    pub(crate) const fn has_passed(&self, mark: Position) -> bool {
         let queued = self.short.len() as u32;
         let head = self.short_joined.wrapping_sub(queued);
         let ahead = mark.0.wrapping_sub(head);
@@ -110,4 +110,4 @@ impl Queues {
 
 /// See [`Queues::mark`]. Modulo 2^32; a mark that old can only delay a packet, never reorder it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position(pub(super) u32);
+pub(crate) struct Position(pub(super) u32);

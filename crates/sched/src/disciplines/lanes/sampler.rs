@@ -7,7 +7,7 @@ use crate::disciplines::fixed::power;
 use crate::interface::{Packet, Params, Share};
 
 /// Decides, packet by packet, whether a flow that is not in the table is taken up.
-pub trait Sampler: Send + 'static {
+pub(crate) trait Sampler: Send + 'static {
     /// Whether a flow that has been taken up is only suspected: it stays short, and its packets
     /// are sampled again until a second one is taken up.
     const RETESTS: bool = false;
@@ -20,7 +20,7 @@ pub trait Sampler: Send + 'static {
 }
 
 /// Every flow, with its first packet.
-pub struct EveryFlow;
+pub(crate) struct EveryFlow;
 
 impl Sampler for EveryFlow {
     #[inline]
@@ -32,7 +32,7 @@ impl Sampler for EveryFlow {
 }
 
 /// Each packet with the same probability, whatever its size (X-Protect, SIFT).
-pub struct PerPacket {
+pub(crate) struct PerPacket {
     rng: Xoshiro256PlusPlus,
     threshold: Option<u64>,
 }
@@ -59,7 +59,7 @@ impl Sampler for PerPacket {
 
 /// Each packet with the same probability, and each flow twice (SIFT's re-testing variant, against
 /// short flows that were unlucky once).
-pub struct Retest(PerPacket);
+pub(crate) struct Retest(PerPacket);
 
 impl Retest {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
@@ -85,7 +85,7 @@ impl Sampler for Retest {
 ///
 /// Probabilities are 0.64 fixed-point numbers; the one of the last packet size is kept, since
 /// most packets of a link have one of two sizes.
-pub struct PerByte {
+pub(crate) struct PerByte {
     rng: Xoshiro256PlusPlus,
     /// The probability that a byte is *not* sampled; `None` where every one is.
     miss_byte: Option<u64>,

@@ -11,7 +11,7 @@ use super::queues::Queues;
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
+pub(crate) enum Pick {
     /// Serve the head of this lane, if it has one.
     Lane(Lane),
     /// Serve nobody before this time.
@@ -19,7 +19,7 @@ pub enum Pick {
 }
 
 /// Chooses the lane to serve.
-pub trait Service: Send + 'static {
+pub(crate) trait Service: Send + 'static {
     /// The lane to serve now. `may_overtake` tells whether the head of the long lane can leave
     /// before the short lane without overtaking its own flow.
     fn pick(
@@ -57,7 +57,7 @@ fn by_priority(queues: &Queues) -> Lane {
 }
 
 /// Strict priority: the long lane is served when the short lane is empty.
-pub struct Strict;
+pub(crate) struct Strict;
 
 impl Service for Strict {
     #[inline]
@@ -68,12 +68,12 @@ impl Service for Strict {
 
 /// Strict priority, but while both lanes are backlogged the long lane gets at least a share of
 /// the link: without it a flood of short flows starves long ones for good. Its share of the buffer
-/// is its own as well ([`Limits`](super::Limits)).
+/// is its own as well ([`Limits`](super::buffer::Limits)).
 ///
 /// While both lanes are backlogged, a credit grows by that share of every byte sent and shrinks
 /// by every long byte; the long head is served out of turn once the credit covers it and nothing
 /// of its flow is in the short lane, so that no flow is reordered.
-pub struct Guaranteed {
+pub(crate) struct Guaranteed {
     share: Share,
     /// Bytes, in parts per billion.
     credit: u64,
@@ -138,13 +138,13 @@ impl Service for Guaranteed {
 /// integers: a lane's tag is the virtual time until its head is through, relative to the packet
 /// last served, in units where L bytes take L(1-w) in the short and L*w in the long lane. Ties go
 /// to the earlier arrival. Or by a coin with P(short) = w, exact for equal sizes only.
-pub struct Weighted {
+pub(crate) struct Weighted {
     weight: Share,
     coin: Option<Xoshiro256PlusPlus>,
     short_tag: u64,
     long_tag: u64,
     /// For each packet of the long lane, the short lane as it stood at its arrival.
-    long_arrivals: VecDeque<super::Position>,
+    long_arrivals: VecDeque<super::queues::Position>,
     /// What the short lane may take at most while the long lane is empty, in bit/s.
     short_cap: u64,
     short_again: Nanos,

@@ -14,7 +14,7 @@ use super::accounting::{Accounting, Arrival, Queued, Rule};
 use super::queues::Position;
 
 /// Remembers flows with a packet queued.
-pub struct WhileQueued {
+pub(crate) struct WhileQueued {
     rule: Rule,
     flows: FlowTable<Episode>,
 }

@@ -53,7 +53,7 @@ impl Options {
                     options.sequences = value.parse().context("--sequences takes a number")?;
                 }
                 "--discipline" => {
-                    let known = DISCIPLINES.into_iter().find(|name| name == value);
+                    let known = DISCIPLINES.iter().copied().find(|name| name == value);
                     options.discipline = Some(known.with_context(|| {
                         format!("--discipline {value}: there are {}", DISCIPLINES.join(", "))
                     })?);
