@@ -4,6 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use sched::{Ecn, Nanos, Spec, registry};
 
 use crate::global;
+use crate::label;
 use crate::ledger::Violation;
 use crate::naive;
 use crate::operation::{Arrival, Offset, Operation};
@@ -24,10 +25,10 @@ pub struct Case {
 const MOST_OPERATIONS: usize = 400;
 
 impl<'a> Arbitrary<'a> for Case {
-    /// One byte for the discipline, one for the seed, one for the number of parameters; five
+    /// Two bytes for the discipline ([`label`]), one for the seed, one for the number of parameters; five
     /// bytes a parameter; then one to six bytes an operation, to the end.
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
-        let info = registry::ALL[usize::from(u.arbitrary::<u8>()?) % registry::ALL.len()];
+        let info = label::find(u.arbitrary()?, registry::ALL);
         let seed = u64::from(u.arbitrary::<u8>()?);
         let mut spec = Spec::named(info.name).expect("a name from the registry");
         for _ in 0..u.arbitrary::<u8>()? % 8 {

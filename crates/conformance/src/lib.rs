@@ -11,6 +11,7 @@ pub mod case;
 pub mod global;
 pub mod golden;
 pub mod invariants;
+pub mod label;
 pub mod ledger;
 pub mod mutant;
 pub mod naive;

@@ -1,6 +1,6 @@
 //! What an input says: a link, and what happens on it.
 //!
-//! Eight bytes configure the link: discipline, limit, rate, delay, overhead, edge, observer, burst
+//! Nine bytes configure the link: two for the discipline (`conformance::label`), limit, rate, delay, overhead, edge, observer, burst
 //! time. Then come operations, each a byte whose low three bits are its kind:
 //!
 //! | kind | meaning | what follows |
@@ -13,14 +13,23 @@
 //! A frame's bit 3 announces a virtio-net header (10 bytes), bit 4 a VLAN tag that the kernel has
 //! stripped (4 bytes), bit 5 that the frame was longer than what is here, by 2 bytes' worth.
 
+use std::sync::LazyLock;
+
+use conformance::label;
 use engine::framing::{Cells, Framing};
 use engine::{LinkConfig, Overhead, Rate};
-use sched::{Nanos, Spec, registry};
+use sched::{Info, Nanos, Spec, registry};
 
 /// Bits per second: from less than a packet a second to more than any link.
 const RATES: [u64; 8] =
     [1, 8_000, 1_000_000, 20_000_000, 100_000_000, 1_000_000_000, 10_000_000_000, u64::MAX];
 const EDGE: &str = "edge";
+
+/// The disciplines that a live link can have.
+static LIVE: LazyLock<Vec<&'static Info>> = LazyLock::new(|| {
+    let all = registry::ALL.iter().copied();
+    all.filter(|info| !info.needs.flow_size && !info.needs.offset).collect()
+});
 
 pub(crate) struct Script {
     pub(crate) config: LinkConfig,
@@ -54,8 +63,9 @@ pub(crate) enum Answer {
 
 impl Script {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (head, mut rest) = bytes.split_first_chunk::<8>()?;
-        let [scheduler, limit, rate, delay, overhead, edge, observer, burst] = *head;
+        let (head, mut rest) = bytes.split_first_chunk::<9>()?;
+        let [low, high, limit, rate, delay, overhead, edge, observer, burst] = *head;
+        let scheduler = u16::from_le_bytes([low, high]);
         let spec = spec(scheduler, limit)?;
         let config = LinkConfig {
             edge: (edge & 1 != 0).then(|| EDGE.parse().ok()).flatten(),
@@ -94,7 +104,7 @@ impl Script {
     }
 }
 
-fn operation(rest: &mut &[u8], scheduler: u8, last: &LinkConfig) -> Option<Operation> {
+fn operation(rest: &mut &[u8], scheduler: u16, last: &LinkConfig) -> Option<Operation> {
     let [kind] = *take::<1>(rest)?;
     Some(match kind & 7 {
         0..=3 => {
@@ -137,13 +147,8 @@ fn rate(choice: u8) -> Rate {
 }
 
 /// A discipline that a live link can have, with a small limit where that goes with the rest.
-fn spec(choice: u8, limit: u8) -> Option<Spec> {
-    let live = || {
-        let all = registry::ALL.iter();
-        all.filter(|info| !info.needs.flow_size && !info.needs.offset)
-    };
-    let info = live().nth(usize::from(choice) % live().count())?;
-    let spec = Spec::named(info.name).ok()?;
+fn spec(scheduler: u16, limit: u8) -> Option<Spec> {
+    let spec = Spec::named(label::find(scheduler, &LIVE).name).ok()?;
     let limited = spec.clone().with("limit", &format!("{}packets", u16::from(limit) + 1));
     Some(limited.ok().filter(|spec| spec.check().is_ok()).unwrap_or(spec))
 }
