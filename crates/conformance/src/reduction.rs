@@ -24,11 +24,13 @@ pub enum Traffic {
     OnePacketFlows,
     /// Any, with the limits as the specs have them.
     OwnLimits,
+    /// The same, of flows that no hash table of sane size mistakes for each other.
+    OwnBuckets,
     /// Tagged as short by an edge, every packet of it.
     Tagged,
 }
 
-use Traffic::{Any, OneFlow, OnePacketFlows, OwnLimits, Tagged};
+use Traffic::{Any, OneFlow, OnePacketFlows, OwnBuckets, OwnLimits, Tagged};
 
 /// Every reduction; a new one is a line here.
 pub const ALL: &[Reduction] = &[
@@ -103,6 +105,17 @@ pub const ALL: &[Reduction] = &[
     // One bucket is one queue, as long as nothing overflows.
     Reduction("fq-codel:buckets=1", "codel:limit=10240packets,ecn=yes", OwnLimits),
     Reduction("fq-codel:buckets=1,target=inf", "fifo:limit=10240packets", OwnLimits),
+    // Without ages and hosts it is FQ-CoDel, whose CoDel leaves a frame of Ethernet alone here.
+    Reduction(
+        "fq-lanes:without=ages,hosts=none,limit=10240packets",
+        "fq-codel:mtu=1514b,memory=1gb,buckets=1048576",
+        OwnBuckets,
+    ),
+    Reduction(
+        "fq-lanes:without=ages,hosts=none,limit=10240packets,target=1us,interval=1us",
+        "fq-codel:mtu=1514b,memory=1gb,buckets=1048576,target=1us,interval=1us",
+        OwnBuckets,
+    ),
     Reduction("red:min=inf,max=inf", "fifo", Any),
     Reduction("red:max-probability=0,max=inf,averaging=1", "fifo", Any),
     Reduction("fred:min=inf,max=inf,averaging=1", "fifo", Any),
@@ -195,7 +208,7 @@ impl Reduction {
         let spec = |template: &str| -> Spec {
             let text = template.replace("$th", threshold).replace("$w", weight);
             let spec = text.parse().and_then(|spec: Spec| match self.2 {
-                OwnLimits => Ok(spec),
+                OwnLimits | OwnBuckets => Ok(spec),
                 _ => spec.with("limit", limit),
             });
             spec.unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -220,8 +233,10 @@ impl Traffic {
     /// The operations with their arrivals spread over flows as this traffic has it.
     fn of(self, operations: &[Operation]) -> Vec<Operation> {
         let mut next = 0u8;
-        let mut flow = |given| match self {
+        let mut flow = |given: u8| match self {
             Any | OwnLimits | Tagged => given,
+            // Flows come in pairs with the same low bits: see `flow_id`.
+            OwnBuckets => given.wrapping_mul(2),
             OneFlow => 0,
             OnePacketFlows => {
                 next += 1;
@@ -236,7 +251,7 @@ impl Traffic {
             other => other.clone(),
         };
         let is_kept = |operation: &&Operation| match operation {
-            Operation::Change(..) => !matches!(self, OwnLimits),
+            Operation::Change(..) => !matches!(self, OwnLimits | OwnBuckets),
             _ => true,
         };
         operations.iter().filter(is_kept).map(change).collect()

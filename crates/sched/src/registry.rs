@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 
-use crate::disciplines::{cake, codel, drr, early, fair, fifo, fq_codel, lanes, sorted};
+use crate::disciplines::{cake, codel, drr, early, fair, fifo, fq_codel, fq_lanes, lanes, sorted};
 use crate::interface::{Discipline, Info, Params, Qdisc, Sink};
 
 macro_rules! disciplines {
@@ -51,6 +51,7 @@ disciplines![
     fair::Hfsc,
     codel::Codel,
     fq_codel::FqCodel,
+    fq_lanes::FqLanes,
     cake::Cake,
     early::red::Red,
     early::fred::Fred,

@@ -73,6 +73,7 @@ class Look:
 LOOKS = {
     "fifo": Look(BLACK, "o", SOLID, ""),
     "efd": Look(RED, "s", SOLID, "///"),
+    "fq-lanes": Look(RED, "D", DASHED, "xx"),
     "las": Look(GREEN, "^", DASHED, "..."),
     "lars": Look(PURPLE, "v", MIXED, "xxx"),
     "run2c": Look(BLUE, "D", LONG, "\\\\\\"),

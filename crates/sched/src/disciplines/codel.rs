@@ -78,6 +78,11 @@ impl Law {
         }
     }
 
+    /// From the numbers themselves.
+    pub(crate) const fn of(target: Nanos, interval: Nanos, mtu: u64, ecn: bool) -> Self {
+        Self { target, interval, mtu, ecn }
+    }
+
     fn spacing(&self, count: u32) -> Nanos {
         spacing(self.interval, count)
     }

@@ -8,5 +8,6 @@ pub(crate) mod fair;
 pub(crate) mod fifo;
 pub(crate) mod fixed;
 pub(crate) mod fq_codel;
+pub(crate) mod fq_lanes;
 pub mod lanes;
 pub(crate) mod sorted;

@@ -1,0 +1,432 @@
+//! `fq-lanes`: fair queueing in which the young go first.
+//!
+//! Every flow has a queue of its own under CoDel, hosts take turns, and so do the flows of a host,
+//! sparse ones first: FQ-CoDel (RFC 8290), twice. What is new is among the flows of a host. A flow
+//! has an *age*: the bytes that it was served in excess of its fair share. Whatever stays within
+//! its fair share (voice, a game, a call) never ages, however long it lasts; a download does. Flows
+//! with packets do not form one round but one per *tier* of ages, and a younger tier goes first.
+//! Nobody starves: a tier is owed half of what fair queueing would give its members, and at least
+//! a 32nd of the link.
+//!
+//! The oldest wait for the younger, which is no sign of congestion. So their sojourn time, for
+//! CoDel, counts only while no younger packet is sent, and six times `target` is accepted.
+//!
+//! Cost: constant per packet, but for a packet that is larger than a quantum, which takes as many
+//! turns as it has quanta. 128 bytes a flow, 256 a host, 64 a packet.
+
+mod clock;
+mod rules;
+mod stage;
+mod table;
+
+use alloc::boxed::Box;
+
+use self::clock::{Clock, Stamp};
+use self::rules::{QUANTUM, Rules, WITHOUT};
+use self::stage::{LAST, NEW, Stage};
+use self::table::{Fattest, Table};
+use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
+use crate::interface::{
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
+    Packet, ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+};
+use crate::queues::per_flow::{NONE, PacketStore};
+
+/// Bytes that a host may send ahead of its turn, beyond its fair share: ten packets.
+const MOST_AHEAD: u64 = 15_000;
+/// The multiple of `target` that the oldest may stand.
+const PATIENT_TARGET: u64 = 6;
+/// A flow with no more quanta than this is not made to lose packets for another of its host.
+const THIN: u64 = 4;
+/// Most packets that a flow loses at once.
+const DROP_BATCH: u32 = 64;
+
+/// Fair queueing over hosts and flows, the young first.
+pub(crate) struct FqLanes {
+    params: Params,
+    limit: Amount,
+    rules: Rules,
+    host_rules: Rules,
+    law: Law,
+    patient_law: Law,
+    table: Table,
+    /// The hosts.
+    root: Stage,
+    /// Ends of the line of hosts with new flows.
+    ahead: (u32, u32),
+    most_ahead: u64,
+    packets: PacketStore,
+    backlog: Backlog,
+    fattest: Fattest,
+    clock: Clock,
+}
+
+/// A packet's way out: its host, the host's list, its flow, the flow's list.
+struct Turn {
+    host: u32,
+    host_list: usize,
+    flow: u32,
+    list: usize,
+}
+
+const HOSTS: ParamDef = ParamDef {
+    name: "hosts",
+    kind: Kind::Choice(&["destination", "source", "none"]),
+    default: "destination",
+    effect: "which address is the host that shares the link equally with others: that of the \
+             clients, in this direction; none: flows alone",
+    source: "ours; dual-dsthost and dual-srchost of Linux sch_cake",
+    live: false,
+};
+
+const WITHOUT_PART: ParamDef = ParamDef {
+    name: "without",
+    kind: Kind::Choice(WITHOUT),
+    default: "nothing",
+    effect: "leave one mechanism out, to see what it is good for; without ages it is FQ-CoDel",
+    source: "ours",
+    live: false,
+};
+
+impl Discipline for FqLanes {
+    const INFO: Info = Info {
+        name: "fq-lanes",
+        summary: "fair queueing over hosts and flows, CoDel in each, the young first",
+        source: "ours; RFC 8290, and LAS for the order of ages",
+        params: &[
+            shared::LIMIT.with_default("4mb", "Linux sch_cake"),
+            HOSTS,
+            TARGET,
+            INTERVAL,
+            ECN.with_default("yes", "RFC 8290, section 5.2"),
+            shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024"),
+            WITHOUT_PART,
+        ],
+        needs: Needs { hosts: true, ..Needs::NOTHING },
+        ..Info::PLAIN
+    };
+
+    fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
+        Box::new(Self::new(params))
+    }
+}
+
+impl FqLanes {
+    fn new(params: &Params) -> Self {
+        let without = params.word("without");
+        let limit = params.amount("limit");
+        let (law, patient_law) = Self::laws(params);
+        Self {
+            params: params.clone(),
+            limit,
+            rules: Rules::of_flows(without),
+            host_rules: Rules::of_hosts(),
+            law,
+            patient_law,
+            table: Table::new(params),
+            root: Stage::default(),
+            ahead: (NONE, NONE),
+            most_ahead: if without == "ahead" { 0 } else { MOST_AHEAD },
+            packets: PacketStore::new(shared::ring_capacity(limit)),
+            backlog: Backlog::default(),
+            fattest: Fattest::default(),
+            clock: Clock::new(without != "clock"),
+        }
+    }
+
+    /// CoDel's law for everybody, and for the oldest.
+    fn laws(params: &Params) -> (Law, Law) {
+        let law = |target| {
+            Law::of(target, params.time("interval"), u64::from(QUANTUM), params.flag("ecn"))
+        };
+        let target = params.time("target");
+        let patient = match params.word("without") {
+            "ages" | "target" => target,
+            _ => Nanos(target.0.saturating_mul(PATIENT_TARGET)),
+        };
+        (law(target), law(patient))
+    }
+
+    /// Whether a flow of `list` is of the oldest, for whom the clock stands.
+    fn is_oldest(&self, list: usize) -> bool {
+        list == LAST && self.rules.know_ages()
+    }
+
+    fn is_over(&self) -> bool {
+        self.backlog.in_unit_of(self.limit) > self.limit.value()
+    }
+
+    /// Whose packet leaves.
+    #[inline]
+    fn turn(&mut self) -> Option<Turn> {
+        if self.root.listed() > 1
+            && self.ahead.0 != NONE
+            && let Some(turn) = self.turn_ahead()
+        {
+            return Some(turn);
+        }
+        let Table { hosts, flows, .. } = &mut self.table;
+        let (host, host_list) = self.root.next(hosts, &self.host_rules)?;
+        let (flow, list) = hosts[host].stage.next(flows, &self.rules)?;
+        Some(Turn { host, host_list, flow, list })
+    }
+
+    /// A new flow goes ahead of the turns of hosts, while its own has not had more than its fair
+    /// share in this way: a packet of voice must not wait for the downloads of others.
+    #[cold]
+    fn turn_ahead(&mut self) -> Option<Turn> {
+        while self.ahead.0 != NONE {
+            let index = self.leave_line();
+            let Table { hosts, flows, .. } = &mut self.table;
+            let host = &mut hosts[index];
+            host.ahead.bytes =
+                host.ahead.bytes.saturating_sub(self.root.share_since(host.ahead.reading));
+            host.ahead.reading = self.root.virtual_time();
+            if host.packets == 0 || host.ahead.bytes >= self.most_ahead {
+                continue;
+            }
+            if let Some(flow) = host.stage.next_new(flows, &self.rules) {
+                let host_list = host.member.list();
+                self.join_line(index);
+                return Some(Turn { host: index, host_list, flow, list: NEW });
+            }
+        }
+        None
+    }
+
+    /// A host with a new flow joins the line, unless it stands there.
+    fn join_line(&mut self, index: u32) {
+        let hosts = &mut self.table.hosts;
+        if core::mem::replace(&mut hosts[index].ahead.waits, true) {
+            return;
+        }
+        hosts[index].ahead.next = NONE;
+        match core::mem::replace(&mut self.ahead.1, index) {
+            NONE => self.ahead.0 = index,
+            last => hosts[last].ahead.next = index,
+        }
+    }
+
+    /// Takes the first host from the line.
+    fn leave_line(&mut self) -> u32 {
+        let index = self.ahead.0;
+        let host = &mut self.table.hosts[index];
+        host.ahead.waits = false;
+        self.ahead.0 = host.ahead.next;
+        if self.ahead.0 == NONE {
+            self.ahead.1 = NONE;
+        }
+        index
+    }
+
+    /// The next packet of a flow by CoDel, and whether it is to be marked.
+    #[inline]
+    fn dequeue_from<S: Sink>(
+        &mut self,
+        turn: &Turn,
+        now: Nanos,
+        sink: &mut S,
+    ) -> Option<(Packet, Lane, bool)> {
+        let oldest = self.is_oldest(turn.list);
+        let law = if oldest { self.patient_law } else { self.law };
+        let mut control = self.table.flows[turn.flow].control;
+        let mut head = Head { queue: self, flow: turn.flow, oldest, now, sink };
+        let mark = control.before_departure(&law, now, &mut head);
+        let popped = mark.and_then(|_| head.pop());
+        self.table.flows[turn.flow].control = control;
+        let (packet, lane) = popped?;
+        Some((packet, lane, mark?))
+    }
+
+    /// Keeps account of a packet that left the queue of `flow`, however it did.
+    #[inline]
+    fn left(&mut self, flow: u32, packet: &Packet) {
+        let size = u64::from(packet.size);
+        self.backlog.remove(packet);
+        let Table { hosts, flows, .. } = &mut self.table;
+        let state = &mut flows[flow];
+        state.bytes -= size;
+        let host = &mut hosts[state.host];
+        host.bytes -= size;
+        host.packets -= 1;
+        host.fattest.shrunk(flow, state.bytes);
+        self.fattest.shrunk(state.host, host.bytes);
+    }
+
+    /// The fattest flow of the fattest host loses half of its bytes, or a batch, at its head; a
+    /// host of thin flows alone loses what arrives for it. Returns whether the arrival, which is
+    /// the newest packet of flow `arrival`, is still there.
+    #[cold]
+    fn make_room<S: Sink>(&mut self, arrival: u32, sink: &mut S) -> bool {
+        let host = self.fattest.index;
+        let Fattest { index, bytes } = self.table.hosts[host].fattest;
+        let is_thin = bytes <= THIN * u64::from(QUANTUM);
+        if bytes == 0 || is_thin && host == self.table.flows[arrival].host {
+            let queue = &mut self.table.flows[arrival].queue;
+            if let Some((packet, stamp)) = self.packets.pop_back(queue) {
+                self.left(arrival, &packet);
+                sink.refused(packet, Stamp(stamp).lane());
+            }
+            return false;
+        }
+        let (mut dropped, mut survived) = (0, true);
+        while dropped < DROP_BATCH && self.table.flows[index].bytes > bytes / 2 {
+            let queue = &mut self.table.flows[index].queue;
+            let Some((packet, stamp)) = self.packets.pop_front(queue) else { break };
+            dropped += 1;
+            let is_arrival = index == arrival && queue.is_empty();
+            survived &= !is_arrival;
+            let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
+            self.left(index, &packet);
+            sink.dropped(packet, Drop { reason, lane: Stamp(stamp).lane() });
+        }
+        self.table.flows[index].control.count_drops(dropped);
+        survived
+    }
+}
+
+/// Lists as lanes: new, young (every tier but the last), old.
+const fn lane(list: usize) -> Lane {
+    match list {
+        NEW => Lane(0),
+        LAST => Lane(2),
+        _ => Lane(1),
+    }
+}
+
+/// A flow's queue as the control law sees it.
+struct Head<'a, S> {
+    queue: &'a mut FqLanes,
+    flow: u32,
+    oldest: bool,
+    now: Nanos,
+    sink: &'a mut S,
+}
+
+impl<S> Head<'_, S> {
+    #[inline]
+    fn pop(&mut self) -> Option<(Packet, Lane)> {
+        let flow = &mut self.queue.table.flows[self.flow];
+        let (packet, stamp) = self.queue.packets.pop_front(&mut flow.queue)?;
+        self.queue.left(self.flow, &packet);
+        Some((packet, Stamp(stamp).lane()))
+    }
+}
+
+impl<S: Sink> HeadQueue for Head<'_, S> {
+    #[inline]
+    fn head(&self) -> Option<(&Packet, Nanos)> {
+        let node = self.queue.packets.front(&self.queue.table.flows[self.flow].queue)?;
+        let sojourn = self.queue.clock.sojourn(Stamp(node.tag), self.now, self.oldest);
+        Some((&node.packet, self.now - sojourn))
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.queue.table.flows[self.flow].bytes
+    }
+
+    fn drop_head(&mut self) {
+        if let Some((packet, lane)) = self.pop() {
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane });
+        }
+    }
+}
+
+impl<S: Sink> Qdisc<S> for FqLanes {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
+        if self.backlog.must_refuse(self.limit, &packet) {
+            return sink.refused(packet, Lane(0));
+        }
+        let index = self.table.flow(&packet, &self.rules, now, sink);
+        if self.table.flows[index].queue.is_empty() {
+            self.becomes_backlogged(index, &packet, now);
+        }
+        let Table { hosts, flows, .. } = &mut self.table;
+        let flow = &mut flows[index];
+        let lane = lane(flow.member.list());
+        let stamp = self.clock.stamp(now, lane);
+        self.packets.push_back(&mut flow.queue, packet, stamp.0);
+        self.backlog.add(&packet);
+        flow.bytes += u64::from(packet.size);
+        let host = &mut hosts[flow.host];
+        host.bytes += u64::from(packet.size);
+        host.packets += 1;
+        host.fattest.grown(index, flow.bytes);
+        self.fattest.grown(flow.host, host.bytes);
+        let mut survived = true;
+        while self.is_over() {
+            survived &= self.make_room(index, sink);
+        }
+        if survived {
+            sink.enqueued(&packet, lane);
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
+        self.clock.asked(now);
+        while let Some(turn) = self.turn() {
+            let Some((packet, lane, mark)) = self.dequeue_from(&turn, now, sink) else { continue };
+            let Table { hosts, flows, .. } = &mut self.table;
+            let (host, flow) = (&mut hosts[turn.host], &mut flows[turn.flow]);
+            host.stage.served(&mut flow.member, turn.list, packet.size, &self.rules, now);
+            if turn.list == NEW {
+                host.ahead.bytes += u64::from(packet.size);
+            }
+            let rules = &self.host_rules;
+            self.root.served(&mut host.member, turn.host_list, packet.size, rules, now);
+            self.clock.sends(self.is_oldest(turn.list));
+            if mark {
+                sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+            }
+            sink.dequeued(&packet, lane);
+            return Dequeue::Packet { packet, mark };
+        }
+        Dequeue::Empty
+    }
+}
+
+impl FqLanes {
+    /// A flow with nothing queued gets a packet.
+    #[inline]
+    fn becomes_backlogged(&mut self, index: u32, packet: &Packet, now: Nanos) {
+        if !self.table.flows[index].member.is_listed() {
+            let host = self.table.host(index, packet);
+            self.table.flows[index].host = host;
+        }
+        let Table { hosts, flows, .. } = &mut self.table;
+        let host = flows[index].host;
+        if hosts[host].packets == 0 {
+            if !hosts[host].member.is_listed() {
+                // Its flows' turns are over as well, although none of them came to see it.
+                hosts[host].stage.clear(flows);
+            }
+            self.root.arrive(hosts, host, &self.host_rules, now);
+        }
+        let is_new = hosts[host].stage.arrive(flows, index, &self.rules, now);
+        if is_new && self.most_ahead > 0 {
+            self.join_line(host);
+        }
+    }
+}
+
+impl Queue for FqLanes {
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn flows(&self) -> usize {
+        self.table.flows.len()
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), ParamError> {
+        self.params.check_live(params)?;
+        self.limit = params.amount("limit");
+        (self.law, self.patient_law) = Self::laws(params);
+        self.params = params.clone();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! A stage: members that take turns by deficit round robin, the younger before the older.
+//!
+//! `fq-lanes` has one stage of hosts, and in every host one of flows; both are this file. A member
+//! is *listed* from the time it becomes backlogged until its turn finds it empty. It stands in the
+//! list of the new, or in that of its tier. A list is served when those before it are empty, or
+//! when it is owed: what younger ones send adds to what each older list is owed.
+
+use super::rules::{QUANTUM, Rules, TIERS};
+use crate::interface::Nanos;
+use crate::queues::per_flow::NONE;
+
+/// The list of the new; that of tier `t` is `t + 1`.
+pub(super) const NEW: usize = 0;
+/// The list of the last tier.
+pub(super) const LAST: usize = TIERS;
+const LISTS: usize = TIERS + 1;
+/// In no list.
+const UNLISTED: u8 = u8::MAX;
+/// Fractional bits of bytes in virtual time and in what is owed.
+const BITS: u32 = 8;
+
+/// What a stage knows of a member: a host, or a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    /// Bytes that it was served in excess of its fair share, as of `served`.
+    age: u32,
+    /// Bytes that it may still send in its turn.
+    deficit: i32,
+    /// The stage's virtual time at `served`.
+    virtual_served: u64,
+    /// When it was served last.
+    served: Nanos,
+    /// The next member of the same list, or [`NONE`].
+    next: u32,
+    list: u8,
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        let (virtual_served, served) = (0, Nanos::ZERO);
+        Self { age: 0, deficit: 0, virtual_served, served, next: NONE, list: UNLISTED }
+    }
+}
+
+impl Member {
+    /// Whether it stands in a list: its place must not become another's then.
+    pub(super) const fn is_listed(&self) -> bool {
+        self.list != UNLISTED
+    }
+
+    /// The list that it stands in.
+    pub(super) const fn list(&self) -> usize {
+        self.list as usize
+    }
+
+    /// Its age if it is not served until `now`: what is lost if it is forgotten.
+    pub(super) fn faded(&self, rules: &Rules, now: Nanos) -> u32 {
+        rules.faded(self.age, now.since(self.served))
+    }
+}
+
+/// The members of a stage, by number.
+pub(super) trait Members {
+    /// One of them.
+    fn member(&mut self, index: u32) -> &mut Member;
+    /// Whether nothing of it is queued.
+    fn is_empty(&self, index: u32) -> bool;
+}
+
+/// The lists of a stage, and what each is owed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stage {
+    lists: [List; LISTS],
+    /// Members in a list.
+    listed: u32,
+    /// A bit for each list with a member.
+    occupied: u8,
+    /// Bytes that one more member would have been served, in units of 2^-[`BITS`]; it wraps.
+    virtual_time: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+    members: u32,
+    /// Bytes, in units of 2^-[`BITS`]; below 0 after a packet larger than what was owed.
+    owed: i64,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        let empty = List { first: NONE, last: NONE, members: 0, owed: 0 };
+        Self { lists: [empty; LISTS], listed: 0, occupied: 0, virtual_time: 0 }
+    }
+}
+
+impl Stage {
+    /// Members in a list.
+    pub(super) const fn listed(&self) -> u32 {
+        self.listed
+    }
+
+    /// Bytes that one more member would have been served between two readings.
+    pub(super) const fn share_since(&self, reading: u64) -> u64 {
+        self.virtual_time.wrapping_sub(reading) >> BITS
+    }
+
+    /// A reading for [`Stage::share_since`].
+    pub(super) const fn virtual_time(&self) -> u64 {
+        self.virtual_time
+    }
+
+    /// A member becomes backlogged: it is forgiven its fair share of the time since it was
+    /// served, and joins a list unless it still stands in one. Returns whether it joined the new.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        members: &mut impl Members,
+        index: u32,
+        rules: &Rules,
+        now: Nanos,
+    ) -> bool {
+        let member = members.member(index);
+        let share = self.share_since(member.virtual_served);
+        let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
+        member.age = rules.faded(age, now.since(member.served));
+        (member.virtual_served, member.served) = (self.virtual_time, now);
+        if member.is_listed() {
+            return false;
+        }
+        member.deficit = QUANTUM as i32;
+        let is_new = member.age < rules.new_below;
+        let list = if is_new { NEW } else { 1 + rules.tier(member.age) };
+        self.listed += 1;
+        self.append(members, index, list);
+        is_new
+    }
+
+    /// The member whose turn it is, and its list.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        members: &mut impl Members,
+        rules: &Rules,
+    ) -> Option<(u32, usize)> {
+        while let Some(list) = self.list_in_turn(rules) {
+            if let Some(index) = self.ready(members, list, rules) {
+                return Some((index, list));
+            }
+        }
+        None
+    }
+
+    /// The new member whose turn it is among the new.
+    pub(super) fn next_new(&mut self, members: &mut impl Members, rules: &Rules) -> Option<u32> {
+        while self.lists[NEW].members > 0 {
+            let ready = self.ready(members, NEW, rules);
+            if ready.is_some() {
+                return ready;
+            }
+        }
+        None
+    }
+
+    /// The list to serve: the one that is owed most, if that is due, or else the first.
+    #[inline]
+    fn list_in_turn(&self, rules: &Rules) -> Option<usize> {
+        if self.occupied == 0 {
+            return None;
+        }
+        let first = self.occupied.trailing_zeros() as usize;
+        if self.occupied.is_power_of_two() || !rules.know_ages() {
+            return Some(first);
+        }
+        let patience = if first == NEW { rules.patience } else { 1 };
+        let due = i64::from(QUANTUM * patience) << BITS;
+        let mut chosen = (first, due - 1);
+        for (list, older) in self.lists.iter().enumerate().skip(first + 1) {
+            if older.owed > chosen.1 {
+                chosen = (list, older.owed);
+            }
+        }
+        Some(chosen.0)
+    }
+
+    /// The first member of `list` if it may send; otherwise it is passed on.
+    #[inline]
+    fn ready(&mut self, members: &mut impl Members, list: usize, rules: &Rules) -> Option<u32> {
+        let index = self.lists[list].first;
+        let member = members.member(index);
+        if member.deficit <= 0 {
+            member.deficit += QUANTUM as i32;
+            let tier = 1 + rules.tier(member.age);
+            // Alone in its tier, it keeps what the tier is owed.
+            if tier != list || self.lists[list].members > 1 {
+                self.remove_first(members, list);
+                self.append(members, index, tier);
+            }
+        } else if members.is_empty(index) {
+            self.pass_on_empty(members, index, list, rules);
+        } else {
+            return Some(index);
+        }
+        None
+    }
+
+    /// `size` bytes of a member of `list` left.
+    #[inline]
+    pub(super) fn served(
+        &mut self,
+        member: &mut Member,
+        list: usize,
+        size: u32,
+        rules: &Rules,
+        now: Nanos,
+    ) {
+        let share = (u64::from(size) << BITS) / u64::from(self.listed + 1);
+        self.virtual_time = self.virtual_time.wrapping_add(share);
+        member.deficit = member.deficit.saturating_sub_unsigned(size);
+        member.age = rules.aged(member.age, size);
+        (member.virtual_served, member.served) = (self.virtual_time, now);
+        if rules.know_ages() && !self.occupied.is_power_of_two() {
+            self.settle(list, size, share, rules);
+        }
+    }
+
+    /// The list that was served is owed less, and every older one more.
+    fn settle(&mut self, list: usize, size: u32, share: u64, rules: &Rules) {
+        let size = u64::from(size) << BITS;
+        let is_first = list == self.occupied.trailing_zeros() as usize;
+        let served = &mut self.lists[list];
+        served.owed -= size as i64;
+        if is_first {
+            served.owed = served.owed.max(0);
+        }
+        for older in self.lists[list + 1..].iter_mut().filter(|older| older.members > 0) {
+            let owed = older.owed + rules.owed(share, older.members, size) as i64;
+            older.owed = owed.min(rules.most_owed() << BITS);
+        }
+    }
+
+    /// Takes an empty member from the front of its list. As in RFC 8290 a new one passes through
+    /// a tier while there are others in one, lest it be new again each time its queue runs
+    /// empty; but where ages are known, one that is still young enough cannot gain by that.
+    fn pass_on_empty(
+        &mut self,
+        members: &mut impl Members,
+        index: u32,
+        list: usize,
+        rules: &Rules,
+    ) {
+        self.remove_first(members, list);
+        let age = members.member(index).age;
+        let would_gain = !rules.know_ages() || age >= rules.new_below;
+        if list == NEW && would_gain && self.occupied != 0 && self.occupied != 1 {
+            self.append(members, index, 1 + rules.tier(age));
+        } else {
+            members.member(index).list = UNLISTED;
+            self.listed -= 1;
+        }
+    }
+
+    /// Takes all members from their lists; they must be empty.
+    pub(super) fn clear(&mut self, members: &mut impl Members) {
+        while self.occupied != 0 {
+            let list = self.occupied.trailing_zeros() as usize;
+            let index = self.lists[list].first;
+            self.remove_first(members, list);
+            members.member(index).list = UNLISTED;
+        }
+        self.listed = 0;
+    }
+
+    #[inline]
+    fn append(&mut self, members: &mut impl Members, index: u32, list: usize) {
+        let member = members.member(index);
+        (member.list, member.next) = (list as u8, NONE);
+        let ends = &mut self.lists[list];
+        ends.members += 1;
+        match core::mem::replace(&mut ends.last, index) {
+            NONE => {
+                ends.first = index;
+                self.occupied |= 1 << list;
+            }
+            last => members.member(last).next = index,
+        }
+    }
+
+    #[inline]
+    fn remove_first(&mut self, members: &mut impl Members, list: usize) {
+        let ends = &mut self.lists[list];
+        ends.members -= 1;
+        ends.first = members.member(ends.first).next;
+        if ends.first == NONE {
+            (ends.last, ends.owed) = (NONE, 0);
+            self.occupied &= !(1 << list);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!((size_of::<Member>(), size_of::<Stage>()), (32, 136));
+    }
+}

@@ -1,0 +1,259 @@
+//! Who is remembered: the flows and hosts of `fq-lanes`, in bounded tables.
+//!
+//! At the bound, the idle entry whose age has faded most among a few makes room. A flow that finds
+//! no room has its packets in one of the *spill* queues, which belong to a host of their own. While
+//! such a queue holds packets, no further flow of it gets an entry: so no flow is reordered.
+
+use super::rules::Rules;
+use super::stage::{Member, Members, Stage};
+use crate::disciplines::codel::Control;
+use crate::interface::{Event, FlowId, HostId, Nanos, Packet, Params, Sink};
+use crate::queues::per_flow::{FlowQueue, Flows, NONE, Slot};
+
+/// Queues for flows that find no room. They come first in the table of flows.
+const SPILLS: u32 = 64;
+/// The host of the spill queues, and of hosts that find no room.
+const SPILL_HOST: u32 = 0;
+/// Most hosts.
+const HOSTS: usize = 1024;
+
+/// A host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Host {
+    pub(super) member: Member,
+    /// Its flows.
+    pub(super) stage: Stage,
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    /// Its flow with most bytes.
+    pub(super) fattest: Fattest,
+    pub(super) ahead: Ahead,
+    key: Option<FlowId>,
+}
+
+/// What a host sent ahead of its turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ahead {
+    /// Bytes, less its fair share of the time since, as of `reading`.
+    pub(super) bytes: u64,
+    /// The virtual time of hosts.
+    pub(super) reading: u64,
+    /// The next host in the line of those with new flows.
+    pub(super) next: u32,
+    /// Whether it stands in that line.
+    pub(super) waits: bool,
+}
+
+/// A flow, or a spill queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub(super) member: Member,
+    pub(super) queue: FlowQueue,
+    /// Whose it is while it is backlogged or listed, and whose it was before.
+    pub(super) host: u32,
+    pub(super) bytes: u64,
+    pub(super) control: Control,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self {
+            member: Member::default(),
+            queue: FlowQueue::default(),
+            host: NONE,
+            bytes: 0,
+            control: Control::default(),
+        }
+    }
+}
+
+impl Members for Flows<Host> {
+    #[inline]
+    fn member(&mut self, index: u32) -> &mut Member {
+        &mut self[index].member
+    }
+
+    #[inline]
+    fn is_empty(&self, index: u32) -> bool {
+        self[index].packets == 0
+    }
+}
+
+impl Members for Flows<Flow> {
+    #[inline]
+    fn member(&mut self, index: u32) -> &mut Member {
+        &mut self[index].member
+    }
+
+    #[inline]
+    fn is_empty(&self, index: u32) -> bool {
+        self[index].queue.is_empty()
+    }
+}
+
+/// The one with most bytes, as far as arrivals tell: who grows past it takes its place. It may be
+/// exceeded by one that shrank more slowly and got nothing since; that one does no harm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fattest {
+    pub(super) index: u32,
+    pub(super) bytes: u64,
+}
+
+impl Default for Fattest {
+    fn default() -> Self {
+        Self { index: NONE, bytes: 0 }
+    }
+}
+
+impl Fattest {
+    /// Someone has grown to `bytes`.
+    #[inline]
+    pub(super) fn grown(&mut self, index: u32, bytes: u64) {
+        if index == self.index || bytes > self.bytes {
+            *self = Self { index, bytes };
+        }
+    }
+
+    /// Someone has shrunk to `bytes`.
+    #[inline]
+    pub(super) fn shrunk(&mut self, index: u32, bytes: u64) {
+        if index == self.index {
+            self.bytes = bytes;
+        }
+    }
+}
+
+/// Which address of a packet is its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HostOf {
+    Destination,
+    Source,
+    Nobody,
+}
+
+/// The tables of flows and hosts.
+pub(super) struct Table {
+    pub(super) flows: Flows<Flow>,
+    pub(super) hosts: Flows<Host>,
+    host_of: HostOf,
+}
+
+impl Table {
+    pub(super) fn new(params: &Params) -> Self {
+        let bound = params.number("flows") as usize;
+        let (mut flows, mut hosts) = (Flows::new(bound), Flows::new(HOSTS.min(bound)));
+        for _ in 0..SPILLS {
+            flows.add_anonymous();
+        }
+        hosts.add_anonymous();
+        let host_of = match params.word("hosts") {
+            "destination" => HostOf::Destination,
+            "source" => HostOf::Source,
+            _ => HostOf::Nobody,
+        };
+        Self { flows, hosts, host_of }
+    }
+
+    /// The place of a packet's flow; that of a spill queue if there is no room for it.
+    #[inline]
+    pub(super) fn flow<S: Sink>(
+        &mut self,
+        packet: &Packet,
+        rules: &Rules,
+        now: Nanos,
+        sink: &mut S,
+    ) -> u32 {
+        match self.flows.slot(packet.flow) {
+            Slot::Found(flow) => flow,
+            slot => self.take_up(slot, packet.flow, rules, now, sink),
+        }
+    }
+
+    /// An entry for a flow that had none.
+    fn take_up<S: Sink>(
+        &mut self,
+        slot: Slot,
+        flow: FlowId,
+        rules: &Rules,
+        now: Nanos,
+        sink: &mut S,
+    ) -> u32 {
+        let spill = (flow.get() >> 32) as u32 % SPILLS;
+        let must_spill = !self.flows[spill].queue.is_empty();
+        let place = match slot {
+            Slot::Created(_) if must_spill => {
+                self.flows.remove(flow);
+                None
+            }
+            Slot::Created(place) | Slot::Found(place) => Some(place),
+            Slot::Full if must_spill => None,
+            Slot::Full => {
+                let idle = |flow: &Flow| flow.queue.is_empty() && !flow.member.is_listed();
+                let worth = |flow: &Flow| u64::from(flow.member.faded(rules, now));
+                let rank = |flow: &Flow| idle(flow).then(|| worth(flow));
+                self.flows.evict_near(flow, rank).and_then(|evicted| {
+                    sink.event(Event::FlowRemoved { flow: evicted });
+                    created(self.flows.slot(flow))
+                })
+            }
+        };
+        let event = if place.is_some() {
+            Event::FlowCreated { flow }
+        } else {
+            Event::FlowUntracked { flow }
+        };
+        sink.event(event);
+        place.unwrap_or(spill)
+    }
+
+    /// The place of the host of a flow that has nothing queued and stands in no list.
+    #[inline]
+    pub(super) fn host(&mut self, flow: u32, packet: &Packet) -> u32 {
+        if flow < SPILLS {
+            return SPILL_HOST;
+        }
+        let host = match self.host_of {
+            HostOf::Destination => packet.destination,
+            HostOf::Source => packet.source,
+            HostOf::Nobody => HostId(0),
+        };
+        // One-to-one, and scattered: what the table takes for a hash.
+        let key = u64::from(host.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let key = FlowId::new(key ^ (key >> 32));
+        let known = self.flows[flow].host;
+        if known != NONE && self.hosts[known].key == Some(key) {
+            return known;
+        }
+        let idle = |host: &Host| host.packets == 0 && !host.member.is_listed();
+        let place = match self.hosts.slot(key) {
+            Slot::Found(host) => return host,
+            Slot::Created(host) => Some(host),
+            Slot::Full => {
+                let rank = |host: &Host| (idle(host) && host.stage.listed() == 0).then_some(0);
+                let evicted = self.hosts.evict_near(key, rank);
+                evicted.and_then(|_| created(self.hosts.slot(key)))
+            }
+        };
+        let Some(place) = place else { return SPILL_HOST };
+        self.hosts[place].key = Some(key);
+        place
+    }
+}
+
+const fn created(slot: Slot) -> Option<u32> {
+    match slot {
+        Slot::Created(place) => Some(place),
+        Slot::Found(_) | Slot::Full => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        // Two cache lines a flow, four a host.
+        assert!(size_of::<Flow>() <= 128 && size_of::<Host>() <= 256);
+    }
+}
