@@ -8,6 +8,8 @@ SHELL := bash
 CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
+# Options for the picture of the README, such as PICTURE="--only fifo,fq-codel,efd".
+PICTURE ?=
 FUZZ_SECONDS ?= 60
 # Packets of `make soak`.
 PACKETS ?= 300000000
@@ -187,6 +189,12 @@ test-operators: ## Every command of docs/operators, and the systemd units; skipp
 	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-systemd.sh $(TARGET)/debug/shortlane
 	scripts/test-operators.sh $(TARGET)/debug/shortlane
+
+.PHONY: picture
+picture: build python ## The picture of the README, from a new run of the lab (LAB="...", PICTURE="...")
+	@mkdir -p $(TARGET)/picture
+	$(TARGET)/release/shortlane lab --json $(LAB) > $(TARGET)/picture/lab.json
+	PYTHONPATH=python scripts/picture.py $(TARGET)/picture/lab.json $(PICTURE)
 
 .PHONY: python
 python: setup ## Compile the Python package's extension, into python/shortlane; then PYTHONPATH=python
