@@ -25,37 +25,41 @@ use crate::{Call, Failure, config, print, quantity, say};
 /// `shortlane detach`, which leaves the device as it was.
 #[derive(Args, Clone)]
 pub(crate) struct AttachOptions {
-    /// The device towards the link, such as eth0; without one, all that the configuration has
+    /// The device towards the link, such as eth0; without one, every device of the configuration
     #[arg(required_unless_present = "config")]
     device: Option<String>,
-    /// Rate at which the device sends, a little below what the link really carries; unlimited: the device sets the pace
+    /// Send at this rate, a little below what the link really carries; unlimited: the device sets
+    /// the pace
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     rate: Option<LinkRate>,
-    /// Rate at which the device receives, a little below what the link really carries
+    /// Receive at this rate, a little below what the link really carries
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
     ingress: Option<LinkRate>,
-    /// The discipline with its parameters, such as efd:threshold=30packets
+    /// Run this discipline, such as efd:threshold=30packets
     #[arg(long, value_name = "SPEC", default_value = "efd")]
     scheduler: String,
-    /// Where the discipline runs
+    /// Choose where the discipline runs
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     engine: Engine,
-    /// What a packet takes on the link beside its bytes: what the link is (docsis, pppoe-ptm, ethernet and others of tc-cake), or a number of bytes; with ether-vlan, atm, ptm, mpu=N beside it: 44,atm,mpu=64
+    /// Count these bytes for each packet beside its own: the kind of link (docsis, pppoe-ptm,
+    /// ethernet and others of tc-cake) or a number, and ether-vlan, atm, ptm, mpu=N beside it:
+    /// 44,atm,mpu=64
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
-    /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
+    /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
-    /// Take the place of a root qdisc that somebody configured, or of what is attached
+    /// Replace a configured root qdisc, or what is attached
     #[arg(long)]
     replace: bool,
-    /// Leave GRO and gso_max_segs as they are, whatever that costs in delay (kernel engine)
+    /// Leave GRO and gso_max_segs as they are, at the cost of delay (kernel engine)
     #[arg(long)]
     keep_offloads: bool,
-    /// Stay until a signal ends it, and leave the device as it was then: for systemd
+    /// Stay until a signal, then restore the device: for systemd
     #[arg(long)]
     foreground: bool,
-    /// Take what is not given here from this file: a table for each device, with these options as keys
+    /// Read options that are not given here from this file: a table for each device, with these
+    /// options as keys
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = config::DEFAULT)]
     config: Option<std::path::PathBuf>,
 }
@@ -67,19 +71,19 @@ pub(crate) struct AttachOptions {
 pub(crate) struct ChangeOptions {
     /// The device
     device: String,
-    /// Another rate at which the device sends
+    /// Send at this rate
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     rate: Option<LinkRate>,
-    /// Another rate at which it receives
+    /// Receive at this rate
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
     ingress: Option<LinkRate>,
-    /// Other parameters of the discipline, such as efd:threshold=30packets; those that are not named stay
+    /// Set these parameters of the discipline, such as efd:threshold=30packets; the others stay
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
-    /// Something else that a packet takes on the link beside its bytes
+    /// Count these bytes for each packet beside its own
     #[arg(long, allow_hyphen_values = true)]
     overhead: Option<Overhead>,
-    /// Another time that a late pacer may catch up
+    /// Let a late shaper catch up this far
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Option<Nanos>,
 }
@@ -96,16 +100,16 @@ pub(crate) struct DetachOptions {
 /// What is attached: the discipline, its counters, its lanes, how long packets waited.
 #[derive(Args)]
 pub(crate) struct ShowOptions {
-    /// Only this device
+    /// Show only this device
     device: Option<String>,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
-    /// The kernel where it can, else userspace
+    /// The kernel if it can do what is asked, else userspace
     Auto,
     /// A qdisc inside the kernel
     Kernel,

@@ -20,36 +20,37 @@ pub(crate) struct Options {
     left: String,
     /// The other one
     right: String,
-    /// Rate of the link from LEFT to RIGHT, a little below what it really carries
+    /// Send from LEFT to RIGHT at this rate, a little below what the link really carries
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     rate: LinkRate,
-    /// Rate of the link from RIGHT to LEFT, if it is another
+    /// Send from RIGHT to LEFT at this rate, if it differs
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     back_rate: Option<LinkRate>,
-    /// The discipline with its parameters, such as efd:threshold=30packets
+    /// Run this discipline, such as efd:threshold=30packets
     #[arg(long, value_name = "SPEC", default_value = "efd")]
     scheduler: String,
-    /// The discipline from RIGHT to LEFT, if it is another
+    /// Run this discipline from RIGHT to LEFT, if it differs
     #[arg(long, value_name = "SPEC")]
     back_scheduler: Option<String>,
-    /// How packets come and go
+    /// Choose how packets are received and sent
     #[arg(long, value_enum, default_value_t = Kind::Auto)]
     io: Kind,
-    /// What a packet takes on the link beside its bytes, as `attach` takes it: docsis, 44,atm,mpu=64, ...
+    /// Count these bytes for each packet beside its own, as `attach` does: docsis, 44,atm,mpu=64,
+    /// ...
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
-    /// How far a late pacer may catch up: more holds the rate, less keeps bursts short
+    /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// AF_XDP where it can be had, else packet sockets
+    /// AF_XDP if both interfaces allow it, else packet sockets
     Auto,
     /// AF_XDP: fastest; super-packets and checksums must be complete
     Xdp,
-    /// Packet sockets: any interface, and what is left to the interface stays left to it
+    /// Packet sockets: any interface, with its offloads
     Packet,
 }
 

@@ -13,9 +13,9 @@ use crate::{Failure, attach, print};
 /// Exit status: 0 if there is no problem, 1 if there is one.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this device, beside the machine itself
+    /// Check only this device, beside the machine itself
     device: Option<String>,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -32,26 +32,26 @@ pub(crate) struct Options {
     link: LinkOptions,
     #[command(flatten)]
     traffic: TrafficOptions,
-    /// About how long the whole takes, shared between the disciplines
+    /// Measure for about this long, shared between the disciplines
     #[arg(long, value_name = "TIME", default_value = "2min", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     duration: Nanos,
-    /// The same as --duration 20s
+    /// Measure for 20 s
     #[arg(long, conflicts_with_all = ["duration", "thorough"])]
     quick: bool,
-    /// As long as it takes to know the ratios of short transfers within 5 % (an hour or more)
+    /// Measure until the ratios of short transfers are known within 5 % (an hour or more)
     #[arg(long, conflicts_with = "duration")]
     thorough: bool,
-    /// Write every flow, packet of a stream and queue sample to files in this directory
+    /// Write every flow, packet of a stream and queue sample to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What kind of files
+    /// Write files of this kind
     #[arg(long, value_enum, default_value_t = FileFormat::Parquet)]
     format: FileFormat,
 }
 
 #[derive(Subcommand)]
 enum Mode {
-    /// Transfers of one size against a number of bulk flows: the map of who wins where
+    /// Map which discipline is fastest: size of transfers against number of downloads
     Sweep(sweep::Options),
 }
 
@@ -74,63 +74,64 @@ impl From<FileFormat> for measure::Format {
 /// The bottleneck and what runs over it.
 #[derive(Args)]
 pub(crate) struct LinkOptions {
-    /// A discipline with its parameters, such as efd:threshold=30packets; may be repeated
+    /// Run this discipline, such as efd:threshold=30packets; may be repeated
     #[arg(long = "scheduler", value_name = "SPEC")]
     schedulers: Vec<String>,
-    /// Rate of the bottleneck, in both directions
+    /// Set the rate of the bottleneck, in both directions
     #[arg(long, default_value = "10mbit", allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: u64,
-    /// Queue limit of every discipline that is not given one
+    /// Set the queue limit of disciplines that are not given one
     #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Amount,
-    /// Round-trip time of the empty link
+    /// Set the round-trip time of the empty link
     #[arg(long, value_name = "RTT", default_value = "20ms", allow_hyphen_values = true, value_parser = quantity::time)]
     delay: Nanos,
-    /// Congestion controls, taken in turn: cubic, reno, bbr
+    /// Use these congestion controls in turn: cubic, reno, bbr
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = tcp)]
     tcp: Vec<Tcp>,
-    /// Feeds the workload and the disciplines
+    /// Seed the workload and the disciplines
     #[arg(long, default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
     seed: u64,
-    /// Tag the packets of short flows by DSCP before they reach the queue: an edge with its
-    /// parameters, such as threshold=10,update=inf
+    /// Tag packets of short flows by DSCP in front of the queue; parameters of the edge, such as
+    /// threshold=10,update=inf
     #[arg(long, value_name = "EDGE", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     edge: Option<EdgeSpec>,
-    /// Let client and server negotiate ECN, so that disciplines may mark instead of drop
+    /// Negotiate ECN, so that disciplines can mark instead of drop
     #[arg(long)]
     ecn: bool,
-    /// Shape on the sending host itself: there TCP small queues hide the queue
+    /// Shape on the sending host, where TCP small queues hide the queue
     #[arg(long)]
     local_sender: bool,
-    /// Disciplines that run at the same time; by default as many as the machine carries easily
+    /// Run this many disciplines at a time; by default as many as the machine carries easily
     #[arg(long, value_name = "N", value_parser = quantity::number(1..=64usize))]
     jobs: Option<usize>,
-    /// A block whose pacer came too late for more than this part of its time is void and repeated
+    /// Repeat a block if its shaper was late for more than this part of the time
     #[arg(long, value_name = "PART", default_value = "5%", value_parser = quantity::share)]
     late_limit: f64,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 struct TrafficOptions {
-    /// Load of the Poisson transfers, as a fraction of the link
+    /// Set the load of the transfers, as a fraction of the link
     #[arg(long, default_value = "0.4", allow_hyphen_values = true, value_parser = load)]
     load: f64,
-    /// Law of the transfers' sizes, such as exponential:mean=100kb or pareto:shape=1.2,mean=60kb
+    /// Draw sizes of transfers from this law, such as exponential:mean=100kb or
+    /// pareto:shape=1.2,mean=60kb
     #[arg(long, value_name = "LAW", default_value = "zipf:alpha=1.1,max=1000packets", value_parser = law)]
     sizes: SizeLaw,
-    /// Transfers from a CSV file with columns start_s,size_bytes instead
+    /// Read the transfers from a CSV file with columns start_s,size_bytes instead
     #[arg(long, value_name = "CSV", conflicts_with_all = ["load", "sizes"])]
     transfers: Option<PathBuf>,
-    /// Long downloads beside the transfers
+    /// Run this many long downloads beside the transfers
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, value_parser = quantity::number(0..=1000u32))]
     downloads: u32,
-    /// Long uploads beside the transfers
+    /// Run this many long uploads beside the transfers
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = quantity::number(0..=1000u32))]
     uploads: u32,
-    /// No voice, video, pings and requests beside them
+    /// Leave out voice, video, pings and requests
     #[arg(long)]
     no_interactive: bool,
 }

@@ -46,54 +46,54 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Every discipline: what it does, its parts, its parameters
+    /// List disciplines with their parts and parameters
     List(list::Options),
-    /// This machine's own TCP and UDP through each discipline, in private namespaces
+    /// Compare disciplines with this kernel's own TCP and UDP, in private namespaces
     Lab(Box<lab::Options>),
-    /// A capture, open loop, through each discipline
+    /// Replay a capture through each discipline, open loop
     Replay(Box<replay::Options>),
-    /// A scenario through the simulator: any topology, any traffic, every discipline
+    /// Simulate a scenario: any topology, any traffic, every discipline
     Sim(Box<sim::Options>),
-    /// A discipline on a device of this machine, for the link behind it
+    /// Attach a discipline to a network device
     Attach(Box<attach::AttachOptions>),
-    /// A discipline between two interfaces that it joins as a bridge does
+    /// Bridge two interfaces, with a discipline in each direction
     Bridge(bridge::Options),
-    /// Other parameters or another rate for an attached discipline, as it runs
+    /// Change the rate or parameters of an attached discipline while it runs
     Change(attach::ChangeOptions),
-    /// Takes a discipline off a device, and leaves the device as it was
+    /// Detach a discipline and restore the device
     Detach(attach::DetachOptions),
-    /// What is attached, and what it has counted
+    /// Show what is attached, with its counters
     Show(attach::ShowOptions),
-    /// What is attached to a device, live
+    /// Watch an attached discipline live
     Top(top::Options),
-    /// What is attached, for Prometheus
+    /// Serve metrics of what is attached to Prometheus
     Metrics(metrics::Options),
-    /// What keeps a discipline from working as it should, and what to do about it
+    /// Diagnose problems on this machine and its devices, with remedies
     Doctor(doctor::Options),
-    /// A discipline as a kind of qdisc for `tc`; without one, what is registered
+    /// Register a discipline as a qdisc for `tc`; without one, list what is registered
     Register(register::RegisterOptions),
-    /// Takes a kind of qdisc away from `tc` again
+    /// Unregister a qdisc from `tc`
     Unregister(register::UnregisterOptions),
-    /// Man pages of all commands, into a directory
+    /// Write man pages of all commands into a directory
     Man(manual::ManOptions),
-    /// Completions for a shell, on standard output
+    /// Print completions for a shell
     Completions(manual::CompletionsOptions),
-    /// One self-contained HTML page from a directory of results (in the Python package)
+    /// Write one HTML page from a directory of results (in the Python package)
     Report(InPython),
-    /// A paper's figures and tables again, with a verdict for each claim (in the Python package)
+    /// Run a paper's experiments again, with a verdict on each claim (in the Python package)
     Paper(InPython),
-    /// A sweep of any size, here or on a cluster, that survives anything (in the Python package)
+    /// Run a sweep of any size, here or on a cluster, and resume it (in the Python package)
     Campaign(InPython),
-    /// Client or server of the lab; started by it
+    /// Play client or server of the lab, which starts it
     #[command(hide = true)]
     LabAgent {
         /// `client` or `server`
         role: String,
     },
-    /// The userspace engine in the background; started by attach
+    /// Run the userspace engine in the background, as attach starts it
     #[command(hide = true)]
     Engine {
-        /// The device, for whoever lists processes
+        /// The device, to be seen in a list of processes
         device: String,
     },
 }

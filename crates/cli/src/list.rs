@@ -9,9 +9,9 @@ use crate::{Failure, print};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this discipline
+    /// Show only this discipline
     name: Option<String>,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -12,7 +12,7 @@ use crate::{Command, Failure, print, say};
 /// Writes the man pages: one for each command.
 #[derive(Args)]
 pub(crate) struct ManOptions {
-    /// The directory that they are written into; it is made if it is not there
+    /// The directory to write into; it is created if it does not exist
     directory: PathBuf,
 }
 

@@ -15,13 +15,13 @@ use crate::{Failure, print};
 /// All devices of the network namespace, by either engine, at each scrape of /metrics.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Address and port to listen on; of the loopback, unless --non-loopback is given
+    /// Listen on this address and port; of the loopback, unless --non-loopback is given
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750", value_parser = address)]
     listen: SocketAddr,
-    /// Let other machines read it too, if the address does: there is neither encryption nor a password
+    /// Allow an address that other machines reach: there is neither encryption nor a password
     #[arg(long)]
     non_loopback: bool,
-    /// Print them once instead
+    /// Print the metrics once and exit
     #[arg(long)]
     once: bool,
 }

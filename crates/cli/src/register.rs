@@ -15,10 +15,10 @@ pub(crate) struct RegisterOptions {
     /// The discipline with the parameters that its qdiscs start from, such as efd:threshold=30packets
     #[arg(value_name = "SPEC")]
     scheduler: Option<String>,
-    /// Qdiscs of this kind that there can be at once; each takes memory from now on
+    /// Allow this many qdiscs of this kind at once; each takes memory from now on
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = crate::quantity::number(1..=16u32))]
     instances: u32,
-    /// One JSON document on standard output, of what is registered
+    /// Print one JSON document of what is registered
     #[arg(long, conflicts_with = "scheduler")]
     json: bool,
 }

@@ -24,31 +24,31 @@ use crate::{Call, Failure, print, quantity, say, signals, specs};
 pub(crate) struct Options {
     /// The capture: pcap or pcapng, also gzipped; - is standard input
     capture: PathBuf,
-    /// Rate of the link
+    /// Set the rate of the link
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: u64,
-    /// Queue limit of every discipline that is not given one
+    /// Set the queue limit of disciplines that are not given one
     #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Amount,
-    /// A discipline with its parameters, such as efd:threshold=30packets; may be repeated
+    /// Run this discipline, such as efd:threshold=30packets; may be repeated
     #[arg(long = "scheduler", value_name = "SPEC")]
     schedulers: Vec<String>,
-    /// Feeds the disciplines' random numbers and the fingerprints of flows
+    /// Seed random numbers and the fingerprints of flows
     #[arg(long, default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
     seed: u64,
-    /// A flow that is silent for longer has ended; more packets of it are a new flow
+    /// End a flow that is silent for longer: its next packet starts a new one
     #[arg(long, value_name = "TIME", default_value = "60s", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     idle: Nanos,
-    /// Write what became of every packet to this file, .csv or .parquet
+    /// Write the fate of every packet to this file, .csv or .parquet
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Write flows, queue samples and drops to files in this directory
+    /// Write flows, queue samples and drops to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What kind of files in that directory
+    /// Write files of this kind into that directory
     #[arg(long, value_enum, default_value_t = FileFormat::Parquet)]
     format: FileFormat,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -26,31 +26,32 @@ pub(crate) struct Options {
     /// A scenario file, or the name of a ready scenario
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     scenario: Option<PathBuf>,
-    /// A discipline with its parameters instead of those of the scenario; may be repeated
+    /// Run this discipline instead of those of the scenario; may be repeated
     #[arg(long = "scheduler", value_name = "SPEC", value_parser = spec)]
     schedulers: Vec<Spec>,
-    /// Seeds instead of those of the scenario: 7, 1..10 or 1,2,5
+    /// Use these seeds instead of the scenario's: 7, 1..10 or 1,2,5
     #[arg(long, value_name = "SEEDS", allow_hyphen_values = true, value_parser = seeds)]
     seeds: Option<Seeds>,
-    /// Simulated time instead of that of the scenario
+    /// Simulate this time instead of the scenario's
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity::positive_time)]
     duration: Option<Nanos>,
-    /// Runs at the same time; by default one for each processor
+    /// Run this many at a time; by default one for each processor
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity::number(1..=1024usize))]
     jobs: Option<usize>,
-    /// Write every flow, probe and queue sample to files in this directory
+    /// Write every flow, probe and queue sample to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What kind of files
+    /// Write files of this kind
     #[arg(long, value_enum, default_value_t = crate::lab::FileFormat::Parquet)]
     format: crate::lab::FileFormat,
-    /// Write what became of every packet at the first bottleneck, of the first seed (.csv, .parquet)
+    /// Write the fate of every packet at the first bottleneck, of the first seed, to this file,
+    /// .csv or .parquet
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// One JSON document on standard output
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Show the ready scenarios
+    /// List the ready scenarios
     #[arg(long)]
     list: bool,
     /// Print the scenario instead of running it

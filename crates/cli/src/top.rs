@@ -24,10 +24,10 @@ use crate::{Failure, attach, print, quantity};
 pub(crate) struct Options {
     /// The device
     device: String,
-    /// Time between two looks
+    /// Refresh at this interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Nanos,
-    /// Look twice, print one frame as plain text, and end
+    /// Print one frame as plain text and exit
     #[arg(long)]
     once: bool,
 }

@@ -15,7 +15,7 @@ use crate::{Call, Failure, print, quantity, say, signals};
 pub(crate) struct Options {
     #[command(flatten)]
     link: LinkOptions,
-    /// Transfer sizes
+    /// Use transfers of these sizes
     #[arg(
         long,
         value_name = "SIZES",
@@ -24,7 +24,7 @@ pub(crate) struct Options {
         default_value = "5kb,20kb,50kb,200kb,1mb,5mb"
     )]
     sizes: Vec<u64>,
-    /// Numbers of bulk flows
+    /// Use these numbers of downloads
     #[arg(
         long,
         value_name = "NUMBERS",
