@@ -191,7 +191,7 @@ FIGURES = (
     Plot(
         "5b",
         "response time by size, 15 Mbit/s",
-        "As figure 5a in overload. What is incomplete is in no mean, and differs between "
+        "As figure 5a in overload. What is incomplete is excluded from means, and differs between "
         "schedulers: a lower curve of long transfers may only mean that fewer of them got to the "
         "end.",
         _response("tcp15"),

@@ -195,7 +195,7 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a device that has something of ours already, with who holds it; with `--replace` that
+/// Refuses a device to which something of ours is attached, and names what; with `--replace` that
 /// is detached. The kernel engine replaces what is its own by itself, one direction at a time.
 #[cfg(feature = "kernel")]
 fn make_way_for(order: &Order, kind: EngineKind) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `shortlane bridge`: two interfaces, joined as by a bridge whose ports are slow links.
+//! `shortlane bridge`: joins two interfaces as a bridge does whose ports are slow links.
 
 use clap::{Args, ValueEnum};
 use engine::{Engine, EngineError, Io, LinkConfig, Overhead};

@@ -84,7 +84,8 @@ impl<'a> File<'a> {
     ) -> Result<Table<'a>, Failure> {
         let (at, device) = (device.span(), device.into_inner());
         let DeValue::Table(table) = value.into_inner() else {
-            let what = format!("'{device}' is no table: options stand below their device, [eth0]");
+            let what =
+                format!("'{device}' is not a table: options stand below their device, [eth0]");
             return Err(self.error(&at, &what));
         };
         let mut words = Vec::new();

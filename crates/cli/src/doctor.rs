@@ -41,7 +41,7 @@ struct Finding {
 enum Verdict {
     /// As it should be.
     Ok,
-    /// Good to know; it works all the same.
+    /// Worth knowing; it works.
     Note,
     /// It does not work as it should.
     Problem,

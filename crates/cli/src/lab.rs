@@ -312,7 +312,7 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What was run, for whoever finds the results.
+/// What was run, as `run.json` keeps it.
 fn scenario(config: &Config) -> serde_json::Value {
     let traffic = &config.traffic;
     let transfers = match &traffic.transfers {

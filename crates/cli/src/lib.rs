@@ -191,7 +191,7 @@ fn in_python(name: &str) -> Failure {
     ))
 }
 
-/// Whatever failed, in one.
+/// Joins failures into one.
 fn all(results: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
     let mut failures: Vec<Failure> = results.into_iter().filter_map(Result::err).collect();
     match failures.len() {
@@ -204,7 +204,7 @@ fn all(results: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Fai
     }
 }
 
-/// Writes results to standard output. A reader that has seen enough and left is no failure.
+/// Writes results to standard output. A closed pipe is not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -215,7 +215,7 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error; if nobody can read it, so be it.
+/// Writes a line to standard error, and ignores that it may be closed.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

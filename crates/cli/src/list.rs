@@ -83,9 +83,12 @@ fn as_text(info: &'static Info) -> String {
     text += &format!("{}: {}\n", info.name, info.summary);
     text += &format!("    source: {}\n", info.source);
     if let Some([accounting, service, buffer]) = info.parts_in_words() {
-        text += &format!("    whose packet is long: {accounting}\n");
-        text += &format!("    how the lanes share:  {service}\n");
-        text += &format!("    who is dropped:       {buffer}\n");
+        text += &format!("    accounting: {accounting}
+");
+        text += &format!("    service:    {service}
+");
+        text += &format!("    buffer:     {buffer}
+");
     }
     let needs = needs(info);
     if !needs.is_empty() {

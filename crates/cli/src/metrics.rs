@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if !listen.ip().is_loopback() && !non_loopback {
         return Err(Failure::Usage(format!(
-            "--listen {listen} is no loopback address: whoever reaches it could read which \
+            "--listen {listen} is not a loopback address: every machine that reaches it could read which \
              devices are attached and what they carry; --non-loopback if that is wanted"
         )));
     }

@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print(&draw::plain(&view, draw::LEAST_SIZE));
     }
     if !io::stdout().is_terminal() {
-        let text = "standard output is no terminal; `--once` prints a frame as plain text";
+        let text = "standard output is not a terminal; `--once` prints a frame as plain text";
         return Err(Failure::Usage(text.into()));
     }
     let stop = stop_flag()?;
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     ended?.map_err(failed)
 }
 
-/// Looks again. What was attached and no longer is, is no bad usage.
+/// Looks again. A device that was attached and no longer is has not been misused.
 fn look(view: &mut View, device: &str) -> Result<(), Failure> {
     let statuses = attach::attached(Some(device)).map_err(|failure| {
         Failure::Failed(format!("nothing is attached to {device} any more: {}", failure.text()))
@@ -71,7 +71,7 @@ fn look(view: &mut View, device: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Draws until somebody has seen enough. The inner error is the terminal's.
+/// Draws until the user quits. The inner error is the terminal's.
 fn watch(
     terminal: &mut DefaultTerminal,
     view: &mut View,

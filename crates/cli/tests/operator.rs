@@ -35,7 +35,7 @@ fn metrics_listen_on_the_loopback_only_unless_told_otherwise() {
 fn a_port_that_is_taken_is_said_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    is_refused(&["metrics", "--listen", &address], 1, &[&address, "somebody else listens"]);
+    is_refused(&["metrics", "--listen", &address], 1, &[&address, "the port is in use"]);
 }
 
 /// A server, which ends with this.

@@ -21,8 +21,8 @@ pub fn report(summary: &Summary) -> String {
         queue_table(summary),
         wrap(
             "n: values behind a figure, of a ratio independent batches of them; -: too few values, or \
-             no such thing; incomplete: not done when its block ended, so in no mean; fragments: \
-             entries in the flow table that a flow had one after another.",
+             no such thing; incomplete: not done when its block ended, so excluded from means; \
+             fragments: entries in the flow table that a flow had one after another.",
         ),
         String::new(),
     ];

@@ -89,8 +89,8 @@ pub enum Damage {
     /// Its last record is not all there.
     #[error("it ends in the middle of a record")]
     Cut,
-    /// What stands there is no record.
-    #[error("what stands there is no record")]
+    /// What stands there is not a record.
+    #[error("what stands there is not a record")]
     Malformed,
     /// A record longer than any writer makes them: its length is not to be trusted.
     #[error("a record claims {bytes} bytes, at most {accepted} are accepted")]

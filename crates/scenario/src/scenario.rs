@@ -108,7 +108,7 @@ impl Scenario {
         })
     }
 
-    /// What was run, for whoever finds the results: the file, and what the command line changed.
+    /// What was run, as `run.json` keeps it: the file, and what the command line changed.
     #[must_use]
     pub fn describe(&self) -> serde_json::Value {
         serde_json::json!({

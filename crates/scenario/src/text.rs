@@ -66,7 +66,7 @@ fn legend(summary: &Summary) -> String {
     };
     format!(
         "{seeds}. n: transfers, over all seeds; -: no such thing; incomplete: not done at the end of \
-         the run, so in no mean."
+         the run, so excluded from means."
     )
 }
 

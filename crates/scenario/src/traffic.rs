@@ -319,7 +319,8 @@ impl Reader<'_, '_> {
         };
         topology.places(&names).map_err(|name| {
             let names = topology.names();
-            self.table.wrong(key, &format!("names '{name}', which is no place; there are {names}"))
+            self.table
+                .wrong(key, &format!("names '{name}', which is not a place; there are {names}"))
         })
     }
 

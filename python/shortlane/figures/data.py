@@ -2,7 +2,7 @@
 
 Intervals are of the mean over independent observations (seeds, or rounds of the lab), by Student's
 t, from three observations on: two give one that fills the figure and says nothing. Flows without
-a value (incomplete, lost) are in no mean and always counted beside it.
+a value (incomplete, lost) are excluded from means and always counted beside it.
 """
 
 from __future__ import annotations

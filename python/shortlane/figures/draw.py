@@ -35,7 +35,7 @@ def mean_by_size(
     """The mean of a column of table `flows` by size, a line per scheduler, both axes logarithmic.
 
     Bars are 95 % intervals over seeds (rounds of the lab), where there are at least three. Sizes
-    are in packets of `packet_bytes` of payload, or in kB. Incomplete flows are in no mean: their
+    are in packets of `packet_bytes` of payload, or in kB. Incomplete flows are excluded from means: their
     number stands in the legend. See `data.mean_by_size`.
     """
     found = data.mean_by_size(source, value, by=by, bins_per_decade=bins_per_decade, least=least)
@@ -64,7 +64,7 @@ def mean_by_size(
     axes.set_xlabel(f"size (packets of {packet_bytes} B)" if packet_bytes else "size (kB)")
     axes.set_ylabel(_of_mean(what))
     _plain_numbers(axes, "xy")
-    _legend(axes, "in brackets: incomplete, in no mean" if found["missing"].sum() else None)
+    _legend(axes, "in brackets: incomplete, excluded from means" if found["missing"].sum() else None)
     return figure
 
 

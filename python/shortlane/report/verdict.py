@@ -162,7 +162,7 @@ def _unfinished(found: Numbers) -> list[str]:
     parts = [f"{name} {by_name[name]}" for name in found.schedulers if by_name.get(name)]
     if not parts:
         return ["Incomplete transfers: none."]
-    return [f"Incomplete transfers (in no mean): {', '.join(parts)}."]
+    return [f"Incomplete transfers (excluded from means): {', '.join(parts)}."]
 
 
 def _waits(found: Numbers) -> list[str]:

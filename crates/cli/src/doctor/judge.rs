@@ -213,7 +213,7 @@ impl About<'_> {
                 all,
                 "redirect",
                 Verdict::Problem,
-                format!("nothing leads what it receives to {ifb}: somebody removed the filter"),
+                format!("the filter that leads what it receives to {ifb} has been removed"),
                 &format!(
                     "`shortlane attach {name} --ingress RATE --replace` puts it back; `shortlane \
                      detach {name}` removes all of it"
@@ -261,7 +261,7 @@ impl About<'_> {
                 all,
                 "root qdisc",
                 Verdict::Note,
-                format!("somebody configured {root}"),
+                format!("{root} is configured"),
                 &format!(
                     "`shortlane attach {name} --replace` takes its place in the kernel; the \
                      userspace engine works in front of it"

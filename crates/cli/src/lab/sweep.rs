@@ -1,4 +1,4 @@
-//! `shortlane lab sweep`: who wins where, by transfer size and number of bulk flows.
+//! `shortlane lab sweep`: the fastest discipline, by size of transfers and number of downloads.
 
 use clap::Args;
 use lab::{Config, Sweep, Timing, Traffic, Transfers};

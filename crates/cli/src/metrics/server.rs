@@ -44,7 +44,7 @@ pub(super) fn serve(listen: SocketAddr) -> Result<(), Failure> {
     runtime.map_err(failed)?.block_on(async {
         let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::Failed(format!(
-                "--listen {listen}: somebody else listens there; another port does, such as \
+                "--listen {listen}: the port is in use; another one does, such as \
                  {}:{}",
                 listen.ip(),
                 listen.port().saturating_add(1)

@@ -90,8 +90,8 @@ pub(crate) static SCENARIO: Section = Section {
             "warm-up",
             Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false },
             "0s",
-            "The first part of a run does not count: transfers that start in it are in no mean, and \
-             time means of queues start at its end. Less than `duration`.",
+            "The first part of a run does not count: transfers that start in it are excluded from \
+             means, and time means of queues start at its end. Less than `duration`.",
         ),
         key(
             "seeds",
@@ -144,7 +144,7 @@ pub(crate) static RECORD: Section = Section {
             "progress-every",
             Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false },
             "0s",
-            "Of these arrivals only the first has a row in each so much of time; 0s: all have.",
+            "Of the arrivals in each interval of this length only the first has a row; 0s: all have.",
         ),
     ]],
 };

@@ -30,8 +30,8 @@ const COMMON: &[KeyDef] = &[
         "rows",
         Takes::Flag,
         "true",
-        "Whether its flows have rows in table `flows`: of many small ones that nobody looks at, rows \
-         are most of the results.",
+        "Whether its flows have rows in table `flows`: the rows of many small flows are most of the \
+         results.",
     ),
 ];
 
@@ -112,7 +112,7 @@ const KIND: &str = "";
 
 pub(crate) static TRANSFERS: Section = Section {
     title: "[[traffic]] of kind \"transfers\"",
-    about: "Poisson arrivals; each opens a TCP connection, transfers so many bytes one way, and closes.",
+    about: "Poisson arrivals; each opens a TCP connection, transfers its size in bytes one way, and closes.",
     keys: &[
         &[needed("kind", Takes::Word(&["transfers"]), KIND)],
         COMMON,
@@ -164,7 +164,7 @@ pub(crate) static PERIODIC: Section = Section {
 
 pub(crate) static WEB: Section = Section {
     title: "[[traffic]] of kind \"web\"",
-    about: "Users who open a page, think, and open the next. Each object of a page is asked for on a \
+    about: "Users open a page, think, and open the next. Each object of a page is asked for on a \
             connection of its own. A page is complete with its last object; only then does its user think. \
             `from` is where pages are, `to` where users are; every page draws its server.",
     keys: &[
