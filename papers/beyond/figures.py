@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortlane.figures import style
+from shortlane.figures.draw import plain_numbers
 from shortlane.paper.drawing import Plot
 from shortlane.paper.runs import Runs
 from shortlane.paper.statistics import PerSeed
@@ -83,26 +84,13 @@ def _dots(
         axes.plot([], [], marker=marker, color="#333333", linestyle="none", label=words)
     if log:
         axes.set_xscale("log")
-        style_plain(axes)
+        plain_numbers(axes, "x")
     axes.set_yticks(range(len(names)), list(names))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(label)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=len(marks), handlelength=1, columnspacing=1
     )
-
-
-def style_plain(axes: "Axes", which: str = "x") -> None:
-    """0.1, 1, 10 in the place of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    low, high = sorted(axis.get_view_interval())
-    few = (1, 1.2, 1.5, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 3, 5)
-    narrow = high < 30 * low
-    axis.set_major_locator(LogLocator(subs=few, numticks=20) if narrow else LogLocator(numticks=5))
-    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _panels(columns: int, height: float) -> "tuple[Figure, Sequence[Axes]]":
@@ -165,8 +153,8 @@ def _lockout(runs: Runs) -> "Figure":
     for axes in (above, below):
         axes.set_xscale("log")
         axes.set_yscale("log")
-        style_plain(axes)
-        style_plain(axes, "y")
+        plain_numbers(axes, "x")
+        plain_numbers(axes, "y")
     return figure
 
 
@@ -325,7 +313,7 @@ def _loads(runs: Runs) -> "Figure":
             line = [value(runs, at, name, scheduler=one, **arguments) for at in LOADS]
             axes.plot(list(LOADS.values()), line, label=one, **look.line)
         axes.set_yscale("log")
-        style_plain(axes, "y")
+        plain_numbers(axes, "y")
         axes.set_title(label, loc="left", pad=3)
     for axes in grid[1]:
         axes.set_xlabel("load")

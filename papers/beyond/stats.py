@@ -60,7 +60,7 @@ def settled(
 
 
 def _mean_or_quantile(values: pl.Expr, quantile: float | None) -> pl.Expr:
-    """What never came is excluded from means, and beyond every quantile; a quantile there is no value."""
+    """What never came is excluded from the mean, and lies beyond every quantile."""
     if quantile is None:
         return values.mean()
     return values.fill_null(NEVER).quantile(quantile, "higher")

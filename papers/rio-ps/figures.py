@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from shortlane.figures import style
+from shortlane.figures.draw import plain_numbers
 from shortlane.paper.drawing import Comparison, Plot
 from shortlane.paper.runs import Runs
 
@@ -150,9 +150,7 @@ def _relative(point: str, schedulers: Sequence[str]) -> Callable[[Runs], "Figure
         axes.axhline(1, color="#888888", linewidth=0.6)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        plain_numbers(axes, "y")
         axes.set_xlabel("size of an object (packets)")
         axes.set_ylabel("mean response, to drop-tail's")
         axes.legend(loc="upper left")

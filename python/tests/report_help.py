@@ -38,7 +38,7 @@ def change_info(folder: Path, **values) -> None:
 
 
 class Opened:
-    """A page that has drawn its charts."""
+    """A page in a browser."""
 
     def __init__(self, page, complaints, requests):
         self.page = page
@@ -55,8 +55,8 @@ class Opened:
         charts = self.ask("document.querySelectorAll('.chart').length")
         # How many marks of a chart cover any area, or any length.
         marks = self.ask(
-            "[...document.querySelectorAll('.chart svg.marks')].map(svg =>"
-            " [...svg.querySelectorAll('.mark-symbol path, .mark-line path, .mark-rect path')]"
+            "[...document.querySelectorAll('.chart svg')].map(svg =>"
+            " [...svg.querySelectorAll('[class^=series-] path, [class^=series-] use')]"
             " .map(mark => mark.getBBox()).filter(box => box.width + box.height > 0).length)"
         )
         assert len(marks) == charts
@@ -92,7 +92,5 @@ def opened(path: Path, *, width=1280, dark=False):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append("a dialog"), dialog.dismiss()))
         page.goto(path.resolve().as_uri())
-        if page.query_selector(".chart"):
-            page.wait_for_function("document.documentElement.dataset.drawn !== undefined")
         yield Opened(page, complaints, requests)
         browser.close()

@@ -248,6 +248,6 @@ def test_the_package_is_light_to_import():
     code = "import sys, shortlane; print(*{m.split('.')[0] for m in sys.modules})"
     with start([sys.executable, "-c", code]) as process:
         loaded = process.communicate()[0].split()
-    heavy = {"polars", "pandas", "pyarrow", "matplotlib", "altair", "dask", "distributed", "numpy"}
+    heavy = {"polars", "pandas", "pyarrow", "matplotlib", "dask", "distributed", "numpy"}
     assert heavy.isdisjoint(loaded)
     assert "shortlane" in loaded

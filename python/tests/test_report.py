@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import shortlane
 from commands import ROOT, run
+from matplotlib.figure import Figure
 from report_help import change_info, rewritten
 from shortlane import report
 from shortlane.errors import InputError, RunError
@@ -293,6 +294,13 @@ def test_a_page_that_cannot_be_written_is_a_failure(folder, tmp_path):
         report.write(folder, tmp_path / "no" / "such" / "page.html")
 
 
+def named(text):
+    """A figure with a text in it."""
+    figure = Figure()
+    figure.subplots().set_xlabel(text)
+    return figure
+
+
 def test_blocks_escape_what_they_are_given():
     made = [
         blocks.text("<b>"),
@@ -304,7 +312,7 @@ def test_blocks_escape_what_they_are_given():
         blocks.details("<b>"),
         blocks.table(pl.DataFrame({"<b>": ["<b>"]}), caption="<b>"),
         blocks.key(["<b>"]),
-        blocks.chart({"x": "</script>"}, title="<b>", about="<b>"),
+        blocks.chart(named("<b></svg></script>"), title="<b>", about="<b>"),
     ]
     html = blocks.page("<b>", made, lead="<b>")
     body = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
@@ -312,6 +320,7 @@ def test_blocks_escape_what_they_are_given():
     # Bullets have a <b> of their own before the colon.
     assert body.count("<b>") == 1
     assert html.count("</script>") == html.count("<script")
+    assert html.count("</svg>") == html.count("<svg")
 
 
 def test_a_page_without_charts_has_no_script():

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "cdf", "histogram", "mean_by_size", "progress", "time_series"]
+__all__ = [
+    "bars",
+    "cdf",
+    "histogram",
+    "mean_by_size",
+    "plain_numbers",
+    "progress",
+    "time_series",
+]
 
 
 @style.styled
@@ -35,8 +43,8 @@ def mean_by_size(
     """The mean of a column of table `flows` by size, a line per scheduler, both axes logarithmic.
 
     Bars are 95 % intervals over seeds (rounds of the lab), where there are at least three. Sizes
-    are in packets of `packet_bytes` of payload, or in kB. Incomplete flows are excluded from means: their
-    number stands in the legend. See `data.mean_by_size`.
+    are in packets of `packet_bytes` of payload, or in kB. Incomplete flows are excluded from means:
+    their number stands in the legend. See `data.mean_by_size`.
     """
     found = data.mean_by_size(source, value, by=by, bins_per_decade=bins_per_decade, least=least)
     what = quantity(value)
@@ -63,8 +71,10 @@ def mean_by_size(
     _limits_by(axes, found["mean"] * what.scale)
     axes.set_xlabel(f"size (packets of {packet_bytes} B)" if packet_bytes else "size (kB)")
     axes.set_ylabel(_of_mean(what))
-    _plain_numbers(axes, "xy")
-    _legend(axes, "in brackets: incomplete, excluded from means" if found["missing"].sum() else None)
+    plain_numbers(axes, "xy")
+    _legend(
+        axes, "in brackets: incomplete, excluded from means" if found["missing"].sum() else None
+    )
     return figure
 
 
@@ -100,7 +110,7 @@ def cdf(
         )
     if log and not found.is_empty() and float(found["value"].min()) > 0:  # type: ignore[arg-type]
         axes.set_xscale("log")
-        _plain_numbers(axes, "x")
+        plain_numbers(axes, "x")
     if tail:
         axes.set_yscale("log")
     else:
@@ -158,7 +168,7 @@ def time_series(
             )
     if log:
         axes.set_yscale("log")
-        _plain_numbers(axes, "y")
+        plain_numbers(axes, "y")
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("time (s)")
@@ -204,7 +214,7 @@ def histogram(
         )
     if log:
         axes.set_xscale("log" if all(e > 0 for e in found["from"]) else "symlog")
-        _plain_numbers(axes, "x")
+        plain_numbers(axes, "x")
     axes.set_ylim(bottom=0)
     axes.set_xlabel(what.label)
     axes.set_ylabel("share of samples" if what.table == "samples" else "share of rows")
@@ -341,9 +351,9 @@ def _limits_by(axes: Axes, means: pl.Series) -> None:
         axes.set_ylim(min(above) / 1.6, max(above) * 1.6)
 
 
-def _plain_numbers(axes: Axes, which: str) -> None:
+def plain_numbers(axes: Axes, which: str) -> None:
     """100 instead of 10², and few marks between decades."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     def plain(value: float, _place: Any) -> str:
         return f"{value:,.10g}".replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -352,8 +362,11 @@ def _plain_numbers(axes: Axes, which: str) -> None:
         axis = axes.xaxis if letter == "x" else axes.yaxis
         axis.set_major_formatter(FuncFormatter(plain))
         low, high = sorted(axis.get_view_interval())
-        if low > 0 and high / low > 15:
+        if axis.get_scale() == "log":
             axis.set_minor_formatter(NullFormatter())
+            few = (1, 1.2, 1.5, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5)
+            if high < 30 * low:
+                axis.set_major_locator(LogLocator(subs=few, numticks=20))
 
 
 def _legend(axes: Axes, title: str | None = None) -> None:

@@ -5,13 +5,18 @@ neighbour, marks that lie exactly on each other, points that a line passes witho
 beyond a tenth of a point. Neighbours of one style become one path, and circles arcs.
 """
 
+import io
 import itertools
 import math
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
-__all__ = ["compact"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["compact", "inline"]
 
 Point = tuple[float, float]
 
@@ -28,6 +33,25 @@ LINE = re.compile(r"M[^A-Za-z]+(?:L[^A-Za-z]+){50,}(?![A-Za-z]*[zZ])")
 TOLERANCE = 0.1
 
 
+def inline(figure: "Figure") -> str:
+    """A figure as part of an HTML page: as wide as its place, in the page's font and colour.
+
+    What is black takes the colour of the page's text. Groups that artists named `series-N` by
+    their `gid` have that as their class.
+    """
+    import matplotlib as mpl
+
+    from shortlane.figures.style import RC
+
+    written = io.StringIO()
+    with mpl.rc_context(RC | {"svg.fonttype": "none", "svg.hashsalt": "shortlane"}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    text = compact(written.getvalue())
+    text = re.sub(r'font-family:[^;"]*;?|width="[^"]*" height="[^"]*" (?=viewBox)', "", text)
+    text = text.replace("<svg ", '<svg width="100%" fill="currentColor" ', 1)
+    return text.replace("#000000", "currentColor").rstrip()
+
+
 def compact(text: str) -> str:
     """The same picture in fewer bytes."""
     Xml.register_namespace("", SVG.strip("{}"))
@@ -39,7 +63,9 @@ def compact(text: str) -> str:
     family = _family(root)
     if family:
         root.set("style", family)
-    _gather(root, defined)
+    for one in [*root.iter()]:
+        if one is root or one.get("class"):
+            _gather(one, defined)
     used = set(re.findall(r"#([\w.-]+)", Xml.tostring(root, encoding="unicode")))
     for one in root.iter():
         if one.get("id") not in used:
@@ -162,6 +188,9 @@ def _flatten(parent: Xml.Element, defined: dict[str, Xml.Element]) -> None:
             defined |= {one.get("id", "style"): one for one in child}
         elif child.tag == f"{SVG}g":
             _flatten(child, defined)
+            if child.get("id", "").startswith("series-"):
+                # Several artists of a series have one name, which is a class then.
+                child.set("class", child.attrib.pop("id"))
             clip = {name: value for name, value in child.attrib.items() if name == "clip-path"}
             if set(child.attrib) <= {"id", "clip-path"} and _is_unclipped(child, clip):
                 for one in child:
@@ -243,5 +272,5 @@ def _as_one(alike: list[Xml.Element]) -> Iterator[Xml.Element]:
         # Of marks that lie on an equal one, one is seen.
         marks = {tuple(one.attrib.items()): one for one in alike}
         for one in marks.values():
-            del one.attrib["style"]
-        yield _element("g", {"style": style}, list(marks.values()))
+            one.attrib.pop("style", None)
+        yield _element("g", {"style": style} if style else {}, list(marks.values()))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from shortlane.errors import InputError
 from shortlane.figures import style
+from shortlane.figures.draw import plain_numbers
 from shortlane.paper.claims import Bounds
 from shortlane.paper.verdict import Measured
 
@@ -50,7 +51,7 @@ def compare(found: Sequence[Measured]) -> "Figure":
     axes.set_ylim(len(shown) - 0.4, -0.6)
     if min(*ours, *published) > 0:
         axes.set_xscale("log")
-        _plain(axes)
+        plain_numbers(axes, "x")
     units = {"ratio" if one.unit == "x" else one.unit for one in shown}
     axes.set_xlabel(units.pop() if len(units) == 1 else "")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
@@ -65,12 +66,3 @@ def _bounds(axes: "Axes", line: int, bounds: Bounds) -> None:
     low = least if least is not None else (most or 0) / 2
     high = most if most is not None else (least or 0) * 2
     axes.barh(line, high - low, left=low, height=0.8, color="#e3e3e3", linewidth=0, zorder=0)
-
-
-def _plain(axes: "Axes") -> None:
-    """Numbers as they are spoken, also where the axis covers less than a decade."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())

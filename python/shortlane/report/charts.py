@@ -1,4 +1,7 @@
-"""The charts of a report, from the same numbers as the figures in print."""
+"""The charts of a report, from the same numbers as the figures in print and in the same looks.
+
+Each scheduler's marks are a group with the id `series-N`, by which the page sets it apart.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from shortlane.figures.draw import plain_numbers
 from shortlane.figures.quantities import quantity
-from shortlane.figures.style import looks
-from shortlane.report.blocks import SHAPES, ink
+from shortlane.figures.style import RC, looks
 
 if TYPE_CHECKING:
-    import altair as alt
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["dots", "lines", "stacked"]
+__all__ = ["dots", "lines", "scaled", "stacked"]
 
-Spec = dict[str, Any]
-
-FADED = 0.12
+#: In inches: what fills a page of a telephone, and half of a wide one.
+WIDTH = 5.2
 
 #: Of lanes, from dark to light: other colours than those of schedulers.
 TONES = {
@@ -27,67 +30,38 @@ TONES = {
 }
 OTHER_TONES = ("#7a7a7a", "#a8a8a8", "#d0d0d0")
 
-
-class _Scales:
-    """Colour, dashes and shape of schedulers; the signal `chosen` sets one apart."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        import altair as alt
-
-        own = looks(names)
-        domain = list(own)
-        self.picked = alt.param(name="chosen", value="")
-        self.color = alt.Color(
-            "scheduler:N",
-            legend=None,
-            scale=alt.Scale(domain=domain, range=[ink(look) for look in own.values()]),
-        )
-        self.dash = alt.StrokeDash(
-            "scheduler:N",
-            legend=None,
-            scale=alt.Scale(
-                domain=domain,
-                range=[[1.8 * part for part in look.dash] or [1, 0] for look in own.values()],
-            ),
-        )
-        self.shape = alt.Shape(
-            "scheduler:N",
-            legend=None,
-            scale=alt.Scale(domain=domain, range=[SHAPES[look.marker] for look in own.values()]),
-        )
-        shown = "chosen == '' || datum.scheduler == chosen"
-        self.opacity = alt.condition(shown, alt.value(1), alt.value(FADED))
+#: What differs from print: larger text, and a grid that is seen on light and on dark.
+ON_A_PAGE: Any = RC | {
+    "font.size": 10.5,
+    "axes.labelsize": 10.5,
+    "legend.fontsize": 9.5,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "grid.color": "#808080",
+    "grid.alpha": 0.25,
+    "lines.linewidth": 1.5,
+}
 
 
-def _finished(chart: Any, height: int) -> Spec:
-    chart = chart.properties(width="container", height=height)
-    chart = (
-        chart.configure(
-            background="transparent",
-            font="system-ui, sans-serif",
-            autosize={"type": "fit", "contains": "padding"},
-            padding=4,
-        )
-        .configure_axis(
-            labelColor="currentColor",
-            titleColor="currentColor",
-            domainColor="currentColor",
-            tickColor="currentColor",
-            gridColor="currentColor",
-            gridOpacity=0.12,
-            domainOpacity=0.5,
-            tickOpacity=0.5,
-            labelFontSize=11,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelLimit=140,
-            labelOverlap=True,
-            tickCount=6,
-        )
-        .configure_view(stroke=None)
-    )
-    spec: Spec = chart.to_dict()
-    return spec
+def _figure(height: float) -> tuple[Figure, Axes]:
+    """A figure without a background of its own."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots()
+    figure.patch.set_visible(False)
+    axes.patch.set_visible(False)
+    return figure, axes
+
+
+def _series(names: Sequence[str], name: str) -> str:
+    return f"series-{list(names).index(name)}"
+
+
+def _on_a_page() -> Any:
+    import matplotlib as mpl
+
+    return mpl.rc_context(ON_A_PAGE)
 
 
 def lines(
@@ -100,59 +74,49 @@ def lines(
     step: bool = False,
     points: bool = False,
     interval: bool = False,
-    height: int = 260,
-) -> Spec:
+    height: float = 3.0,
+) -> Figure:
     """A line per scheduler; `x` and `y` are columns with their titles, `log` names log axes.
 
     With `interval`, columns `low` and `high` of `found` are drawn as bars.
     """
-    import altair as alt
-
-    scales = _Scales(names)
-    found = _rounded(found)
-    for axis, (column, _) in (("x", x), ("y", y)):
-        if axis in log:
-            found = found.filter(pl.col(column) > 0)
-    scale = {
-        axis: alt.Scale(type="log", nice=False, clamp=True)
-        if axis in log
-        else alt.Scale(zero=True, nice=False)
-        for axis in "xy"
-    }
-    if "y" in log and not found.is_empty():
-        values = found[y[0]].to_list()
-        scale["y"] = alt.Scale(
-            type="log", nice=False, clamp=True, domain=[min(values) / 1.5, max(values) * 1.5]
-        )
-    x_of = alt.X(f"{x[0]}:Q", title=x[1], scale=scale["x"], axis=_axis("x" in log))
-    y_of = alt.Y(f"{y[0]}:Q", title=y[1], scale=scale["y"], axis=_axis("y" in log))
-    base = alt.Chart(alt.InlineData(values=found.to_dicts())).encode(color=scales.color)
-    tips = [
-        alt.Tooltip(f"{column}:{'N' if found.schema[column] == pl.String else 'Q'}")
-        for column in found.columns
-    ]
-    line = base.mark_line(
-        interpolate="step-after" if step else "linear", strokeWidth=1.8, clip=True
-    ).encode(x=x_of, y=y_of, strokeDash=scales.dash, opacity=scales.opacity)
-    dots = base.mark_point(filled=True, size=44 if points else 110, opacity=1).encode(
-        x=x_of,
-        y=y_of,
-        shape=scales.shape,
-        tooltip=tips,
-        opacity=scales.opacity if points else alt.value(0),
-    )
-    layers: list[Any] = [line, dots]
-    if interval and found["low"].count():
-        layers.insert(
-            0,
-            base.mark_rule(strokeWidth=1.2, clip=True).encode(
-                x=x_of,
-                y=alt.Y("low:Q", title=y[1], scale=scale["y"]),
-                y2="high:Q",
-                opacity=scales.opacity,
-            ),
-        )
-    return _finished(alt.layer(*layers).add_params(scales.picked), height)
+    with _on_a_page():
+        figure, axes = _figure(height)
+        for axis, (column, _) in (("x", x), ("y", y)):
+            if axis in log:
+                found = found.filter(pl.col(column) > 0)
+        for name, look in looks(names).items():
+            own = found.filter(pl.col("scheduler") == name)
+            if own.is_empty():
+                continue
+            every = 1 if points else max(1, own.height // 6)
+            style = look.line | {"markevery": every, "markeredgewidth": 0, "markersize": 4.5}
+            shape = "steps-post" if step else "default"
+            at, gid = own[x[0]].to_list(), _series(names, name)
+            axes.plot(at, own[y[0]].to_list(), gid=gid, drawstyle=shape, **style)
+            if interval and own["low"].count():
+                least = 1e-12 if "y" in log else 0
+                low = own["low"].clip(lower_bound=least).to_list()
+                axes.vlines(
+                    at,
+                    low,
+                    own["high"].to_list(),
+                    colors=look.color,
+                    linewidth=1,
+                    gid=gid,
+                )
+        values = found[y[0]].drop_nulls().to_list()
+        if "y" in log and values:
+            axes.set_yscale("log")
+            axes.set_ylim(min(values) / 1.5, max(values) * 1.5)
+        else:
+            axes.set_ylim(bottom=0)
+        if "x" in log:
+            axes.set_xscale("log")
+        plain_numbers(axes, "xy")
+        axes.set_xlabel(x[1])
+        axes.set_ylabel(y[1])
+    return figure
 
 
 def dots(
@@ -164,68 +128,81 @@ def dots(
     order: Sequence[str],
     log: bool = False,
     line_at: float | None = None,
-) -> Spec:
+) -> Figure:
     """A dot with its interval (`low`, `high`) per row and scheduler, one below the other."""
-    import altair as alt
-
-    scales = _Scales(names)
-    found = _rounded(found)
     if log:
         found = found.filter(pl.col(value[0]) > 0)
-    ends = [float(v) for column in (value[0], "low", "high") for v in found[column].drop_nulls()]
-    ends += [] if line_at is None else [line_at]
-    if log:
-        ends = [v for v in ends if v > 0]
-        scale = alt.Scale(
-            type="log",
-            nice=False,
-            clamp=True,
-            domain=[
-                max(min(ends), min(found[value[0]]) / 10) / 1.15,
-                min(max(ends), max(found[value[0]]) * 10) * 1.15,
-            ],
-        )
-    else:
-        scale = alt.Scale(zero=True)
-    x_of = alt.X(f"{value[0]}:Q", title=value[1], scale=scale, axis=_axis(log))
-    y_of = alt.Y(
-        f"{rows}:N",
-        title=None,
-        sort=list(order),
-        axis=alt.Axis(grid=False, ticks=False, domain=False),
-    )
-    shift = alt.YOffset("scheduler:N", sort=list(names), scale=alt.Scale(paddingOuter=0.6))
-    base = alt.Chart(alt.InlineData(values=found.to_dicts())).encode(
-        y=y_of, yOffset=shift, color=scales.color
-    )
-    rule = base.mark_rule(strokeWidth=1.6).encode(
-        x=alt.X("low:Q", title=value[1], scale=scale), x2="high:Q", opacity=scales.opacity
-    )
-    tips = [
-        alt.Tooltip(f"{column}:{'N' if found.schema[column] == pl.String else 'Q'}")
-        for column in found.columns
-    ]
-    point = base.mark_point(filled=True, size=62, opacity=1).encode(
-        x=x_of, shape=scales.shape, opacity=scales.opacity, tooltip=tips
-    )
-    layers: list[Any] = [rule, point] if found["low"].count() else [point]
-    if line_at is not None:
-        layers.insert(
-            0,
-            alt.Chart(alt.InlineData(values=[{"at": line_at}]))
-            .mark_rule(color="currentColor", strokeDash=[3, 3], opacity=0.6)
-            .encode(x=alt.X("at:Q")),
-        )
-    present = [row for row in order if row in set(found[rows])]
-    height = len(present) * (14 * found["scheduler"].n_unique() + 16) + 10
-    return _finished(alt.layer(*layers).add_params(scales.picked), max(height, 90))
+    there = set(found[rows])
+    present = [row for row in order if row in there]
+    shown = [name for name in names if name in set(found["scheduler"])]
+    with _on_a_page():
+        figure, axes = _figure(max(1.2, len(present) * (0.15 * len(shown) + 0.15) + 0.55))
+        for place, (name, look) in enumerate(looks(shown).items()):
+            own = found.filter(pl.col("scheduler") == name)
+            shift = (place - (len(shown) - 1) / 2) * 0.8 / max(len(shown), 1)
+            at = [present.index(row) + shift for row in own[rows]]
+            gid = _series(names, name)
+            mark = look.line | {"linestyle": "none", "markeredgewidth": 0, "markersize": 6}
+            axes.plot(own[value[0]].to_list(), at, gid=gid, **mark)
+            if own["low"].count():
+                low = own["low"].clip(lower_bound=1e-12) if log else own["low"]
+                ends = (low.to_list(), own["high"].to_list())
+                axes.hlines(at, *ends, colors=look.color, linewidth=1.4, gid=gid)
+        if line_at is not None:
+            axes.axvline(line_at, color="#000000", linestyle=(0, (3, 3)), linewidth=0.8)
+        if log:
+            axes.set_xscale("log")
+            axes.set_xlim(*_around(found, value[0], line_at))
+        else:
+            axes.set_xlim(left=0)
+        plain_numbers(axes, "x")
+        axes.set_yticks(range(len(present)), present)
+        axes.set_ylim(len(present) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(value[1])
+    return figure
 
 
-def stacked(found: pl.DataFrame, names: Sequence[str], *, value: tuple[str, str]) -> Spec:
+def _around(found: pl.DataFrame, column: str, line_at: float | None) -> tuple[float, float]:
+    """Ends of a logarithmic axis: all values, and of intervals what is within ten times of them."""
+    values = [float(one) for one in found[column]] or [line_at or 1.0]
+    ends = [float(one) for name in ("low", "high") for one in found[name].drop_nulls() if one > 0]
+    near = [one for one in ends if min(values) / 10 <= one <= max(values) * 10]
+    ends = [*values, *near, *([] if line_at is None else [line_at])]
+    return min(ends) / 1.15, max(ends) * 1.15
+
+
+def stacked(found: pl.DataFrame, names: Sequence[str], *, value: tuple[str, str]) -> Figure:
     """A bar per scheduler, cut by column `part`."""
-    import altair as alt
-
     parts = found["part"].unique(maintain_order=True).to_list()
+    shown = [name for name in names if name in set(found["scheduler"])]
+    by_part = {
+        part: dict(found.filter(pl.col("part") == part).select("scheduler", value[0]).iter_rows())
+        for part in parts
+    }
+    with _on_a_page():
+        figure, axes = _figure(0.32 * len(shown) + 0.2 * len(parts) + 0.7)
+        left = dict.fromkeys(shown, 0.0)
+        for part, shade in zip(parts, _shades(parts), strict=True):
+            for place, name in enumerate(shown):
+                wide = by_part[part].get(name, 0)
+                label = part if place == 0 else None
+                (bar,) = axes.barh(place, wide, 0.7, left[name], color=shade, label=label)
+                bar.set_gid(_series(names, name))
+                left[name] += wide
+        axes.set_yticks(range(len(shown)), shown)
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        plain_numbers(axes, "x")
+        axes.set_xlabel(value[1])
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+    return figure
+
+
+def _shades(parts: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
     shades = []
     for part in parts:
@@ -233,47 +210,7 @@ def stacked(found: pl.DataFrame, names: Sequence[str], *, value: tuple[str, str]
         tones = TONES.get(lane, OTHER_TONES)
         shades.append(tones[seen.get(lane, 0) % len(tones)])
         seen[lane] = seen.get(lane, 0) + 1
-    chart = (
-        alt.Chart(alt.InlineData(values=_rounded(found).to_dicts()))
-        .mark_bar(stroke="currentColor", strokeWidth=0.4)
-        .encode(
-            x=alt.X(f"{value[0]}:Q", title=value[1], axis=_axis(False)),
-            y=alt.Y("scheduler:N", sort=list(names), title=None, axis=alt.Axis(grid=False)),
-            color=alt.Color(
-                "part:N",
-                sort=parts,
-                title=None,
-                scale=alt.Scale(domain=parts, range=shades),
-                legend=alt.Legend(
-                    orient="top",
-                    columns=1,
-                    labelLimit=300,
-                    labelColor="currentColor",
-                    symbolType="square",
-                ),
-            ),
-            order=alt.Order("place:O"),
-            opacity=alt.condition(
-                "chosen == '' || datum.scheduler == chosen", alt.value(1), alt.value(FADED)
-            ),
-            tooltip=["scheduler:N", "part:N", alt.Tooltip(f"{value[0]}:Q")],
-        )
-        .add_params(alt.param(name="chosen", value=""))
-    )
-    return _finished(chart, 26 * found["scheduler"].n_unique() + 18 * len(parts) + 50)
-
-
-def _axis(log: bool) -> alt.Axis:
-    import altair as alt
-
-    # Plain numbers, without exponents.
-    return alt.Axis(format=",~f", grid=True, tickCount=4 if log else 6)
-
-
-def _rounded(found: pl.DataFrame) -> pl.DataFrame:
-    """To five digits: a page holds numbers to look at."""
-    floats = [name for name, kind in found.schema.items() if kind == pl.Float64]
-    return found.with_columns(pl.col(floats).round_sig_figs(5))
+    return shades
 
 
 def scaled(found: pl.DataFrame, column: str, *targets: str) -> pl.DataFrame:
