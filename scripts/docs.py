@@ -23,6 +23,8 @@ from pymdownx.slugs import slugify
 ROOT = Path(__file__).resolve().parents[1]
 STAGE = ROOT / "target" / "site-sources"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+#: Pictures of HTML, such as those of the README for light and dark.
+PICTURE = re.compile(r"(\bsrc(?:set)?=\")([^\":]+)(\")")
 
 STUDY = ["lab", "sim", "replay", "python", "report", "campaigns", "papers", "findings"]
 
@@ -82,7 +84,7 @@ def stage() -> None:
                 shutil.copy2(source, copy)
             return match[1] + target + match[3]
 
-        into.write_text(outside_code(LINK, rewrite, text))
+        into.write_text(outside_code(PICTURE, rewrite, outside_code(LINK, rewrite, text)))
 
 
 def outside_code(pattern: re.Pattern[str], rewrite: object, text: str) -> str:

@@ -1,4 +1,4 @@
-//! A direction between I/O of one's own, at times of one's own: to fuzz it, and to soak it.
+//! Drives a direction with fake I/O and a fake clock, for fuzzing and soak tests.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};

@@ -3,7 +3,7 @@
 use nix::sys::prctl;
 use sched::Nanos;
 
-/// Without an appointment for this long, a thread is an ordinary one again.
+/// Without a deadline for this long, a thread drops back to normal priority.
 const PATIENCE: Nanos = Nanos::from_millis(10);
 
 /// Gives the calling thread exact timers.

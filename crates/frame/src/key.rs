@@ -1,4 +1,4 @@
-//! The flow key: what makes two packets belong together.
+//! The flow key, which packets of one flow share.
 //!
 //! A TCP, UDP, UDP-Lite, DCCP or SCTP packet is keyed by its 5-tuple; where a protocol has no
 //! ports, by what comes nearest: the id of an ICMP echo, the SPI of ESP, the key (or PPTP call

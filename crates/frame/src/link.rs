@@ -1,4 +1,4 @@
-//! What lies in front of the network header.
+//! The headers in front of the network header.
 
 /// How a frame begins; the link types that captures of IP traffic come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

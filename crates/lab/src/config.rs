@@ -1,4 +1,4 @@
-//! What a lab runs: the link, the traffic, the disciplines, how long.
+//! The configuration of a lab: link, traffic, disciplines, duration.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How long a transfer takes on an idle link: what slowdown is measured against.
+//! Completion times on an idle link, the reference of slowdown.
 
 use std::sync::atomic::AtomicBool;
 

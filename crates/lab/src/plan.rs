@@ -1,4 +1,4 @@
-//! From a configuration to the plan of one round.
+//! Plans of rounds, from the configuration.
 
 use workload::{Cbr as Rate, TransferList};
 

@@ -1,4 +1,4 @@
-//! From what a block measured to rows of the results schema.
+//! Rows of the results schema, from the measurements of a block.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What the rows say, in the numbers that people compare.
+//! The summary of a lab: rows reduced to the numbers that are compared.
 
 use measure::stats::{self, Estimate, Matches};
 use measure::{Flow, FlowKind, LinkUse, Probe, SizeClass};

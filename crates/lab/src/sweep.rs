@@ -1,4 +1,4 @@
-//! Who wins where: transfers of one size beside a number of bulk flows.
+//! The sweep: transfers of one size beside a number of downloads, for each discipline.
 
 use std::sync::atomic::AtomicBool;
 

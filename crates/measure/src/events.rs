@@ -1,4 +1,4 @@
-//! What became of every packet of a bottleneck: the table behind `--events`.
+//! The fate of every packet at a bottleneck: the table of `--events`.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What is replayed through what.
+//! The configuration of a replay.
 
 use sched::{Amount, Nanos, Needs, Spec};
 

@@ -1,4 +1,4 @@
-//! What became of every packet, written in the order of arrival.
+//! The fate of every packet, written in the order of arrival.
 //!
 //! A row is written once the packet's fate is settled under every scheduler, and so are the rows
 //! before it. That can take long: a packet that others keep passing holds up all rows behind it.

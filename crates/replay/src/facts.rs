@@ -1,4 +1,4 @@
-//! What a capture turned out to hold.
+//! Facts about a capture: packets, flows, damage.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! The flows of a capture, while they last.
+//! The flows of a capture that have not ended.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

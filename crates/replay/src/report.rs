@@ -1,4 +1,4 @@
-//! What a replay found out.
+//! The result of a replay.
 
 use measure::{RunInfo, SCHEMA_VERSION, SizeClass};
 use sched::DropReason;

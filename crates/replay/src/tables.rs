@@ -1,4 +1,4 @@
-//! Where rows go: the tables of a directory and the file of packet events, or whoever called.
+//! Destinations of rows: the tables of a directory, the file of packet events, or the caller.
 
 use std::path::Path;
 

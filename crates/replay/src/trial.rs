@@ -1,4 +1,4 @@
-//! One discipline's link, and what its packets felt.
+//! One discipline's link, and the delays and drops of its packets.
 
 use measure::{SizeClass, Text};
 use sched::{DropReason, Nanos, Packet, Spec};

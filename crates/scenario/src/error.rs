@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Errors of a scenario: place, found, accepted.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a transfer takes on an idle network: the unit of slowdown.
+//! Completion times on an idle network, the reference of slowdown.
 
 mod curve;
 

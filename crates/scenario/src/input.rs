@@ -1,4 +1,4 @@
-//! Where the text of a scenario comes from.
+//! Sources of a scenario's text: a file, a ready scenario, values.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Turns what a simulation reports into rows and tallies, as it comes.
+//! Turns the reports of a running simulation into rows and tallies.
 
 use std::collections::BTreeMap;
 

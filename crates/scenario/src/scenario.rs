@@ -1,4 +1,4 @@
-//! A whole experiment, read and checked.
+//! A scenario, read and checked.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! TCP as a scenario chooses it: a preset, and what differs from it.
+//! The TCP of a scenario: a preset and its changes.
 
 use tcp::{Config, Congestion, HyStartLaw, Pacing, Recovery, SlowStartExit};
 

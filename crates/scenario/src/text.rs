@@ -1,4 +1,4 @@
-//! A [`Summary`] for a terminal: tables that fit 100 columns, and what they say in words.
+//! A [`Summary`] for a terminal: tables that fit 100 columns, and sentences.
 
 use measure::SizeClass;
 use measure::stats::Estimate;

@@ -1,4 +1,4 @@
-//! What is sent: kinds of traffic with their ends, volumes and laws.
+//! Kinds of traffic with their ends, volumes and laws.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -8,7 +8,7 @@
 //!
 //! * [`Qdisc`] is what every discipline does with packets: `enqueue`, `dequeue`; [`Queue`] is what
 //!   can be asked of it: `backlog`, `flows`, `change`.
-//! * [`Sink`] receives drops and, for who wants them, typed [`Event`]s. A sink that ignores
+//! * [`Sink`] receives drops and, if it asks for them, typed [`Event`]s. A sink that ignores
 //!   events costs nothing: disciplines are compiled per sink type.
 //! * [`Spec`] is a discipline by name with its parameters (`efd:threshold=20packets`);
 //!   [`registry`] lists all of them.

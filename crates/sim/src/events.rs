@@ -1,4 +1,4 @@
-//! The event queue: what happens next, in a deterministic order.
+//! The event queue, in a deterministic order.
 //!
 //! A hierarchical timing wheel (Varghese and Lauck 1987) that sorts lazily. Level `l` has 256
 //! slots of `256^l` ns; an event lies on the level of the highest byte in which its time differs

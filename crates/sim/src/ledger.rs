@@ -1,4 +1,4 @@
-//! What happened at a port: totals, time means, an account per flow.
+//! The ledger of a port: totals, time means, an account for each flow.
 
 use sched::{Backlog, Drop, DropReason, Event, Lane, Nanos, Packet, Sink};
 

@@ -1,4 +1,4 @@
-//! Nodes, links, routes: what a simulation runs on.
+//! The network of a simulation: nodes, links, routes.
 
 use std::collections::{HashMap, VecDeque};
 

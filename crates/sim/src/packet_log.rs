@@ -1,4 +1,4 @@
-//! What became of every packet, told in the order of arrivals.
+//! The fate of every packet, in the order of arrivals.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Where results go while a simulation runs.
+//! The recorder, which takes results while a simulation runs.
 
 use sched::{Backlog, Nanos};
 

@@ -1,4 +1,4 @@
-//! What sends: a source opens flows, and hears when they are done.
+//! Traffic sources: a source opens flows and is told when they end.
 
 use sched::Nanos;
 

@@ -1,4 +1,4 @@
-//! What may be chosen, and the choices of others.
+//! The configuration of an endpoint.
 
 use crate::Time;
 

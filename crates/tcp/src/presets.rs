@@ -1,4 +1,4 @@
-//! What the RFCs recommend, and what others have chosen.
+//! Presets: the RFCs' recommendations and those of other implementations.
 
 use crate::config::{
     Config, Congestion, Growth, HyStartLaw, MAX_WINDOW, MILLISECOND, Recovery, ReduceFrom,

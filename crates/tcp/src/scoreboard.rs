@@ -1,4 +1,4 @@
-//! What is known of the data between `una` and `nxt`: acknowledged selectively, lost, sent again.
+//! The SACK scoreboard: data between `una` and `nxt` that are acknowledged, lost or sent again.
 //!
 //! RFC 6675 asks of each octet whether it was SACKed, is lost, was retransmitted. Losses are
 //! declared from the left and holes are filled from the left, so two edges answer the last two:

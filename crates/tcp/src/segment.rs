@@ -1,4 +1,4 @@
-//! What two endpoints say to each other.
+//! Segments, which two endpoints exchange.
 
 use crate::Time;
 

@@ -1,4 +1,4 @@
-//! The half of an endpoint that sends data: what may be sent when, and its timers.
+//! The sending half of an endpoint: windows, retransmission, timers.
 
 use crate::Time;
 use crate::config::Config;

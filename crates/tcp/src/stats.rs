@@ -1,4 +1,4 @@
-//! What an endpoint counts.
+//! Counters of an endpoint.
 
 /// Counters of one endpoint, as sender unless said otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -38,7 +38,7 @@ fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
 pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     let device = &order.device;
     if order.replace {
-        // What would be refused is not to cost what is there.
+        // Validated before the running one is detached.
         let rate = order.rate.or(order.ingress).and_then(|rate| rate.0);
         kernel::can(&order.spec, &shaping(order, rate))?;
     }

@@ -41,7 +41,7 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
         burst_ns: order.burst_time.0,
     };
     if order.replace {
-        // What would be refused is not to cost what is there.
+        // Validated before the running one is detached.
         let (egress, ingress) = links(&task)?;
         engine::userspace::check(device, egress.as_ref(), ingress.as_ref())?;
     }

@@ -53,7 +53,7 @@ impl<O: Observer> Direction<O> {
                     let parsed = self.parse(buffer, packet.segments);
                     self.parts.qdisc.enqueue(parsed.packet, now, &mut self.parts.observer);
                 }
-                // The old one need not be patient any more.
+                // The old discipline's wait is over: it is drained.
                 Dequeue::Wait(until) => at = until.max(at + Nanos(1000)),
                 Dequeue::Empty => break,
             }

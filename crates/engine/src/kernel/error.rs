@@ -166,7 +166,7 @@ pub enum KernelError {
     /// An offload of a device could not be switched.
     #[error(
         "{device}: cannot switch offloads, and packets of 64 KB would take longer than a \
-         millisecond: {source}; --keep-offloads attaches all the same"
+         millisecond: {source}; --keep-offloads attaches without changing them"
     )]
     Offload {
         /// The device.

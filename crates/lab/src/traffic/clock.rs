@@ -1,4 +1,4 @@
-//! Time since the plan's epoch, and waking up on time.
+//! The clock of a plan: time since its epoch, and timers.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};

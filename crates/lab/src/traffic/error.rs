@@ -1,4 +1,4 @@
-//! Why a role could not begin.
+//! Errors of a role that cannot start.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What is to be sent when: the plan both roles follow.
+//! The plan that both roles follow: which data are sent when.
 
 use std::collections::HashSet;
 use std::fmt;

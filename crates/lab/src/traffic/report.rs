@@ -1,4 +1,4 @@
-//! What the two roles saw: raw rows, nanoseconds since the epoch.
+//! The roles' observations: raw rows, in nanoseconds since the epoch.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Tcp;
 use super::tcp_info::TcpInfo;
 
-/// How often what went wrong, by [`Cause`] in words.
+/// Failure counts by [`Cause`], in words.
 pub type Failures = BTreeMap<String, u64>;
 
 /// What the client measured.

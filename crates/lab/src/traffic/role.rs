@@ -1,4 +1,4 @@
-//! What both roles do before they begin.
+//! Preparations that both roles share.
 
 use std::io;
 

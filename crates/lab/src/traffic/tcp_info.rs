@@ -1,4 +1,4 @@
-//! What the kernel knows about a connection: `TCP_INFO`.
+//! The kernel's state of a connection: `TCP_INFO`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

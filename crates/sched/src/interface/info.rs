@@ -148,8 +148,8 @@ pub mod shared {
         name: "flows",
         kind: Kind::Count { min: 1, max: 1 << 26 },
         default: "65536",
-        effect: "most flows in the table; at the bound one with nothing queued makes room for a new \
-                 one, which otherwise is short and not tracked",
+        effect: "most flows tracked; when full, a flow with nothing queued is evicted, and \
+            without one a new flow is short and not tracked",
         source: "ours",
         live: false,
     };

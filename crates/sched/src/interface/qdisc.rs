@@ -1,4 +1,4 @@
-//! The call: what every discipline does, and what it tells.
+//! The queue discipline interface: enqueue, dequeue, and the events that a caller receives.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Traffic of the usual kinds.
+//! Sources of the usual kinds of traffic.
 //!
 //! What a source sends is drawn ahead, or from streams of random numbers of its own, so that it
 //! does not depend on what the network makes of it: every discipline sees the same arrivals.

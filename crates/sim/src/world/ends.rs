@@ -1,4 +1,4 @@
-//! What the ends of flows do with what arrives, and with time.
+//! The ends of flows: arrivals and timers.
 
 use sched::Nanos;
 use tcp::{Config, Segment, State};

@@ -1,4 +1,4 @@
-//! Flows come and go.
+//! The start and the end of flows.
 
 use sched::Nanos;
 use tcp::Endpoint;

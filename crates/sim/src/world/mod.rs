@@ -1,4 +1,4 @@
-//! The running state of a simulation: packets move, ends react.
+//! The running state of a simulation.
 
 mod ends;
 mod flows;

@@ -1,4 +1,4 @@
-//! Packets move: into queues, over links, to their ends.
+//! Movement of packets: into queues, over links, to their ends.
 
 use sched::{Ecn, HostId, Nanos, Packet};
 

@@ -1,4 +1,4 @@
-//! Which links a packet takes, and what feeds a link.
+//! Routing: the links of a packet, and the feeders of a link.
 
 use super::{END, World};
 use crate::flow::Way;

@@ -50,7 +50,7 @@ pub(crate) const UPDATE: ParamDef = ParamDef {
 
 /// `idle`: when a flow is forgotten.
 pub(crate) const IDLE: ParamDef = ParamDef {
-    effect: "a flow without a packet for this time (T_u) is no longer active, and a new one then",
+    effect: "a flow silent for this long (T_u) counts as a new flow",
     ..shared::IDLE.with_default("1s", "mice and elephants slides")
 };
 

@@ -1,4 +1,5 @@
-//! The early dropper of RED, FRED and RIO: an average, a curve, and coins that fall apart.
+//! The early dropper of RED, FRED and RIO: a queue average, a drop-probability curve, and drops
+//! spaced apart.
 //!
 //! An [`Average`] of the queue's length moves by a small weight with every arrival. Between two
 //! thresholds a [`Curve`] turns it into the probability that an arrival is dropped (or marked),

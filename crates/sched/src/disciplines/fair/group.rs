@@ -50,7 +50,7 @@ fn recovery(queues: &Queues<Member>, curves: &[Curve], slot: u32) -> u64 {
 }
 
 impl Group {
-    /// Forgets who is as good as new.
+    /// Drops flows whose burst is fully restored.
     #[inline]
     fn tidy<S: Sink>(&mut self, queues: &mut Queues<Member>, curves: &[Curve], sink: &mut S) {
         let now = self.clock.now();
