@@ -83,12 +83,9 @@ fn as_text(info: &'static Info) -> String {
     text += &format!("{}: {}\n", info.name, info.summary);
     text += &format!("    source: {}\n", info.source);
     if let Some([accounting, service, buffer]) = info.parts_in_words() {
-        text += &format!("    accounting: {accounting}
-");
-        text += &format!("    service:    {service}
-");
-        text += &format!("    buffer:     {buffer}
-");
+        text += &format!("    accounting: {accounting}\n");
+        text += &format!("    service:    {service}\n");
+        text += &format!("    buffer:     {buffer}\n");
     }
     let needs = needs(info);
     if !needs.is_empty() {

@@ -25,7 +25,7 @@ fn is_refused(arguments: &[&str], status: i32, words: &[&str]) {
 #[test]
 fn metrics_listen_on_the_loopback_only_unless_told_otherwise() {
     for open in ["0.0.0.0:9750", "192.0.2.1:9750", "[::]:9750", "[2001:db8::1]:80"] {
-        let words = [open, "no loopback address", "--non-loopback"];
+        let words = [open, "not a loopback address", "--non-loopback"];
         is_refused(&["metrics", "--listen", open], 2, &words);
     }
     is_refused(&["metrics", "--listen", "9750"], 2, &["9750", "127.0.0.1:9750"]);

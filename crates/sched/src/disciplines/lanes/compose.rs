@@ -115,7 +115,7 @@ impl Named for Composed {
                 name: "accounting",
                 kind: Kind::Choice(Accounting::WORDS),
                 default: "while-queued",
-                effect: "whose packet is long",
+                effect: "which packets are long",
                 source: "ours",
                 live: false,
             },

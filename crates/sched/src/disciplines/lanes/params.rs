@@ -16,8 +16,8 @@ pub(super) const BOUNDARY: ParamDef = ParamDef {
     name: "boundary",
     kind: Kind::Choice(&["before", "after", "literal"]),
     default: "before",
-    effect: "short iff the flow's count before the packet is below the threshold (before), \
-             with the packet is within it (after), before the packet does not exceed it (literal)",
+    effect: "which packet of a flow is the first long one, with n counted before it: `before` n \
+        >= threshold, `after` n + its size > threshold, `literal` n > threshold",
     source: "ours; the papers leave it open",
     live: true,
 };
