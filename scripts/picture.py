@@ -94,10 +94,11 @@ def downloads(one: dict) -> Bar:
 def told(run: dict) -> str:
     """What was run, in a line."""
     scenario, tcp = run["scenario"], "/".join(run["scenario"]["tcp"]).upper()
+    load = scenario["transfers"]["load"]
     rate, rtt = scenario["rate_bps"] / 1e6, scenario["rtt_ns"] / 1e6
     return (
         f"One link of {rate:g} Mbit/s, {rtt:g} ms; {tcp} of a Linux kernel; "
-        f"{scenario['downloads']} downloads beside a load of {scenario['transfers']['load']:.0%} in transfers. "
+        f"{scenario['downloads']} downloads beside a load of {load:.0%} in transfers. "
         f"{run['summary']['rounds']} rounds of `shortlane lab`, 95 % intervals."
     )
 
