@@ -2,6 +2,7 @@
 """The README's own lines on systems that have nothing but `make` and Rust: Debian 12 and 13.
 
     scripts/test-bare.py --quick       set-up, build (without optimising), attach, doctor, detach
+    scripts/test-bare.py --packages    what `make packages` has made, installed and used
     scripts/test-bare.py               also the lab, the Python package, the packages, and faults
     scripts/test-bare.py --only 13     one of the systems
 
@@ -111,6 +112,7 @@ class System:
             "HOME": "/root",
             "LANG": "C.UTF-8",
             "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt",
+            "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt",
             **{
                 name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")
             },
@@ -258,6 +260,57 @@ def whole(system: System) -> None:
     )
 
 
+def packages(system: System, lines: list[str]) -> None:
+    """What `make packages` has made, on a system that has never seen a compiler."""
+    system.make()
+    made = HERE / "target" / "packages"
+    for kind in ("*.deb", "*.whl", "shortlane-*-linux-*"):
+        (file,) = made.glob(kind)
+        shutil.copy(file, system.root / "root")
+    host(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=made)
+    (package,) = map(str, made.glob("*.deb"))
+    host(["lintian", "--allow-root", "--fail-on", "error", package])
+    on_link = [tolerant(command) for command in on_a_link(lines)]
+
+    # The one file: where there is nothing else at all, and as a command.
+    system.run("install -D /root/shortlane-*-linux-* /empty/shortlane")
+    for arguments in ("--version", "list", "sim --list"):
+        system.run(f"chroot /empty /shortlane {arguments}")
+    script = ['shortlane() { /empty/shortlane "$@"; }', *on_link, "echo done"]
+    used(system, system.run("\n".join(script), link=True))
+
+    # The Debian package: installed, used, upgraded, removed for good.
+    files = "find /etc /usr /lib /opt /srv -xdev -not -path '/opt/rust*' | sort"
+    system.run("apt-get -qq update && apt-get -qq install -y libc6 > /dev/null")
+    before = system.run(files)
+    system.run("apt-get -qq install -y --no-install-recommends /root/shortlane_*.deb > /dev/null")
+    used(system, system.run("\n".join([*on_link, "echo done"]), link=True))
+    system.run("test -s /usr/share/man/man1/shortlane.1.gz || grep -q man /etc/dpkg/dpkg.cfg.d/*")
+    system.run("test -s /usr/lib/systemd/system/shortlane@.service")
+    system.run("echo '# mine' >> /etc/shortlane.toml")
+    system.run(
+        "apt-get -qq install -y --no-install-recommends --reinstall /root/shortlane_*.deb > /dev/null"
+    )
+    system.run("grep -q '# mine' /etc/shortlane.toml")
+    system.run("apt-get -qq purge -y shortlane > /dev/null\napt-get -qq autoremove -y > /dev/null")
+    left = sorted(set(system.run(files).splitlines()) - set(before.splitlines()))
+    left = [path for path in left if "/libgcc" not in path and "/gcc-" not in path]
+    if left:
+        raise Failure(f"Debian {system.version}: the package has left {', '.join(left[:5])}")
+
+    # The wheel, which brings its libraries along.
+    if not list((system.root / "root").glob("shortlane-*manylinux*.whl")):
+        raise Failure("the wheel's name does not say manylinux")
+    system.run(
+        "apt-get -qq install -y --no-install-recommends python3 python3-venv > /dev/null 2>&1"
+    )
+    system.run(
+        "python3 -m venv /venv\n/venv/bin/pip install -q /root/shortlane-*.whl\ncd /tmp\n"
+        "/venv/bin/python -c 'import shortlane; print(shortlane.simulate)'\n"
+        "/venv/bin/shortlane --version | grep 'engines: kernel, userspace, bridge'"
+    )
+
+
 def without_clang(system: System) -> None:
     """Where only a C compiler can be had the build says so, and every command is there."""
     system.make()
@@ -287,6 +340,11 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="set-up, build, attach, doctor, detach"
     )
+    parser.add_argument(
+        "--packages",
+        action="store_true",
+        help="only what is in target/packages, installed and used",
+    )
     parser.add_argument("--only", choices=SUITES, help="one system instead of both")
     parser.add_argument(
         "--fresh", action="store_true", help="forget bare systems and packages of earlier runs"
@@ -305,12 +363,18 @@ def main() -> None:
         host([str(HERE / "scripts" / "setup.sh"), "bare"])
         check_readme(lines)
         BUILD.update(QUICK if options.quick else {})
+        if not options.quick and not options.packages:
+            host(["make", "packages"], cwd=HERE)
         for system in systems:
+            if options.packages:
+                packages(system, lines)
+                continue
             system.make()
             built(system, lines)
             if not options.quick:
                 whole(system)
-        if not options.quick:
+                packages(system, lines)
+        if not options.quick and not options.packages:
             BUILD.update(QUICK)
             without_clang(systems[0])
     except Failure as failure:

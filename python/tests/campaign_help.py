@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 SCENARIO = {
     "scenario": {"title": "Small", "duration": "2s", "warm-up": "0s"},
