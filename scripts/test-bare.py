@@ -29,8 +29,14 @@ MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 SECURITY = os.environ.get("DEBIAN_SECURITY_MIRROR", "http://deb.debian.org/debian-security")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-#: Lines of README.md that are run here, in this order, where it has them. `{}` is the line itself.
-ON_A_LINK = ("attach", "show", "doctor", "change", "detach")
+#: What is done on a link, in this order, and with which options where README.md has no such line.
+ON_A_LINK = {
+    "attach": "--rate 20mbit",
+    "show": "",
+    "doctor": "",
+    "change": "--rate 18mbit",
+    "detach": "",
+}
 #: Lines that are run elsewhere, or wait for somebody to look at them.
 ELSEWHERE = (
     r"make test\b",  # this is a part of it
@@ -177,31 +183,27 @@ def host_apt() -> list[str]:
 
 def readme_lines() -> list[str]:
     """The commands in README.md's blocks, without what is said beside them."""
-    blocks = re.findall(
-        r"^```(?:console|sh|bash)?\n(.*?)^```$", (HERE / "README.md").read_text(), re.M | re.S
-    )
-    lines = [line for block in blocks for line in block.splitlines()]
     commands = []
-    for line in lines:
-        command = re.split(r"\s{2,}|\s+#", line.removeprefix("$ ").removeprefix("sudo "))[0]
-        command = re.sub(r"^(target/release/)?shortlane ", "shortlane ", command)
-        if re.match(r"(make|shortlane|pip|cargo|scripts/\S+) [-\w.]", command):
-            commands.append(command)
+    language: str | None = None
+    for line in (HERE / "README.md").read_text().splitlines():
+        if line.startswith("```"):
+            language = line[3:].strip() if language is None else None
+        elif language in {"", "console", "sh", "bash"}:
+            command = line.removeprefix("$ ").removeprefix("sudo ")
+            command = re.split(r"\s{2,}|\s+#", command)[0]
+            command = re.sub(r"^(target/release/)?shortlane ", "shortlane ", command)
+            if re.match(r"(make|shortlane|pip|cargo|scripts/\S+) [-\w.]", command):
+                commands.append(command)
     return list(dict.fromkeys(commands))
 
 
 def on_a_link(lines: list[str]) -> list[str]:
-    """Those of README's lines that are for a device, in an order that works: detach is the last."""
+    """Those of README's lines that are for a device, in an order that works, on eth0."""
     found = []
-    for verb in ON_A_LINK:
-        mine = [
-            line
-            for line in lines
-            if re.match(rf"shortlane {verb} \w+\d?( -|$)", line) and "DEV" not in line
-        ]
-        if not mine:
-            raise Failure(f"README.md has no line of a block that begins `shortlane {verb} eth0`")
-        found.append(re.sub(rf"({verb}) \w+", r"\1 eth0", mine[0]))
+    for verb, usual in ON_A_LINK.items():
+        line = re.compile(rf"shortlane {verb} [a-z]+\d*( -|$)")
+        mine = next(filter(line.match, lines), f"shortlane {verb} eth0 {usual}".strip())
+        found.append(re.sub(rf"({verb}) \w+", r"\1 eth0", mine))
     return found
 
 
@@ -289,7 +291,8 @@ def packages(system: System, lines: list[str]) -> None:
     system.run("test -s /usr/lib/systemd/system/shortlane@.service")
     system.run("echo '# mine' >> /etc/shortlane.toml")
     system.run(
-        "apt-get -qq install -y --no-install-recommends --reinstall /root/shortlane_*.deb > /dev/null"
+        "apt-get -qq install -y --no-install-recommends --reinstall /root/shortlane_*.deb"
+        " > /dev/null"
     )
     system.run("grep -q '# mine' /etc/shortlane.toml")
     system.run("apt-get -qq purge -y shortlane > /dev/null\napt-get -qq autoremove -y > /dev/null")
