@@ -53,7 +53,7 @@ HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
 BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_OPTIONS = $(if $(filter-out release,$(PROFILE)),$(FEATURES) --auditwheel skip,--features vendored)
-PYTHON_SOURCES := python papers scripts bench/python validation/kernel
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -268,6 +268,18 @@ lint: setup-lint setup-python ## Format, lints, licences and sources of dependen
 .PHONY: bench
 bench: setup-bench ## Benchmarks: disciplines, parsing and hashing, the engine
 	$(CARGO) bench --locked --workspace --bench '*'
+
+.PHONY: ablation
+ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes its page, 5 minutes
+	@scripts/setup.sh python
+	$(CARGO) build --locked --release --package shortlane
+	python3 bench/fq-lanes/ablation.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
+
+.PHONY: bench-lanes
+bench-lanes: ## fq-lanes, cake and fq-codel on real TCP, on 14 links: writes its page, 35 minutes
+	@scripts/setup.sh python
+	$(CARGO) build --locked --release --package shortlane
+	python3 bench/fq-lanes/cells.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
 
 .PHONY: fuzz
 fuzz: setup-fuzz ## Fuzz disciplines and the engine's path of frames from the committed corpus (FUZZ_SECONDS=60 each)

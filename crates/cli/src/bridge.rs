@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     back_rate: Option<LinkRate>,
     /// Run this discipline, such as efd:threshold=30packets
-    #[arg(long, value_name = "SPEC", default_value = "efd")]
+    #[arg(long, value_name = "SPEC", default_value = "fq-lanes")]
     scheduler: String,
     /// Run this discipline from RIGHT to LEFT, if it differs
     #[arg(long, value_name = "SPEC")]

@@ -3,7 +3,7 @@
 use sched::{Amount, Spec, SpecError};
 
 /// The disciplines that are compared if none is named.
-pub const DEFAULT: [&str; 5] = ["fifo", "fq-codel", "las", "sb-sh", "efd"];
+pub const DEFAULT: [&str; 6] = ["fifo", "fq-codel", "cake", "las", "efd", "fq-lanes"];
 
 /// The disciplines that are named, or `defaults`; one that is given no limit has this one.
 ///

@@ -112,8 +112,9 @@ fn the_report_is_readable_and_fits_a_terminal() {
         "fifo",
         "fq-codel",
         "las",
-        "sb-sh",
+        "cake",
         "efd",
+        "fq-lanes",
         "first 20",
         ">1000",
         "200 flows",
@@ -194,10 +195,10 @@ fn tables_are_those_of_the_results_schema() {
     assert_eq!(names.len(), expected.len());
     assert!(names.iter().zip(expected).all(|(name, table)| name.starts_with(table)), "{names:?}");
     let table = |name: &str| fs::read_to_string(scene.path("results").join(name)).unwrap();
-    assert_eq!(table("blocks.csv").lines().count(), 1 + 5);
-    assert_eq!(table("links.csv").lines().count(), 1 + 5);
-    assert_eq!(table("flows.csv").lines().count(), 1 + 5 * 201);
-    assert_eq!(table("samples.csv").lines().count(), 1 + 5 * 10);
+    assert_eq!(table("blocks.csv").lines().count(), 1 + 6);
+    assert_eq!(table("links.csv").lines().count(), 1 + 6);
+    assert_eq!(table("flows.csv").lines().count(), 1 + 6 * 201);
+    assert_eq!(table("samples.csv").lines().count(), 1 + 6 * 10);
     let is_row =
         |row: &str| row.contains(",captured,") && row.contains(",10.0.0.1:5 > 10.0.0.2:0 udp,");
     assert_eq!(table("flows.csv").lines().filter(|row| is_row(row)).count(), 5);

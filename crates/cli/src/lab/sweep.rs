@@ -42,7 +42,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-const DEFAULT_SCHEDULERS: [&str; 3] = ["fifo", "fq-codel", "efd"];
+const DEFAULT_SCHEDULERS: [&str; 4] = ["fifo", "fq-codel", "efd", "fq-lanes"];
 
 pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
     let sweep = options.sweep(call)?;
