@@ -201,7 +201,7 @@ fn tables_are_those_of_the_results_schema() {
     assert_eq!(table("samples.csv").lines().count(), 1 + 6 * 10);
     let is_row =
         |row: &str| row.contains(",captured,") && row.contains(",10.0.0.1:5 > 10.0.0.2:0 udp,");
-    assert_eq!(table("flows.csv").lines().filter(|row| is_row(row)).count(), 5);
+    assert_eq!(table("flows.csv").lines().filter(|row| is_row(row)).count(), 6);
     let run: Value = serde_json::from_str(&table("run.json")).unwrap();
     assert_eq!((&run["run"], &run["scenario"]["partial"]), (&"replay".into(), &false.into()));
     assert_eq!(run["scenario"]["capture_facts"]["packets"], 2000);
