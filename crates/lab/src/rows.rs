@@ -217,11 +217,14 @@ impl Source<'_> {
 
     /// The columns that every TCP flow shares.
     fn flow(&self, link: &Link, record: Option<&FlowRecord>, info: Option<&TcpInfo>) -> Flow {
-        let in_lane = |lane: Lane| {
-            let of_lane = |r: &FlowRecord| {
-                r.drops.iter().filter(|d| d.lane == Some(lane.0)).map(|d| d.count.packets).sum()
+        // A discipline with more than two lanes has several long ones.
+        let in_lanes = |is_short: bool| {
+            let is_one =
+                |lane: Option<u8>| lane.is_some_and(|lane| (lane == Lane::SHORT.0) == is_short);
+            let of_lanes = |r: &FlowRecord| {
+                r.drops.iter().filter(|d| is_one(d.lane)).map(|d| d.count.packets).sum()
             };
-            record.map(of_lane)
+            record.map(of_lanes)
         };
         Flow {
             key: self.key.clone(),
@@ -230,8 +233,8 @@ impl Source<'_> {
             connect_ns: link.connected_ns,
             packets: record.map(|r| r.arrived.packets),
             dropped_packets: record.map(|r| r.drops.iter().map(|d| d.count.packets).sum()),
-            dropped_short_lane: in_lane(Lane::SHORT),
-            dropped_long_lane: in_lane(Lane::LONG),
+            dropped_short_lane: in_lanes(true),
+            dropped_long_lane: in_lanes(false),
             fragments: record.map(|r| r.fragments),
             retransmissions: info.and_then(|i| i.retransmissions).map(u64::from),
             timeouts: info.and_then(|i| i.timeouts).map(u64::from),

@@ -82,13 +82,17 @@ fn by_process(status: &Status, process: &Process) -> String {
 
 type Counter = fn(&LaneCounters) -> u64;
 
+/// What people call one of so many lanes of a scheduler, which may be one that only the kernel has.
+pub(crate) fn lane_name(scheduler: &str, lane: usize, lanes: usize) -> String {
+    let name = scheduler.split(':').next().unwrap_or_default();
+    sched::registry::find(name).unwrap_or(&sched::Info::PLAIN).lane_name(lane, lanes)
+}
+
 fn lanes(status: &Status) -> String {
     let lanes = &status.lanes;
-    let name = |lane: usize| match (lane, lanes.len()) {
-        (_, 1) => "queue".into(),
-        (0, _) => "short lane".into(),
-        (1, 2) => "long lane".into(),
-        _ => format!("lane {lane}"),
+    let name = |lane: usize| match (lane_name(&status.scheduler, lane, lanes.len()), lanes.len()) {
+        (name, 2) => format!("{name} lane"),
+        (name, _) => name,
     };
     let mut text = row("", (0..lanes.len()).map(name));
     let counters: [(&str, bool, Counter); 8] = [

@@ -10,7 +10,7 @@ use ratatui::widgets::{Sparkline, Widget};
 use sched::params::text::Rate;
 
 use super::view::{View, Way};
-use crate::attach::text::{below, duration};
+use crate::attach::text::{below, duration, lane_name};
 
 /// What a frame is made for; in less some of it is cut off.
 pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
@@ -126,7 +126,7 @@ fn lanes(page: &mut Page<'_>, way: &Way) {
         page.write(
             &format!(
                 "{:<8}{share:>9}{:>14}{:>12}{:>12}{:>12}{:>12}",
-                lane_name(at, lanes.len()),
+                lane_name(&way.now.scheduler, at, lanes.len()),
                 format!("{}p", lane.sent_packets),
                 format!("{}p", lane.backlog_packets),
                 bytes(lane.backlog_bytes),
@@ -180,18 +180,18 @@ fn flows(page: &mut Page<'_>, way: &Way) {
     let room = usize::from(page.left().saturating_sub(2));
     let newest = process.newest_flows.len().min(room / 2);
     let biggest = process.biggest_flows.len().min(room - newest);
-    let lanes = way.now.lanes.len();
-    table(page, "biggest flows", &process.biggest_flows[..biggest], lanes);
-    table(page, "newest flows", &process.newest_flows[..newest], lanes);
+    let lane = |lane: u8| lane_name(&way.now.scheduler, lane.into(), way.now.lanes.len());
+    table(page, "biggest flows", &process.biggest_flows[..biggest], lane);
+    table(page, "newest flows", &process.newest_flows[..newest], lane);
 }
 
-fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], lanes: usize) {
+fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], lane: impl Fn(u8) -> String) {
     page.write(
         &format!("{title:<43}{:>7}{:>9}{:>7}{:>5}{:>8}", "lane", "now", "sent", "drop", "age"),
         TITLE,
     );
     for flow in flows {
-        let lane = flow.lane.map_or("-".into(), |lane| lane_name(lane.into(), lanes));
+        let lane = flow.lane.map_or("-".into(), &lane);
         page.write(
             &format!(
                 "{:<43.43}{lane:>7}{:>9}{:>7}{:>5}{:>8}",
@@ -216,15 +216,6 @@ fn foot(page: &mut Page<'_>, view: &View) {
     if page.area.height > 0 {
         let text = format!("q quit   p pause{direction}{paused}");
         page.buffer.set_stringn(x, y, &text, page.area.width.into(), FAINT);
-    }
-}
-
-fn lane_name(lane: usize, lanes: usize) -> String {
-    match (lane, lanes) {
-        (_, 0 | 1) => "queue".into(),
-        (0, _) => "short".into(),
-        (1, 2) => "long".into(),
-        _ => format!("lane {lane}"),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Info {
     pub source: &'static str,
     /// What it is made of with these parameters, if it has a short and a long lane.
     pub parts: Option<fn(&Params) -> Parts>,
+    /// What people call its lanes, where these are not the short and the long one.
+    pub lanes: &'static [&'static str],
     /// Its parameters.
     pub params: &'static [ParamDef],
     /// What it must know about a packet that not every edge knows.
@@ -38,12 +40,25 @@ impl Info {
         summary: "",
         source: "",
         parts: None,
+        lanes: &[],
         params: &[],
         needs: Needs::NOTHING,
         check: |_| Ok(()),
         keeps_order: always,
         work_conserving: always,
     };
+
+    /// What people call one of so many lanes.
+    #[must_use]
+    pub fn lane_name(&self, lane: usize, lanes: usize) -> String {
+        match (self.lanes.get(lane), lane, lanes) {
+            (Some(name), ..) => (*name).into(),
+            (None, _, 0 | 1) => "queue".into(),
+            (None, 0, _) => "short".into(),
+            (None, 1, 2) => "long".into(),
+            (None, ..) => format!("lane {lane}"),
+        }
+    }
 
     /// The discipline's parameters at their defaults.
     ///

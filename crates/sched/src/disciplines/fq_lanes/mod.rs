@@ -93,6 +93,7 @@ impl Discipline for FqLanes {
         name: "fq-lanes",
         summary: "fair queueing over hosts and flows, CoDel in each, the young first",
         source: "ours; RFC 8290, and LAS for the order of ages",
+        lanes: &["new", "young", "old"],
         params: &[
             shared::LIMIT.with_default("4mb", "Linux sch_cake"),
             HOSTS,
