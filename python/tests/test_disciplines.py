@@ -92,6 +92,15 @@ def test_every_discipline_has_its_class(info):
     assert [packet.size for packet in drain(discipline, 1.0)] == [100]
 
 
+def test_hosts_are_told_apart():
+    cake = disciplines.Cake(isolation="dsthost", rate="1mbit")
+    for flow in range(1, 11):
+        cake.enqueue(flow=flow, size=60, destination=2)
+    cake.enqueue(flow=11, size=60, destination=3)
+    # A queue's first turn is 300 bytes.
+    assert [packet.destination for packet in drain(cake, 0.0)] == [2] * 5 + [3] + [2] * 5
+
+
 def test_numbers_take_the_unit_of_the_parameter():
     assert str(Efd(threshold=30, low_share=0.1, hold_on_wire=True)) == (
         "efd:threshold=30packets,low-share=0.1,hold-on-wire=yes"

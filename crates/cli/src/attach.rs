@@ -125,6 +125,11 @@ impl LinkRate {
     pub(crate) fn for_engine(self) -> Rate {
         self.0.map_or(Rate::UNLIMITED, Rate)
     }
+
+    /// The discipline with a limit for this rate, where it is given none.
+    pub(crate) fn limited(self, spec: &Spec) -> Spec {
+        spec.clone().with_limit_for(self.for_engine().0)
+    }
 }
 
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
@@ -168,7 +173,9 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let AttachOptions { device, rate, ingress, engine, .. } = options;
     let spec: Spec = options.scheduler.parse()?;
-    spec.check()?;
+    for rate in [rate, ingress].into_iter().flatten() {
+        rate.limited(&spec).check()?;
+    }
     let device = device.unwrap_or_default();
     if rate.is_none() && ingress.is_none() {
         let text = format!("{device}: it takes --rate, --ingress, or both");

@@ -71,10 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
     let forth: Spec = options.scheduler.parse()?;
     let back = options.back_scheduler.as_ref().map_or(Ok(forth.clone()), |spec| spec.parse())?;
-    let link = |spec, rate: LinkRate| LinkConfig {
+    let link = |spec: Spec, rate: LinkRate| LinkConfig {
         overhead: options.overhead,
         burst_time: options.burst_time,
-        ..LinkConfig::new(spec, rate.for_engine())
+        ..LinkConfig::new(rate.limited(&spec), rate.for_engine())
     };
     Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
 }

@@ -80,9 +80,9 @@ pub(crate) struct LinkOptions {
     /// Set the rate of the bottleneck, in both directions
     #[arg(long, default_value = "10mbit", allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: u64,
-    /// Set the queue limit of disciplines that are not given one
-    #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
-    limit: Amount,
+    /// Set the queue limit of disciplines that are not given one [default: what the rate sends in 100ms, at least 300packets]
+    #[arg(long, allow_hyphen_values = true, value_parser = quantity::amount)]
+    limit: Option<Amount>,
     /// Set the round-trip time of the empty link
     #[arg(long, value_name = "RTT", default_value = "20ms", allow_hyphen_values = true, value_parser = quantity::time)]
     delay: Nanos,
@@ -153,7 +153,11 @@ fn law(text: &str) -> Result<SizeLaw, String> {
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
     fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        Ok(specs::parse(&self.schedulers, defaults, self.limit)?)
+        Ok(specs::parse(&self.schedulers, defaults, self.limit())?)
+    }
+
+    fn limit(&self) -> Amount {
+        self.limit.unwrap_or_else(|| sched::limit_for(self.rate))
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
@@ -163,7 +167,7 @@ impl LinkOptions {
     fn bottleneck(&self) -> Bottleneck {
         Bottleneck {
             rate_bps: self.rate,
-            limit: self.limit,
+            limit: self.limit(),
             rtt: self.delay,
             edge: self.edge.clone(),
             ecn: self.ecn,

@@ -209,3 +209,19 @@ fn classes_are_by_the_whole_flow() {
     assert_eq!(classes, expected);
     assert_eq!(report.schedulers[0].first_20_packets.packets, 80);
 }
+
+/// One queue for each receiver: ten flows to one of them, then a packet to another, all at once.
+#[test]
+fn a_discipline_that_needs_hosts_is_told_them() {
+    let to = |host: u8, flow: u16| {
+        let mut frame = udp(flow, 1000);
+        frame[33] = host;
+        (0, frame)
+    };
+    let packets: Vec<_> = (0..10).map(|flow| to(2, flow)).chain([to(3, 10)]).collect();
+    let specs = ["cake:isolation=dsthost", "cake:isolation=flows"];
+    let (_, rows) = events(&config(8_000_000, &specs), &pcap(&packets));
+    // By receivers it follows the packet on the wire and a turn of the others' queue.
+    assert_eq!(rows[0][10].departure, Some(3_000_000));
+    assert_eq!(rows[1][10].departure, Some(11_000_000));
+}

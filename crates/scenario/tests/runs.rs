@@ -480,3 +480,28 @@ fn an_edge_is_the_same_wherever_it_stands() {
     let own = ends(&format!("rio-ps:averaging=0.1,{moves}"), "", "");
     assert_eq!(ends(tagged, "", &format!(", edge = \"{moves}\"")), own);
 }
+
+/// Nine downloads to one host and one to another, onto one bottleneck: the bytes of each.
+fn downloads_of_two_hosts(scheduler: &str) -> (u64, u64) {
+    let scenario = parse(&format!(
+        "[scenario]\ntitle = \"t\"\nduration = \"20s\"\nseeds = 1\n[schedulers]\nrun = [\"{scheduler}\"]\n\
+         [topology]\nkind = \"dumbbell\"\npairs = 2\naccess = {{ rate = \"1gbit\", delay = \"5ms\" }}\n\
+         bottleneck = {{ rate = \"10mbit\", delay = \"5ms\" }}\n\
+         [[traffic]]\nname = \"many\"\nkind = \"persistent\"\nflows = 9\nto = \"right1\"\n\
+         [[traffic]]\nname = \"one\"\nkind = \"persistent\"\nflows = 1\nto = \"right2\"\n"
+    ));
+    let (rows, _) = run(&scenario);
+    let bytes = |name: &str| {
+        let flows = rows.flows.iter().filter(|flow| flow.traffic.as_deref() == Some(name));
+        flows.map(|flow| flow.received_bytes).sum()
+    };
+    (bytes("many"), bytes("one"))
+}
+
+#[test]
+fn hosts_are_the_nodes_that_traffic_goes_between() {
+    let (many, one) = downloads_of_two_hosts("cake:isolation=dual-dsthost");
+    assert!(many.abs_diff(one) < (many + one) / 20, "by receivers: {many} and {one} bytes");
+    let (many, one) = downloads_of_two_hosts("cake:isolation=flows");
+    assert!(many > 7 * one, "by flows: {many} and {one} bytes");
+}

@@ -51,4 +51,4 @@ pub use interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,
     Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink,
 };
-pub use spec::{Spec, SpecError};
+pub use spec::{Spec, SpecError, limit_for};

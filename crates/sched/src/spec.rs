@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::interface::{Info, ParamError, Params, Qdisc, Sink};
+use crate::interface::{Amount, Info, ParamError, Params, Qdisc, Sink};
 use crate::registry;
 
 /// A discipline and a value for each of its parameters, ready to be built any number of times.
@@ -73,6 +73,20 @@ impl Spec {
         self
     }
 
+    /// The same discipline with the limit that [`limit_for`] has for this rate, unless the user has
+    /// given one or the discipline's own default is larger. As one that was given: it is shown, and
+    /// stays if the rate changes.
+    #[must_use]
+    pub fn with_limit_for(mut self, rate_bps: u64) -> Self {
+        let limit = limit_for(rate_bps);
+        let is_open = self.params.has("limit") && !self.params.is_given("limit");
+        if is_open && self.params.amount("limit").value() < limit.value() {
+            let set = self.params.set("limit", &limit.to_string());
+            debug_assert!(set.is_ok(), "{limit} is a limit");
+        }
+        self
+    }
+
     /// What the discipline is.
     #[must_use]
     pub const fn info(&self) -> &'static Info {
@@ -91,6 +105,28 @@ impl Spec {
     pub fn build<S: Sink + 'static>(&self, seed: u64) -> Box<dyn Qdisc<S>> {
         registry::build(self.info, &self.params, seed)
     }
+}
+
+/// What a queue in front of a link of this rate holds where nobody has said it: 300 packets, or as
+/// many of 1500 bytes as the link sends in 100 ms if these are more, but no more than 65536.
+///
+/// 300 packets are the EFD paper's, and 100 ms of up to 36 Mbit/s. On a faster link they would be
+/// less than a window of TCP over a long round trip, 3.6 ms at 1 Gbit/s, and flows could not keep
+/// it busy; 100 ms are the round trip that CoDel and CAKE reckon with. The bound on all is one on
+/// memory, 98 MB of packets. Without a rate, 300 packets.
+#[must_use]
+pub const fn limit_for(rate_bps: u64) -> Amount {
+    const LEAST: u64 = 300;
+    const MOST: u64 = 1 << 16;
+    const PACKET_BITS: u64 = 8 * 1500;
+    let packets = if rate_bps == u64::MAX { 0 } else { rate_bps / 10 / PACKET_BITS };
+    Amount::Packets(if packets < LEAST {
+        LEAST
+    } else if packets > MOST {
+        MOST
+    } else {
+        packets
+    })
 }
 
 impl FromStr for Spec {
@@ -147,3 +183,38 @@ impl fmt::Display for SpecError {
 }
 
 impl core::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_follows_from_the_rate_between_its_bounds() {
+        for (rate, packets) in [
+            (1, 300),
+            (10_000_000, 300),
+            (36_000_000, 300),
+            (36_120_000, 301),
+            (100_000_000, 833),
+            (1_000_000_000, 8333),
+            (10_000_000_000, 65_536),
+            (u64::MAX - 1, 65_536),
+            (u64::MAX, 300),
+        ] {
+            assert_eq!(limit_for(rate), Amount::Packets(packets), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_given_or_larger_stays() {
+        let on = |spec: &str, rate| spec.parse::<Spec>().unwrap().with_limit_for(rate).to_string();
+        assert_eq!(on("efd", 10_000_000), "efd");
+        assert_eq!(on("efd", 1_000_000_000), "efd:limit=8333packets");
+        assert_eq!(on("efd:limit=300packets", 1_000_000_000), "efd:limit=300packets");
+        assert_eq!(on("efd:threshold=9kb", 120_000_000), "efd:limit=1000packets,threshold=9216b");
+        assert_eq!(on("fq-codel", 1_000_000_000), "fq-codel");
+        assert_eq!(on("fq-codel", 2_000_000_000), "fq-codel:limit=16666packets");
+        assert_eq!(on("cake", 10_000_000_000), "cake");
+        assert_eq!(on("efd", u64::MAX), "efd");
+    }
+}

@@ -19,8 +19,7 @@ impl From<KernelError> for Failure {
 
 /// Why the kernel engine cannot do this, for userspace to do it.
 pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
-    let rate = order.rate.or(order.ingress).and_then(|rate| rate.0);
-    match kernel::can(&order.spec, &shaping(order, rate)) {
+    match can(order) {
         Ok(()) => Ok(None),
         Err(
             error @ (KernelError::Kernel { .. }
@@ -31,6 +30,12 @@ pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
     }
 }
 
+/// Whether the kernel can do what is wanted in each direction.
+fn can(order: &Order) -> Result<(), KernelError> {
+    let mut rates = [order.rate, order.ingress].into_iter().flatten();
+    rates.try_for_each(|rate| kernel::can(&rate.limited(&order.spec), &shaping(order, rate.0)))
+}
+
 fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
     Shaping { rate, overhead: order.overhead, burst: order.burst_time, ..Shaping::default() }
 }
@@ -39,16 +44,15 @@ pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     let device = &order.device;
     if order.replace {
         // Validated before the running one is detached.
-        let rate = order.rate.or(order.ingress).and_then(|rate| rate.0);
-        kernel::can(&order.spec, &shaping(order, rate))?;
+        can(order)?;
     }
     make_way_for(order, EngineKind::Kernel)?;
     if let Some(rate) = order.rate {
-        tell(&kernel::attach(&ordered(order, rate))?);
+        tell(&kernel::attach(&ordered(order, rate, &rate.limited(&order.spec)))?);
         said(order, rate, "sends");
     }
     if let Some(rate) = order.ingress {
-        match kernel::attach_ingress(&ordered(order, rate)) {
+        match kernel::attach_ingress(&ordered(order, rate, &rate.limited(&order.spec))) {
             Ok(notes) => tell(&notes),
             Err(error) => {
                 if order.rate.is_some() {
@@ -72,10 +76,10 @@ pub(super) fn holder(device: &str) -> Result<Option<String>, Failure> {
     Ok(kernel::attached_qdisc(device)?.or(ingress))
 }
 
-fn ordered(order: &Order, rate: LinkRate) -> kernel::Order<'_> {
+fn ordered<'a>(order: &'a Order, rate: LinkRate, spec: &'a Spec) -> kernel::Order<'a> {
     kernel::Order {
         device: &order.device,
-        spec: &order.spec,
+        spec,
         shaping: shaping(order, rate.0),
         replace: order.replace,
         keep_offloads: order.keep_offloads,
@@ -83,10 +87,11 @@ fn ordered(order: &Order, rate: LinkRate) -> kernel::Order<'_> {
 }
 
 fn said(order: &Order, rate: LinkRate, does: &str) {
-    let rate = rate.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
+    let at = rate.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
     say(&format!(
-        "{}: {} for what it {does}, at {rate}, in the kernel; `shortlane show` tells how it goes",
-        order.device, order.spec
+        "{}: {} for what it {does}, at {at}, in the kernel; `shortlane show` tells how it goes",
+        order.device,
+        rate.limited(&order.spec)
     ));
 }
 

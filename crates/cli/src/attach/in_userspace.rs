@@ -62,17 +62,17 @@ fn said(order: &Order, since: Option<&str>) {
         say(&format!("{}: the userspace engine, since {since}", order.device));
     }
     let at = |rate: Option<LinkRate>, what: &str| {
+        let spec = rate?.limited(&order.spec);
         let rate =
             rate?.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
-        Some(format!("what it {what}, at {rate}"))
+        Some(format!("{spec} for what it {what}, at {rate}"))
     };
     let ways = [at(order.rate, "sends"), at(order.ingress, "receives")];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
     say(&format!(
-        "{}: {} for {}, in userspace; `shortlane show` tells how it goes",
+        "{}: {}, in userspace; `shortlane show` tells how it goes",
         order.device,
-        order.spec,
-        ways.join("; for ")
+        ways.join("; ")
     ));
 }
 
@@ -101,10 +101,10 @@ fn open(task: &Task) -> Result<Engine, Failure> {
 /// Of what leaves and of what arrives.
 fn links(task: &Task) -> Result<(Option<LinkConfig>, Option<LinkConfig>), Failure> {
     let spec: Spec = task.scheduler.parse()?;
-    let link = |rate| LinkConfig {
+    let link = |rate: Rate| LinkConfig {
         overhead: task.overhead,
         burst_time: Nanos(task.burst_ns),
-        ..LinkConfig::new(spec.clone(), rate)
+        ..LinkConfig::new(spec.clone().with_limit_for(rate.0), rate)
     };
     Ok((task.rate.map(link), task.ingress.map(link)))
 }

@@ -163,8 +163,10 @@ fn over_link(
     frames: Vec<Vec<u8>>,
     answers: Vec<io::Result<usize>>,
 ) -> Bench<Counters> {
-    let qdisc = spec.parse::<Spec>().unwrap().build(1);
-    Bench::new(qdisc, Counters::default(), rate, delay, frames, answers)
+    let spec = spec.parse::<Spec>().unwrap();
+    let mut bench = Bench::new(spec.build(1), Counters::default(), rate, delay, frames, answers);
+    bench.direction.parts.needs = spec.info().needs;
+    bench
 }
 
 /// An ECN-capable IPv4 packet of UDP flow `flow`, numbered.
@@ -501,4 +503,27 @@ fn packets_leave_the_queue_when_their_transmission_starts_and_no_sooner() {
     assert_eq!(direction.shaper.punctuality().lost_ns, 2_000_000);
     direction.send(us(20_074)).unwrap();
     assert_eq!(direction.counts.sent.packets, 2, "what has travelled is released");
+}
+
+/// One queue for each receiver: ten flows to one of them, then a packet to another.
+#[test]
+fn a_discipline_that_needs_hosts_is_told_them() {
+    let to = |host: u8, number: u16| {
+        let mut frame = frame(number as u8, number);
+        frame[33] = host;
+        frame
+    };
+    let frames = (0..10).map(|number| to(2, number)).chain([to(3, 10)]).collect();
+    let spec = "cake:isolation=dsthost,rate=1mbit";
+    let mut bench = over_link(spec, Rate(1_000_000), Nanos::ZERO, frames, vec![]);
+    bench.direction.receive().unwrap();
+    bench.direction.take_in(11, Nanos::ZERO);
+    let parts = &mut bench.direction.parts;
+    let sent = std::iter::from_fn(|| {
+        parts.qdisc.dequeue(Nanos(2), &mut parts.observer).packet().map(|packet| packet.destination)
+    });
+    let sent: Vec<_> = sent.collect();
+    // A queue's first turn is 300 bytes, five of these packets.
+    let others: Vec<usize> = (0..sent.len()).filter(|place| sent[*place] != sent[0]).collect();
+    assert_eq!((sent.len(), others), (11, vec![5]));
 }
