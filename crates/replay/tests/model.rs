@@ -221,7 +221,7 @@ fn a_discipline_that_needs_hosts_is_told_them() {
     let packets: Vec<_> = (0..10).map(|flow| to(2, flow)).chain([to(3, 10)]).collect();
     let specs = ["cake:isolation=dsthost", "cake:isolation=flows"];
     let (_, rows) = events(&config(8_000_000, &specs), &pcap(&packets));
-    // By receivers it follows the packet on the wire and a turn of the others' queue.
-    assert_eq!(rows[0][10].departure, Some(3_000_000));
+    // By receivers it follows the packet on the wire, with which the others' queue has had its turn.
+    assert_eq!(rows[0][10].departure, Some(2_000_000));
     assert_eq!(rows[1][10].departure, Some(11_000_000));
 }
