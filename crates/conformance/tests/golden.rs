@@ -7,6 +7,20 @@ use conformance::golden::golden;
 /// Two packets fit, the third is lost; in bytes a small one may still fit where a large one did
 /// not, and a super-packet counts as its segments.
 #[test]
+fn every_discipline_has_a_sequence_worked_out_by_hand() {
+    let written = include_str!("golden.rs");
+    for info in sched::registry::ALL {
+        let name = info.name;
+        let is_written = [format!("\"{name}\""), format!("\"{name}:")];
+        let begin = format!("golden(\"{name}:limit=3packets\", \"+A +A +B >A1 ...\")");
+        assert!(
+            is_written.iter().any(|start| written.contains(start.as_str())),
+            "{name} has none: write what its paper says, as in {begin}"
+        );
+    }
+}
+
+#[test]
 fn fifo() {
     golden("fifo:limit=2packets", "+A +B +A!A2 >A1 +B >B1 >B2 >-");
     golden("fifo:limit=2500b", "+A=1500 +B=1001!B1 +B=1000 >A1 >B2 >-");

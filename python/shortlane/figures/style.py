@@ -69,7 +69,7 @@ class Look:
         return {"facecolor": self.color, "edgecolor": "white", "hatch": self.hatch}
 
 
-#: By a scheduler's name without parameters.
+#: By a scheduler's name without parameters. One that is not here has the look that its name decides.
 LOOKS = {
     "fifo": Look(BLACK, "o", SOLID, ""),
     "efd": Look(RED, "s", SOLID, "///"),
