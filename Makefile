@@ -214,10 +214,10 @@ wheel: setup-python setup-package python ## The Python package as a wheel, for e
 	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
-test-all: test lint test-long test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 .PHONY: test-ci
-test-ci: test-features test-toolchains test-bare-quick docs papers-part ## What CI runs besides `make test` and `make lint`: docs/testing.md
+test-ci: test-newcomer test-features test-toolchains test-bare-quick docs papers-part ## What CI runs besides `make test` and `make lint`: docs/testing.md
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
 		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
@@ -226,6 +226,10 @@ test-ci: test-features test-toolchains test-bare-quick docs papers-part ## What 
 .PHONY: test-long
 test-long: python setup-python ## Tests of the Python package that take long: clusters, browser, notebooks, wheel
 	python3 -m pytest -m long
+
+.PHONY: test-newcomer
+test-newcomer: ## A new discipline is one file and two lines: in a copy of the tree, under the suite
+	scripts/test-newcomer.sh
 
 .PHONY: test-toolchains
 test-toolchains: setup ## The oldest Rust and a target without a system, if they are installed, and the fuzzers compile
