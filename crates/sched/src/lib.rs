@@ -46,6 +46,7 @@ mod testkit;
 
 pub use disciplines::early::edge;
 pub use disciplines::lanes;
+pub use disciplines::marks;
 pub use interface::params;
 pub use interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,

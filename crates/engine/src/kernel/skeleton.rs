@@ -5,4 +5,8 @@ pub(super) mod ingress {
     include!(concat!(env!("OUT_DIR"), "/ingress.skel.rs"));
 }
 
+pub(super) mod marks {
+    include!(concat!(env!("OUT_DIR"), "/marks.skel.rs"));
+}
+
 include!(concat!(env!("OUT_DIR"), "/shortlane.skel.rs"));

@@ -10,4 +10,5 @@ pub(crate) mod fixed;
 pub(crate) mod fq_codel;
 pub(crate) mod fq_lanes;
 pub mod lanes;
+pub mod marks;
 pub(crate) mod sorted;

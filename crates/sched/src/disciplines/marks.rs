@@ -1,0 +1,243 @@
+//! Marks: which packets are of long flows, told without a queue, for the queues of somebody else.
+//!
+//! A *flow* is short as long as it keeps to a token bucket (the virtual scheduling algorithm of
+//! ITU-T I.371): it may send at its *allowance* for ever, and a *threshold* of bytes on top of that.
+//! Once beyond, it is long until no packet of it has come for the *idle* time. So voice, games and
+//! a video call never become long, whatever their length, and a transfer does after its threshold.
+//!
+//! A second bucket measures *all short flows together*. While they keep to their *share* of the
+//! link, the threshold is as it was set; the further they are beyond it, the lower the threshold,
+//! down to a quarter. So in overload very short flows stay short, and long ones are left a part of
+//! the link, whatever serves the classes.
+//!
+//! This is a rule, not a discipline: who calls it keeps the table of flows. In the kernel
+//! `crates/engine/bpf/marks.bpf.c` has the same, and a test holds it to this.
+
+use crate::interface::Nanos;
+
+/// The threshold is what the link sends in this time...
+const THRESHOLD_TIME: Nanos = Nanos::from_millis(88);
+/// ...but at least twice what TCP sends at once to begin with.
+const LEAST_THRESHOLD_BYTES: u64 = 30_000;
+/// What a flow may send for ever is the link's rate divided by this.
+const ALLOWANCE_PART: u64 = 16;
+/// Of the link's rate, what short flows may take before the threshold falls: in quarters.
+const SHARE_QUARTERS: u64 = 3;
+/// The threshold falls to this part of itself.
+const LEAST_PART: u64 = 4;
+/// How far short flows may be beyond their share until the threshold is at its lowest.
+const DEPTH: Nanos = Nanos::from_millis(500);
+/// A flow without a packet for this long starts afresh.
+const IDLE: Nanos = Nanos::from_millis(1000);
+
+/// What a packet is marked as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Of a flow that keeps to its bucket.
+    Short,
+    /// Of a flow that does not.
+    Long,
+}
+
+/// The rule, as numbers. A cost is the time that a bucket takes to drain a byte, in 2^-8 ns; a
+/// bucket's level is the time until it is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// Of a flow's bucket, which drains at the allowance.
+    pub flow_cost: u64,
+    /// Of the bucket of all short flows, which drains at their share.
+    pub class_cost: u64,
+    /// Level at which a flow becomes long while short flows keep to their share.
+    pub threshold: Nanos,
+    /// The same once they are [`Self::depth`] or more beyond it.
+    pub least: Nanos,
+    /// Level at which the bucket of all short flows is full.
+    pub depth: Nanos,
+    /// A flow without a packet for this long starts afresh.
+    pub idle: Nanos,
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkedFlow {
+    until: Nanos,
+    last: Nanos,
+    is_long: bool,
+}
+
+/// What all short flows have used of their share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShortShare {
+    until: Nanos,
+}
+
+impl Marks {
+    /// The rule for a link of this rate in bit/s.
+    #[must_use]
+    pub const fn for_rate(rate_bps: u64) -> Self {
+        Self::with_threshold(rate_bps, Self::threshold_bytes(rate_bps))
+    }
+
+    /// The threshold that [`Self::for_rate`] has, in bytes.
+    #[must_use]
+    pub const fn threshold_bytes(rate_bps: u64) -> u64 {
+        let bytes = (rate_bps / 8000).saturating_mul(THRESHOLD_TIME.0 / 1_000_000);
+        if bytes < LEAST_THRESHOLD_BYTES { LEAST_THRESHOLD_BYTES } else { bytes }
+    }
+
+    /// The rule for a link of this rate in bit/s, with another threshold in bytes.
+    #[must_use]
+    pub const fn with_threshold(rate_bps: u64, threshold_bytes: u64) -> Self {
+        let rate = if rate_bps == 0 { 1 } else { rate_bps };
+        let flow_cost = cost(ALLOWANCE_PART, rate);
+        let threshold = drain_time(threshold_bytes, flow_cost);
+        Self {
+            flow_cost,
+            class_cost: cost(4, rate.saturating_mul(SHARE_QUARTERS)),
+            threshold,
+            least: Nanos(threshold.0 / LEAST_PART),
+            depth: DEPTH,
+            idle: IDLE,
+        }
+    }
+
+    /// The mark of a packet of this size that comes now. `flow` is what is remembered of its flow,
+    /// and the default for one that is not.
+    pub fn mark(
+        &self,
+        flow: &mut MarkedFlow,
+        share: &mut ShortShare,
+        bytes: u64,
+        now: Nanos,
+    ) -> Mark {
+        if now.since(flow.last) >= self.idle {
+            *flow = MarkedFlow::default();
+        }
+        flow.last = now;
+        if !flow.is_long {
+            flow.until = now + level(flow.until, now) + drain_time(bytes, self.flow_cost);
+            flow.is_long = level(flow.until, now) > self.threshold(share, now);
+        }
+        if flow.is_long {
+            return Mark::Long;
+        }
+        let used = level(share.until, now) + drain_time(bytes, self.class_cost);
+        share.until = now + used.min(self.depth);
+        Mark::Short
+    }
+
+    /// The level at which a flow becomes long at this time. In steps of 2^10 ns, so that products
+    /// fit into 64 bits.
+    fn threshold(&self, share: &ShortShare, now: Nanos) -> Nanos {
+        let depth = self.depth.0 >> 10;
+        let beyond = (level(share.until, now).0 >> 10).min(depth);
+        let range = (self.threshold.0 - self.least.0) >> 10;
+        let fall = range.saturating_mul(beyond).checked_div(depth).unwrap_or(0) << 10;
+        Nanos(self.threshold.0 - fall)
+    }
+}
+
+/// Of a bucket that drains at the rate divided by `part`.
+const fn cost(part: u64, rate_bps: u64) -> u64 {
+    const BITS_NS: u64 = 8_000_000_000 << 8;
+    let cost = BITS_NS * part / rate_bps;
+    if cost == 0 { 1 } else { cost }
+}
+
+const fn drain_time(bytes: u64, cost: u64) -> Nanos {
+    Nanos(bytes.saturating_mul(cost) >> 8)
+}
+
+/// How full a bucket is that will be empty at `until`.
+const fn level(until: Nanos, now: Nanos) -> Nanos {
+    until.since(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: u64 = 10_000_000;
+    const MARKS: Marks = Marks::for_rate(RATE);
+
+    /// What becomes of packets of one flow, evenly spaced.
+    fn marks(packets: u64, bytes: u64, rate_bps: u64, share: &mut ShortShare) -> u64 {
+        let mut flow = MarkedFlow::default();
+        let gap = bytes * 8_000_000_000 / rate_bps;
+        let long = (0..packets).filter(|n| {
+            MARKS.mark(&mut flow, share, bytes, Nanos(1_000_000_000 + n * gap)) == Mark::Long
+        });
+        long.count() as u64
+    }
+
+    #[test]
+    fn the_threshold_follows_the_rate() {
+        assert_eq!(Marks::threshold_bytes(1_000_000), 30_000);
+        assert_eq!(Marks::threshold_bytes(RATE), 110_000);
+        assert_eq!(Marks::threshold_bytes(1_000_000_000), 11_000_000);
+        // 110 kB drain at 625 kbit/s in 1.408 s.
+        assert_eq!(MARKS.threshold, Nanos(1_408_000_000));
+        assert_eq!(Marks::for_rate(100_000_000).threshold, MARKS.threshold);
+    }
+
+    #[test]
+    fn a_transfer_becomes_long_after_its_threshold() {
+        // At once: 73 packets of 1500 bytes are 109.5 kB.
+        let mut flow = MarkedFlow::default();
+        let mark = |_| {
+            // Of its share it has used nothing before.
+            MARKS.mark(&mut flow, &mut ShortShare::default(), 1500, Nanos(1))
+        };
+        let first_long = (0..100).map(mark).position(|mark| mark == Mark::Long);
+        assert_eq!(first_long, Some(73));
+    }
+
+    #[test]
+    fn what_keeps_to_its_allowance_stays_short_for_ever() {
+        let share = &mut ShortShare::default();
+        assert_eq!(marks(100_000, 1200, RATE / 16, share), 0);
+        assert!(marks(100_000, 1200, RATE / 10, share) > 0);
+    }
+
+    #[test]
+    fn a_long_flow_is_long_until_it_was_idle() {
+        let (mut flow, mut share) = (MarkedFlow::default(), ShortShare::default());
+        let mut mark = |now| MARKS.mark(&mut flow, &mut share, 60_000, Nanos(now));
+        assert_eq!([mark(1), mark(2), mark(3)], [Mark::Short, Mark::Long, Mark::Long]);
+        let (near, far) = (3 + 999_999_999, 3 + 999_999_999 + 1_000_000_000);
+        assert_eq!([mark(near), mark(far)], [Mark::Long, Mark::Short]);
+    }
+
+    #[test]
+    fn the_threshold_falls_as_short_flows_take_more_than_their_share() {
+        let mut share = ShortShare::default();
+        let mut longest = 0;
+        // New transfers of 100 kB one after another, at one and a half times the rate.
+        for n in 0..200_u64 {
+            let mut flow = MarkedFlow::default();
+            let packets = (0..66_u64).filter(|k| {
+                let now = Nanos(1 + (n * 66 + k) * 800_000);
+                MARKS.mark(&mut flow, &mut share, 1500, now) == Mark::Long
+            });
+            let long = packets.count();
+            if n == 0 {
+                assert_eq!(long, 0, "one alone is short from end to end");
+            }
+            longest = longest.max(long);
+        }
+        // Half of what comes, three quarters of the rate, is short in the end.
+        assert!((30..55).contains(&longest), "{longest} of 66 were long");
+        assert_eq!(MARKS.least.0 * 4, MARKS.threshold.0);
+    }
+
+    #[test]
+    fn extreme_rates_and_sizes_do_not_overflow() {
+        for rate in [0, 1, 8000, 1 << 40, u64::MAX] {
+            let marks = Marks::for_rate(rate);
+            let (mut flow, mut share) = (MarkedFlow::default(), ShortShare::default());
+            for n in 1..1000_u64 {
+                marks.mark(&mut flow, &mut share, 65_536, Nanos(n << 30));
+            }
+        }
+    }
+}
