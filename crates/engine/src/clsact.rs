@@ -14,7 +14,7 @@ use netlink_packet_core::{DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_E
 use crate::kernel::traffic_control::{
     CLSACT, CLSACT_HANDLE, EGRESS, INGRESS, Message, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
     RTM_NEWQDISC, RTM_NEWTFILTER, TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_NAME,
-    TCA_KIND, TCA_OPTIONS,
+    TCA_BPF_ID, TCA_KIND, TCA_OPTIONS,
 };
 use crate::netlink::{Connection, Refusal, attributes};
 
@@ -35,14 +35,19 @@ pub(crate) enum Owner {
     Userspace,
     /// A device whose ingress an ifb has.
     Kernel,
+    /// A device whose packets are marked for the queues that it has.
+    Marks,
 }
 
 impl Owner {
+    const ALL: [Self; 3] = [Self::Userspace, Self::Kernel, Self::Marks];
+
     /// What its filters' names begin with.
     const fn prefix(self) -> &'static str {
         match self {
             Self::Userspace => "shortlane-user-",
             Self::Kernel => "shortlane-ifb-",
+            Self::Marks => "shortlane-marks-",
         }
     }
 
@@ -73,7 +78,7 @@ pub(crate) struct Clsact {
 /// What filters others have at a point of a device: the names of their programs, or their kinds.
 pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
-    let ours = |filter: &&Message| Owner::Userspace.has(filter) || Owner::Kernel.has(filter);
+    let ours = |filter: &&Message| Owner::ALL.iter().any(|owner| owner.has(filter));
     let name = |filter: &Message| program(filter).unwrap_or_else(|| filter.text(TCA_KIND));
     let mut names: Vec<String> = all.iter().filter(|filter| !ours(filter)).map(name).collect();
     names.dedup();
@@ -84,6 +89,17 @@ pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
 pub(crate) fn is_placed(owner: Owner, device: u32, at: Point) -> io::Result<bool> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
     Ok(all.iter().any(|filter| owner.has(filter)))
+}
+
+/// The numbers of the programs that an owner has at a point of a device.
+pub(crate) fn programs(owner: Owner, device: u32, at: Point) -> io::Result<Vec<u32>> {
+    let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
+    let number = |filter: &Message| {
+        let options = attributes(filter.attribute(TCA_OPTIONS)?).ok()?;
+        let (_, number) = options.into_iter().find(|(kind, _)| *kind == TCA_BPF_ID)?;
+        Some(u32::from_ne_bytes(number.try_into().ok()?))
+    };
+    Ok(all.iter().filter(|filter| owner.has(filter)).filter_map(number).collect())
 }
 
 /// Removes the filters that an owner has, or has left, on a device. Says whether there were any.

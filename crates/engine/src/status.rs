@@ -110,6 +110,8 @@ impl Status {
 pub enum EngineKind {
     /// A qdisc inside the kernel.
     Kernel,
+    /// A program that marks packets for the kernel's own queues.
+    Marks,
     /// A process that holds the packets.
     Userspace,
 }
@@ -120,6 +122,7 @@ impl EngineKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
+            Self::Marks => "marks",
             Self::Userspace => "userspace",
         }
     }

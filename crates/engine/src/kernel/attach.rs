@@ -15,6 +15,7 @@ use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
 use super::root_qdisc::Former;
 use super::traffic_control::{Qdisc, TrafficControl, handle_text};
+use crate::clsact::{self, Owner};
 use crate::control::merged;
 use crate::netlink::Refusal;
 use crate::overhead::Overhead;
@@ -48,14 +49,14 @@ pub struct Changes {
 }
 
 /// What a command works with: nobody else does until it is done.
-struct Work {
-    devices: Vec<Device>,
-    journals: Journals,
-    tc: TrafficControl,
+pub(super) struct Work {
+    pub(super) devices: Vec<Device>,
+    pub(super) journals: Journals,
+    pub(super) tc: TrafficControl,
 }
 
 impl Work {
-    fn begin() -> Result<Self, KernelError> {
+    pub(super) fn begin() -> Result<Self, KernelError> {
         let journals = Journals::lock().map_err(journal)?;
         let devices = Device::all().map_err(on("all devices", "listing them"))?;
         let tc = TrafficControl::open()
@@ -63,11 +64,11 @@ impl Work {
         Ok(Self { devices, journals, tc })
     }
 
-    fn root(&mut self, device: &Device) -> Result<Option<Qdisc>, KernelError> {
+    pub(super) fn root(&mut self, device: &Device) -> Result<Option<Qdisc>, KernelError> {
         self.tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))
     }
 
-    fn journal(&self, ifindex: u32) -> Result<Option<Journal>, KernelError> {
+    pub(super) fn journal(&self, ifindex: u32) -> Result<Option<Journal>, KernelError> {
         let all = self.journals.all().map_err(journal)?;
         Ok(all.into_iter().find(|journal| journal.ifindex == ifindex))
     }
@@ -81,15 +82,18 @@ impl Work {
 
     /// Puts back what commands that were killed, or qdiscs that somebody else removed, have left
     /// changed. Tells which devices that was for, and what was done.
-    fn tidy_up(&mut self) -> Result<Vec<(String, String)>, KernelError> {
+    pub(super) fn tidy_up(&mut self) -> Result<Vec<(String, String)>, KernelError> {
         let mut done = Vec::new();
         for journal in self.journals.all().map_err(journal)? {
             let device = self.devices.iter().find(|device| device.index == journal.ifindex);
-            let ours = match device.cloned() {
-                Some(device) => self.root(&device)?.is_some_and(|root| root.is_ours()),
+            let attached = match device.cloned() {
+                Some(device) => {
+                    let root = self.root(&device)?;
+                    journal.is_attached(root.as_ref()).map_err(filters)?
+                }
                 None => false,
             };
-            if !ours {
+            if !attached {
                 let notes = self.restore(&journal)?;
                 let what = "put back what an attachment that has ended had changed";
                 done.push((journal.device.clone(), format!("{}: {what}", journal.device)));
@@ -100,11 +104,16 @@ impl Work {
     }
 
     /// Leaves a device as its journal says that it was, and forgets the journal.
-    fn restore(&mut self, journal: &Journal) -> Result<Vec<String>, KernelError> {
+    pub(super) fn restore(&mut self, journal: &Journal) -> Result<Vec<String>, KernelError> {
         let device = self.devices.iter().find(|device| device.index == journal.ifindex).cloned();
+        if device.is_some() && journal.marks.is_some() {
+            clsact::tidy_up(Owner::Marks, journal.ifindex).map_err(filters)?;
+        }
         let notes = match &device {
-            Some(device) => self.restore_root(journal, device)?,
-            None => Vec::new(),
+            Some(device) if !journal.marks.as_ref().is_some_and(|marks| marks.joined) => {
+                self.restore_root(journal, device)?
+            }
+            _ => Vec::new(),
         };
         let others = self.others(journal.ifindex)?;
         let kept: Vec<&Switched> = others.iter().collect();
@@ -119,7 +128,7 @@ impl Work {
         device: &Device,
     ) -> Result<Vec<String>, KernelError> {
         let root = self.root(device)?;
-        let ours = root.as_ref().is_some_and(Qdisc::is_ours);
+        let ours = root.as_ref().is_some_and(|root| journal.has_put(root));
         if root.is_some_and(|root| root.is_configured()) && !ours {
             // Somebody has put another one there meanwhile, or it never went.
             return Ok(Vec::new());
@@ -193,7 +202,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
 }
 
 /// Bytes before the IP header of what a device sends, or of what was received by another one.
-fn link_header(devices: &[Device], device: &Device) -> u8 {
+pub(super) fn link_header(devices: &[Device], device: &Device) -> u8 {
     let received = ingress_of(&device.name);
     let other = received.and_then(|index| devices.iter().find(|other| other.index == index));
     other.unwrap_or(device).link_header
@@ -278,12 +287,24 @@ fn wanted(
     Ok(Switched { gso_max_segs: None, ..wanted })
 }
 
-fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
+/// A handle that no qdisc of the device has, nor the `more` behind it. With a handle of its own a
+/// qdisc takes the place even of another one of its kind.
+pub(super) fn free_handle(
+    work: &mut Work,
+    device: &Device,
+    more: u32,
+) -> Result<u32, KernelError> {
     let taken = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
-    let is_free = |handle: &u32| taken.iter().all(|qdisc| qdisc.handle != *handle);
-    // With a handle of its own it takes the place even of another one of its kind.
+    let is_free = |major: &u32| {
+        let wanted = *major..=*major + more;
+        taken.iter().all(|qdisc| !wanted.contains(&(qdisc.handle >> 16)))
+    };
     const FIRST: u32 = 0x8001;
-    let handle = (FIRST..=0xfffe).map(|major| major << 16).find(is_free).unwrap_or_default();
+    Ok((FIRST..=0xfff0).find(is_free).unwrap_or_default() << 16)
+}
+
+fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
+    let handle = free_handle(work, device, 0)?;
     let put = work.tc.replace_root(device.index, super::KIND, handle, None);
     put.map_err(on(&device.name, "putting the qdisc in place"))
 }
@@ -406,11 +427,12 @@ pub(super) fn detach_root(name: &str) -> Result<Vec<String>, KernelError> {
         Err(_) if was_left => return Ok(notes),
         Err(error) => return Err(error),
     };
-    if !work.root(&device)?.is_some_and(|root| root.is_ours()) {
-        return if was_left { Ok(notes) } else { Err(not_attached(&mut work.tc, &device)) };
-    }
     let known = work.journal(device.index)?;
     let journal = known.unwrap_or_else(|| work.journals.begin(device.index, name));
+    let root = work.root(&device)?;
+    if !journal.is_attached(root.as_ref()).map_err(filters)? {
+        return if was_left { Ok(notes) } else { Err(not_attached(&mut work.tc, &device)) };
+    }
     notes.extend(work.restore(&journal)?);
     Ok(notes)
 }
@@ -435,7 +457,7 @@ pub(super) fn not_attached(tc: &mut TrafficControl, device: &Device) -> KernelEr
     }
 }
 
-fn describe(qdisc: &Qdisc) -> String {
+pub(super) fn describe(qdisc: &Qdisc) -> String {
     match qdisc.is_configured() {
         true => format!("{} {}", qdisc.kind, handle_text(qdisc.handle)),
         false => format!("{}, the kernel's default", qdisc.kind),
@@ -453,6 +475,10 @@ pub(super) fn on(device: &str, doing: &'static str) -> impl FnOnce(Refusal) -> K
     }
 }
 
-fn journal(source: io::Error) -> KernelError {
+pub(super) fn journal(source: io::Error) -> KernelError {
     KernelError::Journal { source }
+}
+
+pub(super) fn filters(source: io::Error) -> KernelError {
+    KernelError::System { doing: "the filters of a device", source }
 }

@@ -160,6 +160,9 @@ pub enum KernelError {
         /// What it has.
         found: String,
     },
+    /// Marks cannot be had like that.
+    #[error("{0}")]
+    Marks(String),
     /// A parameter cannot change while packets are queued, or not to that value.
     #[error("{0}")]
     Merge(SpecChangeError),
@@ -247,6 +250,7 @@ impl KernelError {
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }
                 | Self::Merge(_)
+                | Self::Marks(_)
         )
     }
 

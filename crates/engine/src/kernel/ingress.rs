@@ -49,8 +49,17 @@ pub(super) fn ifb_of<'a>(devices: &'a [Device], device: &Device) -> Option<&'a D
 /// As [`attach`], and if somebody has filters at the ingress of the device. Then everything is as
 /// it was.
 pub fn attach_ingress(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
+    attach_ifb(order.device, order.replace, |ifb| attach(&Order { device: ifb, ..order.clone() }))
+}
+
+/// The same with whatever `attach` does to the ifb device of this name.
+pub(super) fn attach_ifb(
+    name: &str,
+    replace: bool,
+    attach: impl FnOnce(&str) -> Result<Vec<String>, KernelError>,
+) -> Result<Vec<String>, KernelError> {
     let devices = Device::all().map_err(on("all devices", "listing them"))?;
-    let device = find_device(&devices, order.device)?;
+    let device = find_device(&devices, name)?;
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
     }
@@ -58,27 +67,30 @@ pub fn attach_ingress(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     let system = looking(&device.name);
     let is_placed = clsact::is_placed(Owner::Kernel, device.index, Point::Ingress);
     match ifb_of(&devices, device) {
-        Some(ifb) if is_placed.map_err(&system)? && !order.replace => {
+        Some(ifb) if is_placed.map_err(&system)? && !replace => {
             let found = format!("a qdisc for what it receives, on {},", ifb.name);
             return Err(KernelError::Attached { device: device.name.clone(), found });
         }
         // What a command that was killed has left.
-        _ => drop(remove(order.device)?),
+        _ => drop(remove(name)?),
     }
     let others = clsact::others(device.index, Point::Ingress).map_err(&system)?;
     if let Some(found) = others.into_iter().next() {
         return Err(KernelError::Filtered { device: device.name.clone(), found });
     }
-    put_in_place(device, order).inspect_err(|_| {
+    put_in_place(device, attach).inspect_err(|_| {
         // The first error is the one to tell.
-        let _ = remove(order.device);
+        let _ = remove(name);
     })
 }
 
-fn put_in_place(device: &Device, order: &Order<'_>) -> Result<Vec<String>, KernelError> {
+fn put_in_place(
+    device: &Device,
+    attach: impl FnOnce(&str) -> Result<Vec<String>, KernelError>,
+) -> Result<Vec<String>, KernelError> {
     let name = ifb_name(device.index);
     add_ifb(&name).map_err(on(&name, "making it"))?;
-    let notes = attach(&Order { device: &name, ..order.clone() })?;
+    let notes = attach(&name)?;
     set_device_up(&name).map_err(on(&name, "switching it on"))?;
     redirect(device, &name)?;
     Ok(notes.into_iter().filter(|note| !note.contains("is down;")).collect())

@@ -139,7 +139,7 @@ fn left() -> Vec<String> {
     let is_left = |journal: &&super::journal::Journal| {
         let device = devices.iter().find(|device| device.index == journal.ifindex);
         let root = device.and_then(|device| tc.root(device.index).ok()).flatten();
-        !root.is_some_and(|root| root.is_ours())
+        !journal.is_attached(root.as_ref()).unwrap_or(true)
     };
     let left: Vec<_> = journals.iter().filter(is_left).collect();
     left.iter().map(|journal| journal.device.clone()).collect()
@@ -170,8 +170,13 @@ fn look_at(
 ) -> Result<DeviceFacts, KernelError> {
     let system = |source| KernelError::System { doing: "reading the filters of a device", source };
     let root = tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))?;
-    let has_qdisc = root.as_ref().is_some_and(|root| root.is_ours());
-    let configured = root.filter(|root| root.is_configured() && !root.is_ours());
+    let journals = Journals::lock().and_then(|journals| journals.all()).unwrap_or_default();
+    let journal = journals.into_iter().find(|journal| journal.ifindex == device.index);
+    let is_ours = |root: &super::traffic_control::Qdisc| {
+        journal.as_ref().map_or_else(|| root.is_ours(), |journal| journal.has_put(root))
+    };
+    let has_qdisc = root.as_ref().is_some_and(is_ours);
+    let configured = root.filter(|root| root.is_configured() && !is_ours(root));
     let others = |at| {
         let mut names = tcx::others(device.index, at);
         names.extend(clsact::others(device.index, at).map_err(system)?);

@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::marks::Marked;
 use super::offloads::Switched;
 use super::root_qdisc::Former;
+use super::traffic_control::Qdisc;
+use crate::clsact::{self, Owner, Point};
 use crate::netns;
 
 /// Where journals are, in a file system that does not outlive the boot.
@@ -31,6 +34,29 @@ pub(super) struct Journal {
     /// Whether offloads are left alone.
     pub(super) keep_offloads: bool,
     pub(super) offloads: Switched,
+    /// What marks are for, if it is attached by marks.
+    #[serde(default)]
+    pub(super) marks: Option<Marked>,
+}
+
+impl Journal {
+    /// Whether a root qdisc is one that was put there when the device was attached.
+    pub(super) fn has_put(&self, root: &Qdisc) -> bool {
+        match &self.marks {
+            Some(marks) => !marks.joined && marks.is_in_front_of(root),
+            None => root.is_ours(),
+        }
+    }
+
+    /// Whether the device still is attached, with this root qdisc.
+    pub(super) fn is_attached(&self, root: Option<&Qdisc>) -> io::Result<bool> {
+        match &self.marks {
+            Some(marks) if marks.joined => {
+                clsact::is_placed(Owner::Marks, self.ifindex, Point::Egress)
+            }
+            _ => Ok(root.is_some_and(|root| self.has_put(root))),
+        }
+    }
 }
 
 /// The journals of the current network namespace, and nobody else working with them.
@@ -70,6 +96,7 @@ impl Journals {
             former: None,
             keep_offloads: false,
             offloads: Switched::default(),
+            marks: None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::skeleton::marks::types::{sl_marks_config, sl_marks_state};
 use super::skeleton::types::{sl_config, sl_event, sl_qdisc, sl_shared};
 
 /// A type that any bytes are a value of.
@@ -23,6 +24,10 @@ unsafe impl Plain for sl_config {}
 unsafe impl Plain for sl_event {}
 // SAFETY: as above.
 unsafe impl Plain for sl_qdisc {}
+// SAFETY: as above.
+unsafe impl Plain for sl_marks_config {}
+// SAFETY: as above.
+unsafe impl Plain for sl_marks_state {}
 
 /// A value from the bytes of a map; `None` if there are fewer than it takes.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
@@ -33,6 +38,20 @@ pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.as_mut_ptr().cast(), size_of::<T>());
         Some(value.assume_init())
     }
+}
+
+/// The bytes of a map that a value is.
+pub(crate) fn to_bytes<T: Plain>(value: &T) -> Vec<u8> {
+    let mut bytes = vec![0; size_of::<T>()];
+    // SAFETY: both are as long as T, whose padding, if any, does not matter.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            std::ptr::from_ref(value).cast(),
+            bytes.as_mut_ptr(),
+            size_of::<T>(),
+        );
+    }
+    bytes
 }
 
 /// What a load shares with whoever looks at it, as the kernel has it in memory.

@@ -22,6 +22,7 @@ pub mod inspect;
 mod instance;
 mod journal;
 mod load;
+pub mod marks;
 mod memory;
 mod offloads;
 pub(crate) mod privileges;

@@ -13,6 +13,7 @@ use crate::status::TcStats;
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
+const RTM_NEWTCLASS: u16 = 40;
 const RTM_GETTCLASS: u16 = 42;
 pub(crate) const RTM_NEWTFILTER: u16 = 44;
 pub(crate) const RTM_DELTFILTER: u16 = 45;
@@ -24,11 +25,13 @@ const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 
 pub(crate) const TCA_BPF_FD: u16 = 6;
 pub(crate) const TCA_BPF_NAME: u16 = 7;
 pub(crate) const TCA_BPF_FLAGS: u16 = 8;
+pub(crate) const TCA_BPF_ID: u16 = 11;
 /// The program's answer says what becomes of the packet.
 pub(crate) const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 
@@ -152,6 +155,8 @@ pub(super) struct Qdisc {
     /// Whether sizes are reckoned by a table (`TCA_STAB`).
     pub(super) size_table: bool,
     pub(super) stats: TcStats,
+    /// What only this kind of qdisc counts (`TCA_STATS_APP`).
+    pub(super) own_stats: Vec<u8>,
 }
 
 impl Qdisc {
@@ -179,6 +184,14 @@ pub(super) fn handle_text(handle: u32) -> String {
 pub(super) struct Class {
     handle: u32,
     options: Vec<u8>,
+}
+
+/// Where on a device a qdisc or a class is put, and by which handle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) ifindex: u32,
+    pub(super) parent: u32,
+    pub(super) handle: u32,
 }
 
 /// A conversation with the kernel's traffic control.
@@ -214,6 +227,15 @@ impl TrafficControl {
         Ok(classes)
     }
 
+    /// What the classes of a device have counted, by handle.
+    pub(super) fn class_stats(&mut self, ifindex: u32) -> Result<Vec<(u32, TcStats)>, Refusal> {
+        let found = self.dump(RTM_GETTCLASS, ifindex, 0)?;
+        let stats = |message: &Message| {
+            Some((message.handle, TcStats::read(message.attribute(TCA_STATS2)?)))
+        };
+        Ok(found.iter().filter_map(stats).collect())
+    }
+
     /// Whether the qdisc of this handle has filters.
     pub(super) fn has_filters(&mut self, ifindex: u32, handle: u32) -> Result<bool, Refusal> {
         match self.dump(RTM_GETTFILTER, ifindex, handle) {
@@ -232,11 +254,53 @@ impl TrafficControl {
         handle: u32,
         options: Option<&[u8]>,
     ) -> Result<(), Refusal> {
-        let mut attributes = vec![(TCA_KIND, [kind.as_bytes(), &[0]].concat())];
-        attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
-        let kind = RTM_NEWQDISC;
-        let message = Message { kind, ifindex, handle, parent: ROOT, info: 0, attributes };
+        self.put_qdisc(Place { ifindex, parent: ROOT, handle }, kind, options)
+    }
+
+    /// Puts a qdisc in the place of another one.
+    pub(super) fn put_qdisc(
+        &mut self,
+        place: Place,
+        kind: &str,
+        options: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+        self.request(RTM_NEWQDISC, place, kind, options, flags)
+    }
+
+    /// Gives a root qdisc other options; those that are not named stay.
+    pub(super) fn change_root(
+        &mut self,
+        ifindex: u32,
+        kind: &str,
+        handle: u32,
+        options: &[u8],
+    ) -> Result<(), Refusal> {
+        let place = Place { ifindex, parent: ROOT, handle };
+        self.request(RTM_NEWQDISC, place, kind, Some(options), NLM_F_ACK)
+    }
+
+    /// Makes a class, or gives the one of this handle other options.
+    pub(super) fn put_class(
+        &mut self,
+        place: Place,
+        kind: &str,
+        options: &[u8],
+    ) -> Result<(), Refusal> {
+        self.request(RTM_NEWTCLASS, place, kind, Some(options), NLM_F_ACK | NLM_F_CREATE)
+    }
+
+    fn request(
+        &mut self,
+        kind: u16,
+        Place { ifindex, parent, handle }: Place,
+        of: &str,
+        options: Option<&[u8]>,
+        flags: u16,
+    ) -> Result<(), Refusal> {
+        let mut attributes = vec![(TCA_KIND, [of.as_bytes(), &[0]].concat())];
+        attributes.extend(options.map(|options| (TCA_OPTIONS, options.to_vec())));
+        let message = Message { kind, ifindex, handle, parent, info: 0, attributes };
         self.connection.request(message, flags).map(|_| ())
     }
 
@@ -255,12 +319,16 @@ impl TrafficControl {
 }
 
 fn describe(message: &Message) -> Qdisc {
+    let stats = message.attribute(TCA_STATS2).unwrap_or_default();
+    let own = attributes(stats).unwrap_or_default();
+    let own = own.into_iter().find(|(kind, _)| *kind == TCA_STATS_APP);
     Qdisc {
         kind: message.text(TCA_KIND),
         handle: message.handle,
         parent: message.parent,
         options: message.attribute(TCA_OPTIONS).map(<[u8]>::to_vec),
         size_table: message.attribute(TCA_STAB).is_some(),
-        stats: TcStats::read(message.attribute(TCA_STATS2).unwrap_or_default()),
+        stats: TcStats::read(stats),
+        own_stats: own.map(|(_, value)| value).unwrap_or_default(),
     }
 }

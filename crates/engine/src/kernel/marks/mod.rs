@@ -1,0 +1,475 @@
+//! Marks: a program in front of the kernel's own queues, which tells them what is of a long flow.
+//!
+//! The rule is [`sched::marks`]. The program sets a packet's priority, which names a class of the
+//! queues behind; those are made here ([`Queues`]), or are what somebody has there already and
+//! stay untouched ([`Join`]). It takes nothing that Linux 5.15 has not. Where the program is gone
+//! the queues are what they were, and a mark that names no class of theirs counts for nothing.
+//!
+//! The journal, `detach`, and the `ifb` for what a device receives are those of the qdisc.
+
+mod program;
+mod queues;
+mod show;
+mod tins;
+
+use std::ops::RangeInclusive;
+
+use sched::Nanos;
+use sched::marks::Marks;
+use serde::{Deserialize, Serialize};
+
+pub use self::queues::Queues;
+use self::program::{Config, Placed};
+use self::queues::{Classes, Link, join};
+pub use self::show::show;
+use super::attach::{
+    Work, describe, filters, find_device, free_handle, journal, link_header, not_attached, on,
+};
+use super::device::Device;
+use super::error::KernelError;
+use super::ingress::{attach_ifb, ifb_of};
+use super::journal::Journal;
+use super::privileges::{BPF, FIND, NET_ADMIN, require};
+use super::root_qdisc::Former;
+use super::traffic_control::{Qdisc, TrafficControl, handle_text};
+use crate::clock;
+use crate::netns::Namespace;
+use crate::overhead::Overhead;
+
+/// Rates that can be marked for, in bit/s.
+pub const RATES: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
+
+/// What is to be attached.
+#[derive(Clone, Debug)]
+pub struct Order<'a> {
+    /// The device, by name.
+    pub device: &'a str,
+    /// Bits per second; what is joined may tell by itself.
+    pub rate: Option<u64>,
+    /// What a packet takes on the link beside its own bytes.
+    pub overhead: Overhead,
+    /// How far a late pacer may catch up; CAKE's has no such setting.
+    pub burst: Nanos,
+    /// The queues to make; the first that this kernel has, if that is open.
+    pub queues: Option<Queues>,
+    /// What is there is joined instead.
+    pub join: Option<Join>,
+    /// Bytes from which on a flow is long, in place of what follows from the rate.
+    pub threshold: Option<u64>,
+    /// Whether to take the place of what somebody configured.
+    pub replace: bool,
+}
+
+/// Somebody's queues that marks are put in front of: those of CAKE by the names of its tins, or the
+/// classes for short flows and for long ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Join {
+    /// The classes; none with CAKE.
+    pub classes: Option<(u32, u32)>,
+}
+
+/// What is to be changed; what is `None` stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changes {
+    /// Bits per second.
+    pub rate: Option<u64>,
+    /// What a packet takes on the link beside its own bytes.
+    pub overhead: Option<Overhead>,
+    /// How far a late pacer may catch up.
+    pub burst: Option<Nanos>,
+}
+
+/// What an attached device's marks are for, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Marked {
+    /// The kind of the root, and its handle.
+    kind: String,
+    handle: u32,
+    /// Whether it is somebody's.
+    pub(super) joined: bool,
+    /// The queues that were made.
+    queues: Option<Queues>,
+    short: u32,
+    long: u32,
+    mark_short: bool,
+    rate_bps: u64,
+    threshold: Option<u64>,
+    overhead: Overhead,
+    link_header: u32,
+    burst_ns: u64,
+    received: bool,
+    attached_at_ns: u64,
+}
+
+impl Marked {
+    /// Whether this is the root that the marks are for.
+    pub(super) fn is_in_front_of(&self, root: &Qdisc) -> bool {
+        root.handle == self.handle && root.kind == self.kind
+    }
+
+    fn link(&self) -> Link {
+        Link {
+            rate_bps: self.rate_bps,
+            framing: self.overhead.framing(self.link_header),
+            link_header: self.link_header,
+            burst_ns: self.burst_ns,
+            received: self.received,
+        }
+    }
+
+    fn rule(&self) -> Marks {
+        match self.threshold {
+            Some(bytes) => Marks::with_threshold(self.rate_bps, bytes),
+            None => Marks::for_rate(self.rate_bps),
+        }
+    }
+
+    fn threshold_bytes(&self) -> u64 {
+        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.rate_bps))
+    }
+
+    fn config(&self) -> Config {
+        let classes = Classes { short: self.short, long: self.long };
+        Config { rule: self.rule(), classes, mark_short: self.mark_short }
+    }
+
+    fn describe(&self) -> String {
+        format!("marks in front of {} {}", self.kind, handle_text(self.handle))
+    }
+}
+
+/// The queues that this kernel has: the first that can be made.
+///
+/// # Errors
+/// Says what is missing, if it has none.
+pub fn can(wanted: Option<Queues>) -> Result<Queues, KernelError> {
+    let missing = |queues: Queues| queues.kinds().iter().find(|kind| !has_kind(kind)).copied();
+    match wanted {
+        Some(queues) => match missing(queues) {
+            Some(kind) => Err(KernelError::Marks(format!("this kernel has no {kind}"))),
+            None => Ok(queues),
+        },
+        None => Queues::ALL.into_iter().find(|queues| missing(*queues).is_none()).ok_or_else(|| {
+            KernelError::Marks("this kernel has neither cake, nor tbf with prio, nor htb".into())
+        }),
+    }
+}
+
+/// Whether the kernel has a kind of qdisc, or a module with it: tried out on the loopback of a
+/// fresh network namespace.
+fn has_kind(kind: &str) -> bool {
+    const LOOPBACK: u32 = 1;
+    let attempt = || {
+        let made = TrafficControl::open().ok()?.replace_root(LOOPBACK, kind, 1 << 16, None);
+        // One that wants options is there.
+        Some(!made.is_err_and(|refusal| refusal.number() == Some(libc::ENOENT)))
+    };
+    let Ok(namespace) = Namespace::new() else { return false };
+    namespace.run(attempt).ok().flatten().unwrap_or(false)
+}
+
+/// Makes queues on what a device sends, or joins those that are there, and marks packets for them.
+/// Tells what else there is to know.
+///
+/// # Errors
+/// If the device is not one to attach to or has something already, if permission is lacking, or
+/// the kernel cannot do it. Then everything is as it was.
+pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, order.device)?;
+    if device.loopback {
+        return Err(KernelError::Loopback { device: device.name.clone() });
+    }
+    require("attaching", &[NET_ADMIN, BPF])?;
+    let link_header = u32::from(link_header(&devices, device));
+    let mut work = Work::begin()?;
+    let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
+    let mut journal = work.journals.begin(device.index, &device.name);
+    if work.journal(device.index)?.is_some() {
+        let found = "something of ours".into();
+        return Err(KernelError::Attached { device: device.name.clone(), found });
+    }
+    let marked = match order.join {
+        Some(wanted) => joined(&mut work, device, order, wanted, link_header)?,
+        None => made(&mut work, device, order, link_header, &mut journal)?,
+    };
+    journal.marks = Some(marked.clone());
+    work.journals.write(&journal).map_err(self::journal)?;
+    let placed = put(&mut work, device, &marked);
+    match placed {
+        Ok(more) => notes.extend(more),
+        Err(error) => {
+            work.restore(&journal)?;
+            return Err(error);
+        }
+    }
+    if let Some(lost) = journal.former.as_ref().and_then(|former| former.lost.as_ref()) {
+        notes.push(format!(
+            "{}: detach will not put back the former root qdisc: {lost} would be missing",
+            device.name
+        ));
+    }
+    if !device.up {
+        notes.push(format!("{} is down; marks work once it is up", device.name));
+    }
+    Ok(notes)
+}
+
+/// The same for what a device receives, on an ifb that it is sent through.
+///
+/// # Errors
+/// As [`attach`], and if somebody has filters at the ingress of the device.
+pub fn attach_ingress(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
+    if order.join.is_some() {
+        return Err(KernelError::Marks(format!(
+            "{}: --join is for what a device sends; name the ifb that has what it receives",
+            order.device
+        )));
+    }
+    attach_ifb(order.device, order.replace, |ifb| attach(&Order { device: ifb, ..order.clone() }))
+}
+
+fn rate_of(order: &Order<'_>, told: Option<u64>) -> Result<u64, KernelError> {
+    match order.rate.or(told) {
+        Some(rate) if RATES.contains(&rate) => Ok(rate),
+        Some(_) => Err(KernelError::Marks(format!(
+            "{}: marks are for rates of 8kbit to 1tbit",
+            order.device
+        ))),
+        None => Err(KernelError::Marks(format!(
+            "{}: what is joined does not tell its rate; --rate does",
+            order.device
+        ))),
+    }
+}
+
+/// What is to be made, with what was there noted in the journal.
+fn made(
+    work: &mut Work,
+    device: &Device,
+    order: &Order<'_>,
+    link_header: u32,
+    journal: &mut Journal,
+) -> Result<Marked, KernelError> {
+    let name = &device.name;
+    let root = work.root(device)?;
+    if let Some(ours) = root.as_ref().filter(|root| root.is_ours()) {
+        return Err(KernelError::Attached { device: name.clone(), found: describe(ours) });
+    }
+    let former = Former::of(&mut work.tc, device.index);
+    journal.former = former.map_err(on(name, "reading its root qdisc"))?;
+    if let (Some(former), false) = (&journal.former, order.replace) {
+        return Err(KernelError::Configured {
+            device: name.clone(),
+            found: former.name(),
+            lost: former.lost.clone(),
+        });
+    }
+    let queues = can(order.queues)?;
+    let handle = free_handle(work, device, queues.more_handles())?;
+    let Classes { short, long } = queues.classes(handle);
+    let marked = Marked {
+        kind: queues.kinds()[0].to_owned(),
+        handle,
+        joined: false,
+        queues: Some(queues),
+        short,
+        long,
+        mark_short: false,
+        rate_bps: rate_of(order, None)?,
+        threshold: order.threshold,
+        overhead: order.overhead,
+        link_header,
+        burst_ns: order.burst.0,
+        received: super::ingress::ingress_of(name).is_some(),
+        attached_at_ns: clock::now().0,
+    };
+    queues.check(&marked.link())?;
+    Ok(marked)
+}
+
+fn joined(
+    work: &mut Work,
+    device: &Device,
+    order: &Order<'_>,
+    wanted: Join,
+    link_header: u32,
+) -> Result<Marked, KernelError> {
+    let name = &device.name;
+    let Some(root) = work.root(device)?.filter(Qdisc::is_configured) else {
+        return Err(KernelError::Marks(format!(
+            "{name}: there is nothing to join: nobody configured its root qdisc"
+        )));
+    };
+    let joined = join(&mut work.tc, (device.index, name), &root, wanted.classes)?;
+    Ok(Marked {
+        kind: root.kind,
+        handle: root.handle,
+        joined: true,
+        queues: None,
+        short: joined.classes.short,
+        long: joined.classes.long,
+        mark_short: joined.mark_short,
+        rate_bps: rate_of(order, joined.rate_bps)?,
+        threshold: order.threshold,
+        overhead: Overhead::NONE,
+        link_header,
+        burst_ns: 0,
+        received: false,
+        attached_at_ns: clock::now().0,
+    })
+}
+
+/// Queues first, then marks for them.
+fn put(work: &mut Work, device: &Device, marked: &Marked) -> Result<Vec<String>, KernelError> {
+    let at = (device.index, device.name.as_str());
+    let mut notes = Vec::new();
+    if let Some(queues) = marked.queues {
+        notes = queues.put(&mut work.tc, at, marked.handle, &marked.link())?;
+        if queues == Queues::Cake {
+            let root = work.root(device)?;
+            // The tins of one that was just made are held to their names as well.
+            let found = root.map(|root| join(&mut work.tc, at, &root, None)).transpose()?;
+            let wanted = Classes { short: marked.short, long: marked.long };
+            if found.is_none_or(|found| found.classes != wanted) {
+                let text = format!("{}: the tins of cake have other numbers here", device.name);
+                return Err(KernelError::Marks(text));
+            }
+        }
+    }
+    program::place(device.index, marked.link_header > 0, marked.config())?;
+    Ok(notes)
+}
+
+/// What of marks is on a device, in words: on what it sends, or on what it receives.
+///
+/// # Errors
+/// If there is no such device, or the kernel does not tell.
+pub fn holder(name: &str) -> Result<Option<String>, KernelError> {
+    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let device = find_device(&devices, name)?;
+    let of_ifb = ifb_of(&devices, device).map(|ifb| ifb.index);
+    let journals = super::journal::Journals::lock().and_then(|journals| journals.all());
+    let journals = journals.map_err(journal)?;
+    let marks = journals
+        .into_iter()
+        .filter(|journal| journal.ifindex == device.index || Some(journal.ifindex) == of_ifb)
+        .find_map(|journal| journal.marks);
+    Ok(marks.map(|marks| marks.describe()))
+}
+
+/// Changes what is attached to a device, and to the ifb of what it receives, while packets are
+/// queued: the first changes are for what it sends, the others for what it receives.
+///
+/// # Errors
+/// If a direction that is to change is not attached, or the kernel refuses.
+pub fn change(name: &str, sent: Changes, received: Changes) -> Result<(), KernelError> {
+    require("changing marks", &[NET_ADMIN, FIND])?;
+    let mut work = Work::begin()?;
+    let device = find_device(&work.devices, name)?.clone();
+    let ifb = ifb_of(&work.devices, &device).cloned();
+    let mut all = Vec::new();
+    for (device, changes) in [(Some(&device), sent), (ifb.as_ref(), received)] {
+        let found = match device {
+            Some(device) => work.journal(device.index)?.zip(Some(device.clone())),
+            None => None,
+        };
+        match found {
+            Some((journal, device)) if journal.marks.is_some() => {
+                all.push(checked(device, journal, changes)?);
+            }
+            _ if changes.rate.is_some() => {
+                return match device {
+                    Some(device) => Err(not_attached(&mut work.tc, device)),
+                    None => Err(KernelError::Marks(format!(
+                        "{name}: what it receives is not attached; `shortlane attach {name} \
+                         --ingress RATE` attaches it"
+                    ))),
+                };
+            }
+            _ => {}
+        }
+    }
+    for (device, journal) in &all {
+        let Some(marks) = &journal.marks else { continue };
+        if let Some(queues) = marks.queues {
+            let at = (device.index, device.name.as_str());
+            queues.change(&mut work.tc, at, marks.handle, &marks.link())?;
+        }
+        if let Some(placed) = Placed::find(device.index)? {
+            placed.configure(marks.config())?;
+        }
+        work.journals.write(journal).map_err(self::journal)?;
+    }
+    Ok(())
+}
+
+/// A device with the journal that it has after a change, as far as that can be checked before.
+fn checked(
+    device: Device,
+    mut journal: Journal,
+    changes: Changes,
+) -> Result<(Device, Journal), KernelError> {
+    if let Some(marks) = &mut journal.marks {
+        if marks.joined && (changes.overhead.is_some() || changes.burst.is_some()) {
+            return Err(KernelError::Marks(format!(
+                "{}: the queues are somebody's, {} {}; tc changes their overhead and burst",
+                device.name,
+                marks.kind,
+                handle_text(marks.handle)
+            )));
+        }
+        marks.rate_bps = changes.rate.unwrap_or(marks.rate_bps);
+        marks.overhead = changes.overhead.unwrap_or(marks.overhead);
+        marks.burst_ns = changes.burst.map_or(marks.burst_ns, |burst| burst.0);
+        if !RATES.contains(&marks.rate_bps) {
+            let text = format!("{}: marks are for rates of 8kbit to 1tbit", device.name);
+            return Err(KernelError::Marks(text));
+        }
+        if let Some(queues) = marks.queues {
+            queues.check(&marks.link())?;
+        }
+    }
+    Ok((device, journal))
+}
+
+/// What keeps marks from working on a device, for `doctor`; none if nothing does, or there are
+/// none.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn fault(ifindex: u32) -> Result<Option<String>, KernelError> {
+    let mut work = Work::begin()?;
+    let Some(marks) = work.journal(ifindex)?.and_then(|journal| journal.marks) else {
+        return Ok(None);
+    };
+    let Some(device) = work.devices.iter().find(|device| device.index == ifindex).cloned() else {
+        return Ok(None);
+    };
+    let root = work.root(&device)?;
+    let is_placed = crate::clsact::is_placed(
+        crate::clsact::Owner::Marks,
+        ifindex,
+        crate::clsact::Point::Egress,
+    );
+    if !is_placed.map_err(filters)? {
+        return Ok(Some("the program is gone: somebody removed its filter".into()));
+    }
+    let wanted = format!("{} {}", marks.kind, handle_text(marks.handle));
+    let Some(root) = root.filter(|root| marks.is_in_front_of(root)) else {
+        return Ok(Some(format!(
+            "the root qdisc is no longer {wanted}, which the marks are for: they count for nothing"
+        )));
+    };
+    if marks.kind == "cake" {
+        let at = (device.index, device.name.as_str());
+        let found = join(&mut work.tc, at, &root, None);
+        let wanted = Classes { short: marks.short, long: marks.long };
+        match found {
+            Ok(found) if found.classes == wanted => {}
+            Ok(_) => return Ok(Some("its tins have other numbers by now".into())),
+            Err(error) => return Ok(Some(error.to_string())),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,139 @@
+//! The program that marks packets: loaded, placed on a device, found again.
+//!
+//! It is a filter of a `clsact` qdisc, which outlives the command and keeps the program and its
+//! maps; whatever removes the filter removes all of it.
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use sched::marks::Marks;
+
+use super::queues::Classes;
+use crate::clsact::{self, Clsact, Owner, Point};
+use crate::kernel::attach::filters;
+use crate::kernel::error::KernelError;
+use crate::kernel::memory::{from_bytes, to_bytes};
+use crate::kernel::skeleton::marks::MarksSkelBuilder;
+use crate::kernel::skeleton::marks::types::{sl_marks_config, sl_marks_counters, sl_marks_state};
+
+/// Entries of the flow table.
+pub(super) const FLOWS: u64 = 32_768;
+const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN";
+const KEY: [u8; 4] = [0; 4];
+
+/// What the program goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Config {
+    pub(super) rule: Marks,
+    pub(super) classes: Classes,
+    pub(super) mark_short: bool,
+}
+
+impl Config {
+    fn bytes(self) -> Vec<u8> {
+        let Marks { flow_cost, class_cost, threshold, least, depth, idle } = self.rule;
+        let short = if self.mark_short { self.classes.short } else { 0 };
+        to_bytes(&sl_marks_config {
+            flow_cost,
+            class_cost,
+            threshold: threshold.0,
+            least: least.0,
+            depth: depth.0,
+            idle: idle.0,
+            priority: [short.into(), self.classes.long.into()],
+            test_now: 0,
+        })
+    }
+}
+
+fn bpf(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> KernelError {
+    move |error| KernelError::bpf(doing, CAPABILITY, &error)
+}
+
+/// Loads the program and puts it on what a device sends.
+pub(super) fn place(ifindex: u32, ethernet: bool, config: Config) -> Result<(), KernelError> {
+    const LOADING: &str = "loading the program that marks packets";
+    libbpf_rs::set_print(None);
+    let mut storage = MaybeUninit::uninit();
+    let mut program = MarksSkelBuilder::default().open(&mut storage).map_err(bpf(LOADING))?;
+    if let Some(rodata) = &mut program.maps.rodata_data {
+        rodata.parts.key = key()?;
+        rodata.parts.ethernet = ethernet.into();
+    }
+    let program = program.load().map_err(bpf(LOADING))?;
+    let map = &program.maps.sl_marks_config;
+    map.update(&KEY, &config.bytes(), MapFlags::ANY).map_err(bpf(LOADING))?;
+    let filter = program.progs.shortlane_marks.as_fd();
+    Clsact::on(ifindex)
+        .and_then(|clsact| clsact.add(Owner::Marks, filter, Point::Egress))
+        .map_err(filters)
+        .map(|_| ())
+}
+
+fn key() -> Result<[u64; 2], KernelError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| KernelError::System {
+        doing: "drawing a random key",
+        source: error.into(),
+    })?;
+    let word = |at: usize| u64::from_ne_bytes(random[at..at + 8].try_into().unwrap_or_default());
+    Ok([word(0), word(8)])
+}
+
+/// The program at work on a device.
+pub(super) struct Placed {
+    maps: Vec<MapHandle>,
+}
+
+/// What it has counted.
+pub(super) struct Counted {
+    pub(super) counters: sl_marks_counters,
+    pub(super) flows: u64,
+}
+
+impl Placed {
+    /// `None` if none is there.
+    pub(super) fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
+        const FINDING: &str = "finding the program that marks packets";
+        let numbers = clsact::programs(Owner::Marks, ifindex, Point::Egress).map_err(filters)?;
+        let options = ProgInfoQueryOptions::default().include_map_ids(true);
+        let program = ProgInfoIter::with_query_opts(options)
+            .find(|program| numbers.contains(&program.id));
+        let Some(program) = program else { return Ok(None) };
+        let open = |id: &u32| MapHandle::from_map_id(*id).map_err(bpf(FINDING));
+        let maps = program.map_ids.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Some(Self { maps }))
+    }
+
+    fn map(&self, name: &str) -> Result<&MapHandle, KernelError> {
+        let gone = || KernelError::System {
+            doing: "reading the maps of the program that marks packets",
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        self.maps.iter().find(|map| map.name() == name).ok_or_else(gone)
+    }
+
+    /// What it has counted, and how many flows had a packet within the idle time.
+    pub(super) fn counted(&self) -> Result<Counted, KernelError> {
+        const READING: &str = "reading what the program has counted";
+        let state = self.map("sl_marks_state")?;
+        let bytes = state.lookup(&KEY, MapFlags::ANY).map_err(bpf(READING))?;
+        let state: Option<sl_marks_state> = bytes.and_then(|bytes| from_bytes(&bytes));
+        let flows = self.map("sl_marked")?.keys().count() as u64;
+        let counters = state.map(|state| state.counters).unwrap_or_default();
+        Ok(Counted { counters, flows })
+    }
+
+    /// Goes by something else from here on. Flows stay what they are.
+    pub(super) fn configure(&self, config: Config) -> Result<(), KernelError> {
+        let map = self.map("sl_marks_config")?;
+        let doing = "changing what the program goes by";
+        map.update(&KEY, &config.bytes(), MapFlags::ANY).map_err(bpf(doing))
+    }
+}
+
+#[cfg(test)]
+mod tests;
