@@ -13,7 +13,7 @@ from pathlib import Path
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # In this order. Backports keep their older versions, sid has the newest one only.
-SUITES = ("bookworm", "trixie-backports", "sid")
+SUITES = ("bookworm", "trixie", "trixie-backports", "sid")
 OS_RELEASE = Path("/etc/os-release")
 
 

@@ -4,6 +4,8 @@ pub(crate) mod daemon;
 #[cfg(feature = "kernel")]
 mod in_kernel;
 #[cfg(feature = "kernel")]
+mod in_marks;
+#[cfg(feature = "kernel")]
 mod in_userspace;
 pub(crate) mod text;
 
@@ -16,7 +18,7 @@ use sched::{Nanos, Spec};
 use serde_json::json;
 
 #[cfg(feature = "kernel")]
-use self::{in_kernel as kernel_side, in_userspace as userspace_side};
+use self::{in_kernel as kernel_side, in_marks as marks_side, in_userspace as userspace_side};
 use crate::{Call, Failure, config, print, quantity, say};
 
 /// Puts a discipline on a device.
@@ -35,9 +37,9 @@ pub(crate) struct AttachOptions {
     /// Receive at this rate, a little below what the link really carries
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
     ingress: Option<LinkRate>,
-    /// Run this discipline, such as efd:threshold=30packets
-    #[arg(long, value_name = "SPEC", default_value = "efd")]
-    scheduler: String,
+    /// Run this discipline, such as efd:threshold=30packets [default: efd]
+    #[arg(long, value_name = "SPEC")]
+    scheduler: Option<String>,
     /// Choose where the discipline runs
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     engine: Engine,
@@ -49,6 +51,13 @@ pub(crate) struct AttachOptions {
     /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
+    /// Put these queues of the kernel behind marks [default: cake, or prio without cake]
+    #[arg(long, value_enum)]
+    queues: Option<Queues>,
+    /// Only mark packets, for queues that are there: cake, or the classes for short flows and for
+    /// long ones, such as 1:10,1:20
+    #[arg(long, value_name = "CAKE|SHORT,LONG", value_parser = join, conflicts_with = "queues")]
+    join: Option<Join>,
     /// Replace a configured root qdisc, or what is attached
     #[arg(long)]
     replace: bool,
@@ -109,12 +118,46 @@ pub(crate) struct ShowOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
-    /// The kernel if it can do what is asked, else userspace
+    /// The first of kernel, marks and userspace that can do what is asked
     Auto,
     /// A qdisc inside the kernel
     Kernel,
+    /// Marks on packets of long flows, in front of the kernel's own queues
+    Marks,
     /// A process that holds the packets
     Userspace,
+}
+
+/// The kernel's own queues behind marks.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Queues {
+    /// CAKE with diffserv3: long flows go to Bulk
+    Cake,
+    /// A tbf with a prio of two fq_codel
+    Prio,
+    /// An htb with two fq_codel
+    Htb,
+}
+
+/// Queues that are there: of CAKE, or two classes.
+#[derive(Clone, Copy)]
+struct Join(Option<(u32, u32)>);
+
+fn join(text: &str) -> Result<Join, String> {
+    if text == "cake" {
+        return Ok(Join(None));
+    }
+    let class = |text: &str| {
+        let (major, minor) = text.split_once(':')?;
+        let part = |text| u32::from_str_radix(text, 16).ok().filter(|part| (1..=0xffff).contains(part));
+        Some(part(major)? << 16 | part(minor)?)
+    };
+    let classes = text.split_once(',').and_then(|(short, long)| class(short).zip(class(long)));
+    classes.filter(|(short, long)| short != long).map(|classes| Join(Some(classes))).ok_or_else(|| {
+        "cake, or two classes as tc writes them: that for short flows, and that for long ones, \
+         such as 1:10,1:20"
+            .into()
+    })
 }
 
 /// Bits per second, or as fast as the device is.
@@ -131,6 +174,9 @@ impl LinkRate {
         spec.clone().with_limit_for(self.for_engine().0)
     }
 }
+
+/// What runs where none is asked for.
+const DEFAULT_SCHEDULER: &str = "efd";
 
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
@@ -152,6 +198,8 @@ struct Order {
     rate: Option<LinkRate>,
     ingress: Option<LinkRate>,
     spec: Spec,
+    queues: Option<Queues>,
+    join: Option<Join>,
     overhead: Overhead,
     burst_time: Nanos,
     replace: bool,
@@ -171,13 +219,27 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 }
 
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
-    let AttachOptions { device, rate, ingress, engine, .. } = options;
-    let spec: Spec = options.scheduler.parse()?;
+    let AttachOptions { device, rate, ingress, engine, queues, join, .. } = options;
+    let spec: Spec = options.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER).parse()?;
     for rate in [rate, ingress].into_iter().flatten() {
         rate.limited(&spec).check()?;
     }
     let device = device.unwrap_or_default();
-    if rate.is_none() && ingress.is_none() {
+    let for_marks = queues.is_some() || join.is_some();
+    let engine = match engine {
+        Engine::Auto if for_marks => Engine::Marks,
+        Engine::Kernel | Engine::Userspace if for_marks => {
+            let text = "--queues and --join are for --engine marks";
+            return Err(Failure::Usage(text.into()));
+        }
+        Engine::Marks if options.scheduler.is_some() => {
+            let text = "--scheduler is for the engines kernel and userspace; --queues says what is \
+                        behind marks";
+            return Err(Failure::Usage(text.into()));
+        }
+        engine => engine,
+    };
+    if rate.is_none() && ingress.is_none() && join.is_none() {
         let text = format!("{device}: it takes --rate, --ingress, or both");
         return Err(Failure::Usage(text));
     }
@@ -186,6 +248,8 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         rate,
         ingress,
         spec,
+        queues,
+        join,
         overhead: options.overhead,
         burst_time: options.burst_time,
         replace: options.replace,
@@ -195,8 +259,13 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     match engine {
         Engine::Userspace => userspace_side::attach(&order, None, call),
         Engine::Kernel => kernel_side::attach(&order),
+        Engine::Marks => marks_side::attach(&order, None),
         Engine::Auto => match kernel_side::obstacle(&order)? {
             None => kernel_side::attach(&order),
+            // A discipline that is asked for by its name is to run.
+            Some(obstacle) if options.scheduler.is_none() && marks_side::can(&order) => {
+                marks_side::attach(&order, Some(&obstacle))
+            }
             Some(obstacle) => userspace_side::attach(&order, Some(&obstacle), call),
         },
     }
@@ -217,8 +286,12 @@ fn make_way_for(order: &Order, kind: EngineKind) -> Result<(), Failure> {
         Err(ControlError::Silent { pid }) if order.replace => Some(format!("process {pid}")),
         Err(error) => return Err(about(device, &error)),
     };
+    let held = match held {
+        None => marks_side::holder(device)?.map(|marks| format!("{marks} already")),
+        held => held,
+    };
     let held = match (held, kind) {
-        (None, EngineKind::Userspace) => {
+        (None, EngineKind::Userspace | EngineKind::Marks) => {
             kernel_side::holder(device)?.map(|qdisc| format!("{qdisc} already"))
         }
         (held, _) => held,
@@ -254,6 +327,9 @@ pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
     }
     let spec = scheduler.as_ref().map(|text| text.parse::<Spec>()).transpose()?;
     match control::change(index_of(device)?, &changes) {
+        Err(ControlError::Nobody) if marks_side::holder(device)?.is_some() => {
+            marks_side::change(device, &changes)
+        }
         Err(ControlError::Nobody) => kernel_side::change(device, &changes, spec),
         changed => changed.map_err(|error| about(device, &error)),
     }
@@ -294,7 +370,10 @@ pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
 pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Status>, Failure> {
     if let Some(device) = device {
         return match control::status(index_of(device)?) {
-            Err(ControlError::Nobody) => kernel_side::show(Some(device)),
+            Err(ControlError::Nobody) => match marks_side::show(Some(device))? {
+                none if none.is_empty() => kernel_side::show(Some(device)),
+                marks => Ok(marks),
+            },
             found => found.map_err(|error| about(device, &error)),
         };
     }
@@ -309,8 +388,10 @@ pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Statu
             Err(error) => say(&format!("shortlane: {}", about(&device, &error).text())),
         }
     }
-    match kernel_side::show(None) {
-        Ok(qdiscs) => found.extend(qdiscs),
+    let in_kernel =
+        marks_side::show(None).and_then(|marks| Ok((marks, kernel_side::show(None)?)));
+    match in_kernel {
+        Ok((marks, qdiscs)) => found.extend(marks.into_iter().chain(qdiscs)),
         Err(failure) if found.is_empty() => return Err(failure),
         Err(failure) => say(&format!("shortlane: {}", failure.text())),
     }
@@ -393,5 +474,33 @@ mod kernel_side {
     /// Whatever a qdisc of ours does is not for this program to see.
     pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
         device.map_or_else(|| Ok(Vec::new()), |_| Err(missing()))
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+mod marks_side {
+    use engine::control::Changes;
+    use engine::status::Status;
+
+    use super::{Failure, Order, missing};
+
+    pub(super) fn can(_: &Order) -> bool {
+        false
+    }
+
+    pub(super) fn attach(_: &Order, _: Option<&str>) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn change(_: &str, _: &Changes) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn holder(_: &str) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
+    pub(super) fn show(_: Option<&str>) -> Result<Vec<Status>, Failure> {
+        Ok(Vec::new())
     }
 }

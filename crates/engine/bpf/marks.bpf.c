@@ -175,18 +175,20 @@ static __always_inline u64 drain_time(u64 bytes, u64 cost)
 	return bytes * cost >> 8;
 }
 
-/* The level at which a flow becomes long: lower, the further short flows are beyond their share. */
+/* The level at which a flow becomes long: lower, the further short flows are beyond their share and
+ * half the depth. */
 static __always_inline u64 threshold(const struct sl_marks_config *config,
 				     const struct sl_marks_state *state, u64 now)
 {
-	u64 depth = config->depth >> 10, beyond = level(state->class_until, now) >> 10;
+	u64 half = config->depth >> 11, beyond = level(state->class_until, now) >> 10;
 	u64 most = config->threshold, range = most - config->least;
 
-	if (!depth)
+	if (!half || beyond <= half)
 		return most;
-	if (beyond > depth)
-		beyond = depth;
-	return most - ((range >> 10) * beyond / depth << 10);
+	beyond -= half;
+	if (beyond > half)
+		beyond = half;
+	return most - ((range >> 10) * beyond / half << 10);
 }
 
 /* Whether a packet of a flow is long, and the flow from here on. */

@@ -119,6 +119,12 @@ pub(crate) fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
     Ok(!found.is_empty())
 }
 
+/// Removes a clsact that has no filters, for who knows that it is its own.
+pub(crate) fn remove_unused(device: u32) -> io::Result<()> {
+    Clsact { device, made: true, connection: Connection::open()?.into() }.go_if_unused();
+    Ok(())
+}
+
 impl Clsact {
     pub(crate) fn on(device: u32) -> io::Result<Self> {
         let mut connection = Connection::open()?;

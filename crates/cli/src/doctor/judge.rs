@@ -39,7 +39,16 @@ pub(super) fn machine(machine: &Machine) -> Vec<Finding> {
         "kernel engine",
         note_unless(machine.qdisc.is_ok()),
         machine.qdisc.clone().err().unwrap_or_else(|| "this kernel can".into()),
-        "nothing: --engine auto takes the userspace engine here",
+        "nothing: --engine auto takes marks here, or the userspace engine",
+    );
+    add(
+        "marks",
+        note_unless(machine.marks.is_ok()),
+        match &machine.marks {
+            Ok(queues) => format!("this kernel can, in front of {queues}"),
+            Err(why) => why.clone(),
+        },
+        "nothing, unless it is to be marks: `modprobe sch_cake` shows whether there is a module",
     );
     let works = machine.tun.is_ok() && machine.lacking.is_none();
     let why = match (&machine.tun, &machine.lacking) {
@@ -234,6 +243,19 @@ impl About<'_> {
             }
             (None, false) => {}
         }
+        if self.runs(EngineKind::Marks) || self.facts.marks_fault.is_some() {
+            let fault = self.facts.marks_fault.as_deref();
+            self.add(
+                all,
+                "marks",
+                problem_unless(fault.is_none()),
+                fault.unwrap_or("on packets of long flows, for classes that are there"),
+                &format!(
+                    "packets pass as they would without marks; `shortlane detach {name}` takes \
+                     away what is left, and `shortlane attach {name}` marks again"
+                ),
+            );
+        }
         if *xdp {
             self.add(
                 all,
@@ -250,6 +272,10 @@ impl About<'_> {
         let DeviceFacts { name, configured_root, transmit_queues, has_qdisc, .. } = self.facts;
         let shaped = self.attached.iter().any(|status| status.direction == Heading::Egress);
         match configured_root {
+            Some(root) if self.runs(EngineKind::Marks) => {
+                let found = format!("{root}, with marks in front of it");
+                self.add(all, "root qdisc", Verdict::Ok, found, "");
+            }
             Some(root) if shaped => self.add(
                 all,
                 "root qdisc",

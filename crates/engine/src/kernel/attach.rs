@@ -106,8 +106,12 @@ impl Work {
     /// Leaves a device as its journal says that it was, and forgets the journal.
     pub(super) fn restore(&mut self, journal: &Journal) -> Result<Vec<String>, KernelError> {
         let device = self.devices.iter().find(|device| device.index == journal.ifindex).cloned();
-        if device.is_some() && journal.marks.is_some() {
+        if let (Some(_), Some(marks)) = (&device, &journal.marks) {
             clsact::tidy_up(Owner::Marks, journal.ifindex).map_err(filters)?;
+            if !marks.had_clsact {
+                // Also if somebody has removed the filter.
+                clsact::remove_unused(journal.ifindex).map_err(filters)?;
+            }
         }
         let notes = match &device {
             Some(device) if !journal.marks.as_ref().is_some_and(|marks| marks.joined) => {

@@ -250,7 +250,6 @@ impl KernelError {
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }
                 | Self::Merge(_)
-                | Self::Marks(_)
         )
     }
 

@@ -11,6 +11,7 @@ use super::error::KernelError;
 use super::ingress::{ifb_of, ingress_of};
 use super::journal::Journals;
 use super::load::check_kernel;
+use super::marks;
 use super::offloads::segments_at;
 use super::privileges::{BPF, NET_ADMIN, NET_RAW, lacking};
 use super::traffic_control::{TrafficControl, handle_text};
@@ -25,6 +26,8 @@ use crate::tcx;
 pub struct Machine {
     /// Why the kernel takes no qdisc written in BPF, if it does not.
     pub qdisc: Result<(), String>,
+    /// Which of the kernel's own queues marks would be in front of; or why there are none.
+    pub marks: Result<&'static str, String>,
     /// Whether the kernel has TCX, whose links end with their process.
     pub tcx: bool,
     /// Whether the kernel has AF_XDP sockets.
@@ -83,6 +86,8 @@ pub struct DeviceFacts {
     pub ifb: Option<String>,
     /// Whether a filter of the kernel engine's leads there.
     pub redirected: bool,
+    /// What keeps marks from working, for what it sends or receives.
+    pub marks_fault: Option<String>,
 }
 
 /// Segments that a super-packet may have at a rate, so that it takes a millisecond at most.
@@ -102,6 +107,7 @@ pub fn machine() -> Machine {
     const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     Machine {
         qdisc: check_kernel().map_err(|error| error.to_string()),
+        marks: marks::can(None).map(marks::Queues::name).map_err(|error| error.to_string()),
         tcx: has_type("tcx_link"),
         xdp: has_type("xdp_sock"),
         tun: tun.map(|_| ()).map_err(|error| error.to_string()),
@@ -183,6 +189,11 @@ fn look_at(
         Ok::<_, KernelError>(names)
     };
     let is_placed = |owner, at| clsact::is_placed(owner, device.index, at).map_err(system);
+    let ifb = ifb_of(devices, device);
+    let mut faults = [Some(device), ifb].into_iter().flatten().map(|device| {
+        // An ordinary user has attached none.
+        marks::fault(device.index).ok().flatten()
+    });
     let more = More::of(device.index).map_err(on(&device.name, "looking at it"))?;
     let receive =
         |name: &str| features::active(name, &super::offloads::RECEIVE).unwrap_or_default();
@@ -209,8 +220,9 @@ fn look_at(
         userspace_filters: is_placed(Owner::Userspace, Point::Ingress)?
             || is_placed(Owner::Userspace, Point::Egress)?,
         xdp: more.xdp,
-        ifb: ifb_of(devices, device).map(|ifb| ifb.name.clone()),
+        ifb: ifb.map(|ifb| ifb.name.clone()),
         redirected: is_placed(Owner::Kernel, Point::Ingress)?,
+        marks_fault: faults.find_map(|fault| fault),
     })
 }
 

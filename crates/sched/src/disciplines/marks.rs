@@ -6,8 +6,8 @@
 //! a video call never become long, whatever their length, and a transfer does after its threshold.
 //!
 //! A second bucket measures *all short flows together*. While they keep to their *share* of the
-//! link, the threshold is as it was set; the further they are beyond it, the lower the threshold,
-//! down to a quarter. So in overload very short flows stay short, and long ones are left a part of
+//! link, or go beyond it for a moment, the threshold is as it was set; the longer they are beyond
+//! it, the lower the threshold, down to a quarter. So in overload very short flows stay short, and long ones are left a part of
 //! the link, whatever serves the classes.
 //!
 //! This is a rule, not a discipline: who calls it keeps the table of flows. In the kernel
@@ -25,7 +25,8 @@ const ALLOWANCE_PART: u64 = 16;
 const SHARE_QUARTERS: u64 = 3;
 /// The threshold falls to this part of itself.
 const LEAST_PART: u64 = 4;
-/// How far short flows may be beyond their share until the threshold is at its lowest.
+/// How far short flows may be beyond their share until the threshold is at its lowest. Half of it
+/// is free: a transfer alone takes all of the link while it lasts.
 const DEPTH: Nanos = Nanos::from_millis(500);
 /// A flow without a packet for this long starts afresh.
 const IDLE: Nanos = Nanos::from_millis(1000);
@@ -51,7 +52,7 @@ pub struct Marks {
     pub threshold: Nanos,
     /// The same once they are [`Self::depth`] or more beyond it.
     pub least: Nanos,
-    /// Level at which the bucket of all short flows is full.
+    /// Level at which the bucket of all short flows is full; the threshold falls from half of it on.
     pub depth: Nanos,
     /// A flow without a packet for this long starts afresh.
     pub idle: Nanos,
@@ -129,10 +130,10 @@ impl Marks {
     /// The level at which a flow becomes long at this time. In steps of 2^10 ns, so that products
     /// fit into 64 bits.
     fn threshold(&self, share: &ShortShare, now: Nanos) -> Nanos {
-        let depth = self.depth.0 >> 10;
-        let beyond = (level(share.until, now).0 >> 10).min(depth);
+        let half = self.depth.0 >> 11;
+        let beyond = (level(share.until, now).0 >> 10).saturating_sub(half).min(half);
         let range = (self.threshold.0 - self.least.0) >> 10;
-        let fall = range.saturating_mul(beyond).checked_div(depth).unwrap_or(0) << 10;
+        let fall = range.saturating_mul(beyond).checked_div(half).unwrap_or(0) << 10;
         Nanos(self.threshold.0 - fall)
     }
 }

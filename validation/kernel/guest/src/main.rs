@@ -6,6 +6,8 @@
 #[cfg(feature = "kernel")]
 mod attach;
 #[cfg(feature = "kernel")]
+mod cake_first_drop;
+#[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
 mod compare;
@@ -47,6 +49,7 @@ const TESTS: &[Test] = &[
     ("killed", "kill -9 at any time leaves a qdisc at work, or nothing", faults::killed::run),
     ("flood", "what floods leave to flows that were there before", faults::flood::run),
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
+    ("cake-first-drop", "what fresh queues of CAKE drop", cake_first_drop::run),
     ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]

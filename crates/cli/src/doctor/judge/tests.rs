@@ -7,6 +7,7 @@ const GBIT: u64 = 1_000_000_000;
 fn sound_machine() -> Machine {
     Machine {
         qdisc: Ok(()),
+        marks: Ok("cake"),
         tcx: true,
         xdp: true,
         tun: Ok(()),
@@ -38,6 +39,7 @@ fn sound_device() -> DeviceFacts {
         xdp: false,
         ifb: None,
         redirected: false,
+        marks_fault: None,
     }
 }
 
@@ -113,8 +115,9 @@ fn a_sound_machine_and_device_have_nothing_wrong() {
 
 #[test]
 fn each_fault_of_the_machine_is_found_with_a_remedy() {
-    let faults: [(Planted<Machine>, &str, Verdict); 8] = [
+    let faults: [(Planted<Machine>, &str, Verdict); 9] = [
         (|m| m.qdisc = Err("6.1 cannot".into()), "kernel engine", Verdict::Note),
+        (|m| m.marks = Err("no cake".into()), "marks", Verdict::Note),
         (|m| m.tun = Err("No such device".into()), "userspace engine", Verdict::Note),
         (|m| m.tcx = false, "TCX", Verdict::Note),
         (|m| m.xdp = false, "AF_XDP", Verdict::Note),
@@ -144,7 +147,8 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
     const KERNEL: &[EngineKind] = &[EngineKind::Kernel];
     const USERSPACE: &[EngineKind] = &[EngineKind::Userspace];
     type Fault = (fn(&mut DeviceFacts), &'static [EngineKind], &'static str, Verdict);
-    let faults: [Fault; 15] = [
+    let faults: [Fault; 16] = [
+        (|d| d.marks_fault = Some("gone".into()), NOTHING, "marks", Verdict::Problem),
         (|d| d.up = false, NOTHING, "link", Verdict::Note),
         (|d| d.running = false, USERSPACE, "link", Verdict::Problem),
         (|d| d.speed_bps = Some(10_000_000), USERSPACE, "rate", Verdict::Problem),

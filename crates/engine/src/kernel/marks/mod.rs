@@ -87,6 +87,8 @@ pub(super) struct Marked {
     handle: u32,
     /// Whether it is somebody's.
     pub(super) joined: bool,
+    /// Whether a clsact was there before.
+    pub(super) had_clsact: bool,
     /// The queues that were made.
     queues: Option<Queues>,
     short: u32,
@@ -138,21 +140,25 @@ impl Marked {
     }
 }
 
-/// The queues that this kernel has: the first that can be made.
+/// The queues to make: those that are wanted, or the first of [`Queues::CHOSEN`] that this kernel
+/// has.
 ///
 /// # Errors
-/// Says what is missing, if it has none.
+/// Says what is missing.
 pub fn can(wanted: Option<Queues>) -> Result<Queues, KernelError> {
-    let missing = |queues: Queues| queues.kinds().iter().find(|kind| !has_kind(kind)).copied();
-    match wanted {
-        Some(queues) => match missing(queues) {
+    let missing = |queues: &Queues| queues.kinds().iter().find(|kind| !has_kind(kind)).copied();
+    if let Some(queues) = wanted {
+        return match missing(&queues) {
             Some(kind) => Err(KernelError::Marks(format!("this kernel has no {kind}"))),
             None => Ok(queues),
-        },
-        None => Queues::ALL.into_iter().find(|queues| missing(*queues).is_none()).ok_or_else(|| {
-            KernelError::Marks("this kernel has neither cake, nor tbf with prio, nor htb".into())
-        }),
+        };
     }
+    // Without fq_codel a class is one line, which nobody is to get unasked.
+    let is_whole = |queues: &Queues| *queues == Queues::Cake || has_kind("fq_codel");
+    let first = Queues::CHOSEN.into_iter().find(|queues| missing(queues).is_none());
+    first.filter(is_whole).ok_or_else(|| {
+        KernelError::Marks("this kernel has neither cake, nor tbf, prio and fq_codel".into())
+    })
 }
 
 /// Whether the kernel has a kind of qdisc, or a module with it: tried out on the loopback of a
@@ -189,10 +195,12 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
         let found = "something of ours".into();
         return Err(KernelError::Attached { device: device.name.clone(), found });
     }
-    let marked = match order.join {
+    let mut marked = match order.join {
         Some(wanted) => joined(&mut work, device, order, wanted, link_header)?,
         None => made(&mut work, device, order, link_header, &mut journal)?,
     };
+    let qdiscs = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
+    marked.had_clsact = qdiscs.iter().any(|qdisc| qdisc.kind == "clsact");
     journal.marks = Some(marked.clone());
     work.journals.write(&journal).map_err(self::journal)?;
     let placed = put(&mut work, device, &marked);
@@ -272,6 +280,7 @@ fn made(
         kind: queues.kinds()[0].to_owned(),
         handle,
         joined: false,
+        had_clsact: false,
         queues: Some(queues),
         short,
         long,
@@ -306,6 +315,7 @@ fn joined(
         kind: root.kind,
         handle: root.handle,
         joined: true,
+        had_clsact: false,
         queues: None,
         short: joined.classes.short,
         long: joined.classes.long,

@@ -47,8 +47,8 @@ pub(super) struct Classes {
 }
 
 impl Queues {
-    /// All, in the order in which they are tried.
-    pub const ALL: [Self; 3] = [Self::Cake, Self::Prio, Self::Htb];
+    /// Those that are tried if none is asked for.
+    pub const CHOSEN: [Self; 2] = [Self::Cake, Self::Prio];
 
     /// Its name, as `--queues` takes it.
     #[must_use]
@@ -217,7 +217,7 @@ pub(super) fn join(
             }),
             Err(reason) => refuse(format!("its cake {handle} cannot be joined: {reason}")),
         },
-        ("cake", Some(_)) => refuse("the tins of cake are found by their names; --join alone".into()),
+        ("cake", Some(_)) => refuse("the tins of cake are found by their names: --join cake".into()),
         ("prio" | "ets" | "htb" | "hfsc" | "drr" | "tbf", Some((short, long))) => {
             let classes = tc.class_stats(ifindex).map_err(on(device, "reading its classes"))?;
             for class in [short, long] {
@@ -235,7 +235,7 @@ pub(super) fn join(
         }
         (kind @ ("prio" | "ets" | "htb" | "hfsc" | "drr" | "tbf"), None) => refuse(format!(
             "which classes of {kind} {handle} are for short flows and for long ones? \
-             --join=SHORT,LONG names them, such as --join=1:10,1:20"
+             --join SHORT,LONG names them, such as --join 1:10,1:20"
         )),
         (kind, _) => refuse(format!(
             "its root qdisc, {kind} {handle}, has no classes to mark for; --join takes cake, or \

@@ -208,7 +208,7 @@ mod tests {
             );
             let [short, bulk] = tins.short_and_long();
             assert_eq!(bulk.stats.packets, 1);
-            assert_eq!(short.stats.packets, (2..=thresholds.len() as u64).sum());
+            assert_eq!(short.stats.packets, (2..=thresholds.len() as u64).sum::<u64>());
         }
     }
 

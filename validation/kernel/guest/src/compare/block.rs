@@ -17,7 +17,8 @@ use serde::Serialize;
 use crate::command;
 
 use super::path::Path;
-use super::settings::{Kinds, Setting, put_on};
+use super::settings::{Kinds, Setting};
+use super::warm_up;
 use super::workloads::{WARM_UP, Workload};
 
 /// A measurement of one block.
@@ -65,13 +66,18 @@ impl Block<'_> {
         self.path.prepare(place, rtt_ms)?;
         let (home, device) = self.path.downlink(place);
         let commands = self.setting.commands(rate_bps, kinds)?;
-        home.run(|| put_on(device, &commands))??;
+        home.run(|| self.setting.put_on(device, rate_bps, &commands))??;
         let (router, up) = self.path.uplink();
         if self.workload.uploads.is_empty() {
-            router.run(|| command::run(&format!("tc qdisc del dev {up} root")).ok())?;
+            router.run(|| {
+                let _ = engine::kernel::detach(up);
+                command::run(&format!("tc qdisc del dev {up} root")).ok()
+            })?;
         } else {
-            router.run(|| put_on(up, &commands))??;
+            router.run(|| self.setting.put_on(up, rate_bps, &commands))??;
         }
+        let (server, client) = Path::addresses(place);
+        self.path.server.run(|| warm_up::flood(server, client))??;
         let plan = self.workload.plan(self.round);
         let (server, client, readings) = self.traffic(&plan, home, device)?;
         Ok(self.rows(&plan, &server, &client, readings))

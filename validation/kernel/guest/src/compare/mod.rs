@@ -9,6 +9,7 @@
 mod block;
 mod path;
 mod settings;
+mod warm_up;
 mod workloads;
 
 use std::fs;

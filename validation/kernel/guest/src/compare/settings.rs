@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use anyhow::Result;
-use engine::kernel::{Registered, Shaping, compose, load};
+use engine::kernel::marks::{self, Queues};
+use engine::kernel::{self, Registered, Shaping, compose, load};
 use sched::{Nanos, Spec};
 
 use crate::command;
@@ -36,6 +37,8 @@ enum How {
     Hfsc(&'static str),
     /// One of this project's disciplines.
     Ours(&'static str),
+    /// Marks in front of these queues, as `attach --engine marks` puts them there.
+    Marks(Queues),
 }
 
 pub(super) const SETTINGS: &[Setting] = &[
@@ -51,7 +54,13 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { name: "sb-sh", how: How::Ours("sb-sh") },
     Setting { name: "run2c", how: How::Ours("run2c") },
     Setting { name: "efd:threshold=inf", how: How::Ours("efd:threshold=inf") },
+    Setting { name: "marks+cake", how: How::Marks(Queues::Cake) },
+    Setting { name: "marks+prio", how: How::Marks(Queues::Prio) },
+    Setting { name: "marks+htb", how: How::Marks(Queues::Htb) },
 ];
+
+/// Those that need no BPF qdiscs, for kernels without: what `--setting older` stands for.
+const OLDER: [&str; 5] = ["tbf+fq_codel", "cake", "marks+cake", "marks+prio", "marks+htb"];
 
 /// Those that every workload runs.
 pub(super) const FEW: [&str; 4] = ["tbf+pfifo", "tbf+fq_codel", "cake", "efd"];
@@ -66,7 +75,11 @@ pub(super) fn named(names: &[String]) -> Vec<Setting> {
             Setting { name, how: How::Ours(name) }
         })
     };
-    names.iter().map(find).collect()
+    let older = |name: &String| match name.as_str() {
+        "older" => OLDER.map(str::to_owned).to_vec(),
+        _ => vec![name.clone()],
+    };
+    names.iter().flat_map(older).map(|name| find(&name)).collect()
 }
 
 /// A discipline with the limit that all have, unless it names its own.
@@ -112,7 +125,28 @@ impl Kinds {
 }
 
 impl Setting {
-    /// The `tc` commands that put the scheduler on `DEV`.
+    /// Puts the scheduler on a device of the calling thread's namespace, afresh, by its commands.
+    pub(super) fn put_on(&self, device: &str, rate_bps: u64, commands: &[String]) -> Result<()> {
+        // What an earlier block has left goes first; there may be nothing.
+        let _ = kernel::detach(device);
+        let How::Marks(queues) = self.how else {
+            return put_on(device, commands);
+        };
+        let _ = command::run(&format!("tc qdisc del dev {device} root"));
+        marks::attach(&marks::Order {
+            device,
+            rate: Some(rate_bps),
+            overhead: engine::Overhead::NONE,
+            burst: BURST,
+            queues: Some(queues),
+            join: None,
+            threshold: None,
+            replace: false,
+        })?;
+        Ok(())
+    }
+
+    /// The `tc` commands that put the scheduler on `DEV`; none for marks, which need none.
     pub(super) fn commands(&self, rate_bps: u64, kinds: &mut Kinds) -> Result<Vec<String>> {
         let queue = |queue: &str| queue.replace("LIMIT", &limit_packets(rate_bps).to_string());
         Ok(match self.how {
@@ -130,12 +164,12 @@ impl Setting {
             How::Ours(spec) => {
                 vec![format!("qdisc add DEV root {}", kinds.name(spec, rate_bps)?)]
             }
+            How::Marks(_) => Vec::new(),
         })
     }
 }
 
-/// Puts a scheduler on a device of the calling thread's namespace, afresh.
-pub(super) fn put_on(device: &str, commands: &[String]) -> Result<()> {
+fn put_on(device: &str, commands: &[String]) -> Result<()> {
     // Not `replace`: it would keep what an earlier block has left of the same kind.
     let _ = command::run(&format!("tc qdisc del dev {device} root"));
     for line in commands {

@@ -57,6 +57,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload { name: "1 cubic", downloads: &[(Tcp::Cubic, 1)], ..BASE },
     Workload { name: "4 cubic", downloads: &[(Tcp::Cubic, 4)], ..BASE },
     Workload { name: "16 cubic", downloads: &[(Tcp::Cubic, 16)], ..BASE },
+    // 100 kB of 12.3 Mbit/s in all beside the long flows.
+    Workload {
+        name: "overload",
+        part: "overload",
+        rtt_ms: 0,
+        fetches: &[(5_000, 500), (20_000, 500), (100_000, 65)],
+        ..BASE
+    },
     Workload { name: "2 reno", part: "tcp", downloads: &[(Tcp::Reno, 2)], ..BASE },
     Workload { name: "2 bbr", part: "tcp", downloads: &[(Tcp::Bbr, 2)], ..BASE },
     Workload {
