@@ -240,7 +240,7 @@ def workload_table(results: Results, workload: str) -> list[str]:
     heads = [size_name(metric) for metric in fetches] + ["ping", "voice", "video"]
     directions = [d for d in ("download", "upload") if f"{d}, all, Mbit/s" in metrics]
     heads += ["down, Mbit/s" if d == "download" else "up, Mbit/s" for d in directions]
-    heads += ["link used", "rounds"]
+    heads += ["link used", "resent", "rounds"]
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
     for setting in results.settings:
         if not results.means(workload, setting, "ping, ms"):
@@ -251,7 +251,8 @@ def workload_table(results: Results, workload: str) -> list[str]:
         ]
         cells += [rate_cell(results, workload, setting, d) for d in directions]
         used = results.means(workload, setting, "link, used")
-        cells += [f"{statistics.fmean(used.values()) * 100:.1f} %", str(len(used))]
+        cells += [f"{statistics.fmean(used.values()) * 100:.1f} %"]
+        cells += [resent_cell(results, workload, setting, fetches), str(len(used))]
         lines.append(f"| {setting} | " + " | ".join(cells) + " |")
     return [f"#### {workload}", "", *lines, ""]
 
@@ -271,6 +272,14 @@ def fetch_cell(results: Results, workload: str, setting: str, metric: str) -> st
     tail = f" / {number(quantile(times, 0.9))}" if len(times) >= 20 else ""
     unfinished = f", {sum(lost):.0f} of {len(lost)} unfinished" if sum(lost) else ""
     return f"{number(statistics.median(times))}{tail}{unfinished}"
+
+
+def resent_cell(results: Results, workload: str, setting: str, fetches: list[str]) -> str:
+    """Segments sent again, by the mean of the fetches of each size."""
+    of_sizes = [
+        results.values(workload, setting, metric.replace(", ms", ", resent")) for metric in fetches
+    ]
+    return ", ".join(f"{statistics.fmean(sent):.1f}" if sent else "-" for sent in of_sizes)
 
 
 def delay_cell(results: Results, workload: str, setting: str, name: str) -> str:
@@ -306,6 +315,16 @@ def document(results: Results) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def workloads_document(paths: list[Path]) -> str:
+    """Every workload's figures, kernel by kernel."""
+    lines = []
+    for path in paths:
+        results = read([path])
+        lines += [f"**Linux {results.kernel}**, {results.blocks} blocks, {results.void} void.", ""]
+        lines += workload_tables(results)
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def main() -> int:
     """Print the tables, or put them into a document."""
     parser = argparse.ArgumentParser(
@@ -315,8 +334,15 @@ def main() -> int:
     parser.add_argument(
         "--into", type=Path, metavar="FILE", help="replace the tables in a document"
     )
+    parser.add_argument(
+        "--workloads", action="store_true", help="every figure of each file, and nothing else"
+    )
     arguments = parser.parse_args()
-    tables = document(read(arguments.measured))
+    tables = (
+        workloads_document(arguments.measured)
+        if arguments.workloads
+        else document(read(arguments.measured))
+    )
     if arguments.into is None:
         print(tables)
         return 0

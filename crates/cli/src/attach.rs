@@ -149,15 +149,18 @@ fn join(text: &str) -> Result<Join, String> {
     }
     let class = |text: &str| {
         let (major, minor) = text.split_once(':')?;
-        let part = |text| u32::from_str_radix(text, 16).ok().filter(|part| (1..=0xffff).contains(part));
+        let part =
+            |text| u32::from_str_radix(text, 16).ok().filter(|part| (1..=0xffff).contains(part));
         Some(part(major)? << 16 | part(minor)?)
     };
     let classes = text.split_once(',').and_then(|(short, long)| class(short).zip(class(long)));
-    classes.filter(|(short, long)| short != long).map(|classes| Join(Some(classes))).ok_or_else(|| {
-        "cake, or two classes as tc writes them: that for short flows, and that for long ones, \
+    classes.filter(|(short, long)| short != long).map(|classes| Join(Some(classes))).ok_or_else(
+        || {
+            "cake, or two classes as tc writes them: that for short flows, and that for long ones, \
          such as 1:10,1:20"
-            .into()
-    })
+                .into()
+        },
+    )
 }
 
 /// Bits per second, or as fast as the device is.
@@ -388,8 +391,7 @@ pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Statu
             Err(error) => say(&format!("shortlane: {}", about(&device, &error).text())),
         }
     }
-    let in_kernel =
-        marks_side::show(None).and_then(|marks| Ok((marks, kernel_side::show(None)?)));
+    let in_kernel = marks_side::show(None).and_then(|marks| Ok((marks, kernel_side::show(None)?)));
     match in_kernel {
         Ok((marks, qdiscs)) => found.extend(marks.into_iter().chain(qdiscs)),
         Err(failure) if found.is_empty() => return Err(failure),

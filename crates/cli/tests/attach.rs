@@ -39,7 +39,7 @@ fn bad_usage_is_said_in_one_line() {
     is_bad_usage(&attach("--burst-time", "0ms"), &["above 0"]);
     is_bad_usage(&attach("--scheduler", "nope"), &["no discipline is named 'nope'", "efd"]);
     is_bad_usage(&attach("--scheduler", "efd:limit=0packets"), &["limit=0packets"]);
-    is_bad_usage(&attach("--engine", "gpu"), &["auto, kernel, userspace"]);
+    is_bad_usage(&attach("--engine", "gpu"), &["auto, kernel, marks, userspace"]);
     let contradiction = "red:min=300packets,max=100packets";
     is_bad_usage(&attach("--scheduler", contradiction), &["red", "min", "max"]);
     let options = "--rate, --ingress, --scheduler, --overhead or --burst-time";

@@ -210,7 +210,8 @@ fn a_long_transfer_goes_to_the_long_class_and_detach_leaves_nothing() {
 fn both_directions_come_and_go() {
     let Some(path) = Path::new() else { return };
     let before = path.state();
-    let tried = path.shortlane("attach t0 --ingress 40mbit --rate 50mbit --engine marks --queues htb");
+    let tried =
+        path.shortlane("attach t0 --ingress 40mbit --rate 50mbit --engine marks --queues htb");
     if tried.words.contains("sl-in-") && tried.status != Some(0) {
         return eprintln!("SKIPPED, nothing was tested: {}", tried.words);
     }

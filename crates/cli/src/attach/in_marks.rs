@@ -83,9 +83,7 @@ fn said(order: &Order, rate: Option<LinkRate>, does: &str) -> Result<(), Failure
     let at = rate.map_or_else(String::new, |rate| format!(", at {}", text::Rate(rate)));
     let marks = holder(&order.device)?.unwrap_or_default();
     let device = &order.device;
-    say(&format!(
-        "{device}: {marks} for what it {does}{at}; `shortlane show` tells how it goes"
-    ));
+    say(&format!("{device}: {marks} for what it {does}{at}; `shortlane show` tells how it goes"));
     Ok(())
 }
 
@@ -102,11 +100,7 @@ pub(super) fn change(device: &str, changes: &control::Changes) -> Result<(), Fai
         }
         rate => Ok(rate.map(|rate| rate.0)),
     };
-    let of = |rate| marks::Changes {
-        rate,
-        overhead: changes.overhead,
-        burst: changes.burst_time,
-    };
+    let of = |rate| marks::Changes { rate, overhead: changes.overhead, burst: changes.burst_time };
     let (sent, received) = (rate(changes.rate)?, rate(changes.ingress_rate)?);
     Ok(marks::change(device, of(sent), of(received))?)
 }

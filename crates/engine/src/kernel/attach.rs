@@ -293,11 +293,7 @@ fn wanted(
 
 /// A handle that no qdisc of the device has, nor the `more` behind it. With a handle of its own a
 /// qdisc takes the place even of another one of its kind.
-pub(super) fn free_handle(
-    work: &mut Work,
-    device: &Device,
-    more: u32,
-) -> Result<u32, KernelError> {
+pub(super) fn free_handle(work: &mut Work, device: &Device, more: u32) -> Result<u32, KernelError> {
     let taken = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
     let is_free = |major: &u32| {
         let wanted = *major..=*major + more;

@@ -18,8 +18,8 @@ use sched::Nanos;
 use sched::marks::Marks;
 use serde::{Deserialize, Serialize};
 
-pub use self::queues::Queues;
 use self::program::{Config, Placed};
+pub use self::queues::Queues;
 use self::queues::{Classes, Link, join};
 pub use self::show::show;
 use super::attach::{

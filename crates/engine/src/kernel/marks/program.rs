@@ -100,8 +100,8 @@ impl Placed {
         const FINDING: &str = "finding the program that marks packets";
         let numbers = clsact::programs(Owner::Marks, ifindex, Point::Egress).map_err(filters)?;
         let options = ProgInfoQueryOptions::default().include_map_ids(true);
-        let program = ProgInfoIter::with_query_opts(options)
-            .find(|program| numbers.contains(&program.id));
+        let program =
+            ProgInfoIter::with_query_opts(options).find(|program| numbers.contains(&program.id));
         let Some(program) = program else { return Ok(None) };
         let open = |id: &u32| MapHandle::from_map_id(*id).map_err(bpf(FINDING));
         let maps = program.map_ids.iter().map(open).collect::<Result<_, _>>()?;

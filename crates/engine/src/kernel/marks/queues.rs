@@ -217,7 +217,9 @@ pub(super) fn join(
             }),
             Err(reason) => refuse(format!("its cake {handle} cannot be joined: {reason}")),
         },
-        ("cake", Some(_)) => refuse("the tins of cake are found by their names: --join cake".into()),
+        ("cake", Some(_)) => {
+            refuse("the tins of cake are found by their names: --join cake".into())
+        }
         ("prio" | "ets" | "htb" | "hfsc" | "drr" | "tbf", Some((short, long))) => {
             let classes = tc.class_stats(ifindex).map_err(on(device, "reading its classes"))?;
             for class in [short, long] {
