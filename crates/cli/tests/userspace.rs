@@ -445,7 +445,7 @@ fn a_configuration_file_has_the_options_as_keys() {
         ("[t0]\nrate = [1]\n", 2, ["rate = [1]", "in quotes"]),
         ("[t0]\nreplace = \"yes\"\n", 2, ["replace = \"yes\"", "true or false"]),
         ("[t0]\noverhead = 5000\n", 2, ["overhead = 5000", "from -64 to 1024"]),
-        ("[t0]\nengine = \"gpu\"\n", 2, ["engine = \"gpu\"", "auto, kernel, userspace"]),
+        ("[t0]\nengine = \"gpu\"\n", 2, ["engine = \"gpu\"", "auto, kernel, marks, userspace"]),
         ("[t0]\nconfig = \"x\"\n", 2, ["no key 'config'", "rate"]),
         ("rate = \"1mbit\"\n", 1, ["'rate' is not a table", "[eth0]"]),
         ("[t0.5]\nrate = \"1mbit\"\n", 1, ["in quotes", "[\"t0.5\"]"]),

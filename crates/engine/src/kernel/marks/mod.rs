@@ -7,6 +7,8 @@
 //!
 //! The journal, `detach`, and the `ifb` for what a device receives are those of the qdisc.
 
+mod change;
+mod fault;
 mod program;
 mod queues;
 mod show;
@@ -18,18 +20,18 @@ use sched::Nanos;
 use sched::marks::Marks;
 use serde::{Deserialize, Serialize};
 
-use self::program::{Config, Placed};
+pub use self::change::{Changes, change};
+pub use self::fault::fault;
+use self::program::Config;
 pub use self::queues::Queues;
 use self::queues::{Classes, Link, join};
 pub use self::show::show;
-use super::attach::{
-    Work, describe, filters, find_device, free_handle, journal, link_header, not_attached, on,
-};
+use super::attach::{Work, describe, find_device, free_handle, journal, link_header, on};
 use super::device::Device;
 use super::error::KernelError;
 use super::ingress::{attach_ifb, ifb_of};
 use super::journal::Journal;
-use super::privileges::{BPF, FIND, NET_ADMIN, require};
+use super::privileges::{BPF, NET_ADMIN, require};
 use super::root_qdisc::Former;
 use super::traffic_control::{Qdisc, TrafficControl, handle_text};
 use crate::clock;
@@ -66,17 +68,6 @@ pub struct Order<'a> {
 pub struct Join {
     /// The classes; none with CAKE.
     pub classes: Option<(u32, u32)>,
-}
-
-/// What is to be changed; what is `None` stays.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Changes {
-    /// Bits per second.
-    pub rate: Option<u64>,
-    /// What a packet takes on the link beside its own bytes.
-    pub overhead: Option<Overhead>,
-    /// How far a late pacer may catch up.
-    pub burst: Option<Nanos>,
 }
 
 /// What an attached device's marks are for, as the journal has it.
@@ -366,120 +357,4 @@ pub fn holder(name: &str) -> Result<Option<String>, KernelError> {
         .filter(|journal| journal.ifindex == device.index || Some(journal.ifindex) == of_ifb)
         .find_map(|journal| journal.marks);
     Ok(marks.map(|marks| marks.describe()))
-}
-
-/// Changes what is attached to a device, and to the ifb of what it receives, while packets are
-/// queued: the first changes are for what it sends, the others for what it receives.
-///
-/// # Errors
-/// If a direction that is to change is not attached, or the kernel refuses.
-pub fn change(name: &str, sent: Changes, received: Changes) -> Result<(), KernelError> {
-    require("changing marks", &[NET_ADMIN, FIND])?;
-    let mut work = Work::begin()?;
-    let device = find_device(&work.devices, name)?.clone();
-    let ifb = ifb_of(&work.devices, &device).cloned();
-    let mut all = Vec::new();
-    for (device, changes) in [(Some(&device), sent), (ifb.as_ref(), received)] {
-        let found = match device {
-            Some(device) => work.journal(device.index)?.zip(Some(device.clone())),
-            None => None,
-        };
-        match found {
-            Some((journal, device)) if journal.marks.is_some() => {
-                all.push(checked(device, journal, changes)?);
-            }
-            _ if changes.rate.is_some() => {
-                return match device {
-                    Some(device) => Err(not_attached(&mut work.tc, device)),
-                    None => Err(KernelError::Marks(format!(
-                        "{name}: what it receives is not attached; `shortlane attach {name} \
-                         --ingress RATE` attaches it"
-                    ))),
-                };
-            }
-            _ => {}
-        }
-    }
-    for (device, journal) in &all {
-        let Some(marks) = &journal.marks else { continue };
-        if let Some(queues) = marks.queues {
-            let at = (device.index, device.name.as_str());
-            queues.change(&mut work.tc, at, marks.handle, &marks.link())?;
-        }
-        if let Some(placed) = Placed::find(device.index)? {
-            placed.configure(marks.config())?;
-        }
-        work.journals.write(journal).map_err(self::journal)?;
-    }
-    Ok(())
-}
-
-/// A device with the journal that it has after a change, as far as that can be checked before.
-fn checked(
-    device: Device,
-    mut journal: Journal,
-    changes: Changes,
-) -> Result<(Device, Journal), KernelError> {
-    if let Some(marks) = &mut journal.marks {
-        if marks.joined && (changes.overhead.is_some() || changes.burst.is_some()) {
-            return Err(KernelError::Marks(format!(
-                "{}: the queues are somebody's, {} {}; tc changes their overhead and burst",
-                device.name,
-                marks.kind,
-                handle_text(marks.handle)
-            )));
-        }
-        marks.rate_bps = changes.rate.unwrap_or(marks.rate_bps);
-        marks.overhead = changes.overhead.unwrap_or(marks.overhead);
-        marks.burst_ns = changes.burst.map_or(marks.burst_ns, |burst| burst.0);
-        if !RATES.contains(&marks.rate_bps) {
-            let text = format!("{}: marks are for rates of 8kbit to 1tbit", device.name);
-            return Err(KernelError::Marks(text));
-        }
-        if let Some(queues) = marks.queues {
-            queues.check(&marks.link())?;
-        }
-    }
-    Ok((device, journal))
-}
-
-/// What keeps marks from working on a device, for `doctor`; none if nothing does, or there are
-/// none.
-///
-/// # Errors
-/// If the kernel does not tell.
-pub fn fault(ifindex: u32) -> Result<Option<String>, KernelError> {
-    let mut work = Work::begin()?;
-    let Some(marks) = work.journal(ifindex)?.and_then(|journal| journal.marks) else {
-        return Ok(None);
-    };
-    let Some(device) = work.devices.iter().find(|device| device.index == ifindex).cloned() else {
-        return Ok(None);
-    };
-    let root = work.root(&device)?;
-    let is_placed = crate::clsact::is_placed(
-        crate::clsact::Owner::Marks,
-        ifindex,
-        crate::clsact::Point::Egress,
-    );
-    if !is_placed.map_err(filters)? {
-        return Ok(Some("the program is gone: somebody removed its filter".into()));
-    }
-    let wanted = format!("{} {}", marks.kind, handle_text(marks.handle));
-    let Some(root) = root.filter(|root| marks.is_in_front_of(root)) else {
-        return Ok(Some(format!(
-            "the root qdisc is no longer {wanted}, which the marks are for: they count for nothing"
-        )));
-    };
-    if marks.kind == "cake" {
-        let at = (device.index, device.name.as_str());
-        let found = join(&mut work.tc, at, &root, None);
-        let wanted = Classes { short: marks.short, long: marks.long };
-        match found {
-            Ok(found) if found.classes == wanted => {}
-            Ok(_) => return Ok(Some("its tins have other numbers by now".into())),
-            Err(error) => return Ok(Some(error.to_string())),
-        }
-    }
-    Ok(None)
 }
