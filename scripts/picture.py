@@ -19,7 +19,14 @@ from shortlane.figures import save
 from shortlane.figures.style import RC, looks
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-NAMES = {"fifo": "FIFO", "fq-codel": "FQ-CoDel", "efd": "EFD", "las": "LAS", "cake": "CAKE", "fq-lanes": "fq-lanes"}
+NAMES = {
+    "fifo": "FIFO",
+    "fq-codel": "FQ-CoDel",
+    "efd": "EFD",
+    "las": "LAS",
+    "cake": "CAKE",
+    "fq-lanes": "fq-lanes",
+}
 
 
 @dataclass(frozen=True)
