@@ -37,7 +37,7 @@ pub(crate) struct AttachOptions {
     /// Receive at this rate, a little below what the link really carries
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
     ingress: Option<LinkRate>,
-    /// Run this discipline, such as efd:threshold=30packets [default: efd]
+    /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes in userspace, efd in the kernel]
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
     /// Choose where the discipline runs
@@ -178,8 +178,11 @@ impl LinkRate {
     }
 }
 
-/// What runs where none is asked for.
-const DEFAULT_SCHEDULER: &str = "efd";
+/// What runs in the kernel if nothing else is asked for: its engine has no `fq-lanes` yet.
+const KERNEL_DEFAULT: &str = "efd";
+/// What the userspace engine runs if nothing else is asked for.
+#[cfg(feature = "kernel")]
+const USERSPACE_DEFAULT: &str = "fq-lanes";
 
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
@@ -223,7 +226,11 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let AttachOptions { device, rate, ingress, engine, queues, join, .. } = options;
-    let spec: Spec = options.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER).parse()?;
+    let default = match engine {
+        Engine::Userspace => USERSPACE_DEFAULT,
+        Engine::Auto | Engine::Kernel | Engine::Marks => KERNEL_DEFAULT,
+    };
+    let spec: Spec = options.scheduler.as_deref().unwrap_or(default).parse()?;
     for rate in [rate, ingress].into_iter().flatten() {
         rate.limited(&spec).check()?;
     }
@@ -269,7 +276,13 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
             Some(obstacle) if options.scheduler.is_none() && marks_side::can(&order) => {
                 marks_side::attach(&order, Some(&obstacle))
             }
-            Some(obstacle) => userspace_side::attach(&order, Some(&obstacle), call),
+            Some(obstacle) => {
+                let spec = match options.scheduler {
+                    Some(_) => order.spec,
+                    None => USERSPACE_DEFAULT.parse()?,
+                };
+                userspace_side::attach(&Order { spec, ..order }, Some(&obstacle), call)
+            }
         },
     }
 }

@@ -559,7 +559,7 @@ fn doctor_finds_injected_faults() {
     let index = path.here.run(|| engine::link::index_of("t0").unwrap()).unwrap();
     let ifb = path.shell(&format!("ip link add sl-in-{index} type ifb"));
     assert_eq!(ifb.status, Some(0), "{}", ifb.words);
-    is_problem(&path, "redirect", "nothing leads what it receives");
+    is_problem(&path, "redirect", "has been removed");
     path.shell(&format!("ip link del sl-in-{index}"));
     sound("redirect");
 
