@@ -69,7 +69,7 @@ class Look:
         return {"facecolor": self.color, "edgecolor": "white", "hatch": self.hatch}
 
 
-#: By a scheduler's name without parameters. One that is not here has the look that its name decides.
+#: By the name of a scheduler without parameters. One that is not here has the look of its name.
 LOOKS = {
     "fifo": Look(BLACK, "o", SOLID, ""),
     "efd": Look(RED, "s", SOLID, "///"),
