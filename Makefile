@@ -216,12 +216,25 @@ wheel: setup-python setup-package python ## The Python package as a wheel, for e
 .PHONY: test-all
 test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
+# The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
+TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long docs test-features test-newcomer \
+	test-bare-quick test-toolchains
+
 .PHONY: test-ci
-test-ci: test-newcomer test-features test-toolchains test-bare-quick docs papers-part ## What CI runs besides `make test` and `make lint`: docs/testing.md
+test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md
+
+.PHONY: print-test-ci
+print-test-ci:
+	@echo $(TEST_CI)
+
+.PHONY: kernel-test-quick
+kernel-test-quick:
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
 		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS=
+
+.PHONY: kernel-test-older-quick
+kernel-test-older-quick:
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
-	$(MAKE) --no-print-directory test-long
 
 .PHONY: test-long
 test-long: python setup-python ## Tests of the Python package that take long: clusters, browser, notebooks, wheel
