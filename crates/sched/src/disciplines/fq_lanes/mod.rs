@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 use self::clock::{Clock, Stamp};
 use self::rules::{QUANTUM, Rules, WITHOUT};
 use self::stage::{LAST, NEW, Stage};
-use self::table::{Fattest, Table};
+use self::table::{Fattest, HostMembers, Table};
 use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
 use crate::interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
@@ -166,8 +166,13 @@ impl FqLanes {
         {
             return Some(turn);
         }
+        // Who has nothing queued need not stand in the line, and could not be forgotten there.
+        while self.ahead.0 != NONE && self.table.hosts[self.ahead.0].packets == 0 {
+            self.leave_line();
+        }
         let Table { hosts, flows, .. } = &mut self.table;
-        let (host, host_list) = self.root.next(hosts, &self.host_rules)?;
+        let members = &mut HostMembers { hosts, flows };
+        let (host, host_list) = self.root.next(members, &self.host_rules)?;
         let (flow, list) = hosts[host].stage.next(flows, &self.rules)?;
         Some(Turn { host, host_list, flow, list })
     }
@@ -398,11 +403,7 @@ impl FqLanes {
         let Table { hosts, flows, .. } = &mut self.table;
         let host = flows[index].host;
         if hosts[host].packets == 0 {
-            if !hosts[host].member.is_listed() {
-                // Its flows' turns are over as well, although none of them came to see it.
-                hosts[host].stage.clear(flows);
-            }
-            self.root.arrive(hosts, host, &self.host_rules, now);
+            self.root.arrive(&mut HostMembers { hosts, flows }, host, &self.host_rules, now);
         }
         let is_new = hosts[host].stage.arrive(flows, index, &self.rules, now);
         if is_new && self.most_ahead > 0 {

@@ -65,6 +65,8 @@ pub(super) trait Members {
     fn member(&mut self, index: u32) -> &mut Member;
     /// Whether nothing of it is queued.
     fn is_empty(&self, index: u32) -> bool;
+    /// It stands in no list any more.
+    fn unlisted(&mut self, _index: u32) {}
 }
 
 /// The lists of a stage, and what each is owed.
@@ -258,6 +260,7 @@ impl Stage {
         } else {
             members.member(index).list = UNLISTED;
             self.listed -= 1;
+            members.unlisted(index);
         }
     }
 

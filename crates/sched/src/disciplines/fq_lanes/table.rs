@@ -67,15 +67,26 @@ impl Default for Flow {
     }
 }
 
-impl Members for Flows<Host> {
+/// The hosts as members of their stage.
+pub(super) struct HostMembers<'a> {
+    pub(super) hosts: &'a mut Flows<Host>,
+    pub(super) flows: &'a mut Flows<Flow>,
+}
+
+impl Members for HostMembers<'_> {
     #[inline]
     fn member(&mut self, index: u32) -> &mut Member {
-        &mut self[index].member
+        &mut self.hosts[index].member
     }
 
     #[inline]
     fn is_empty(&self, index: u32) -> bool {
-        self[index].packets == 0
+        self.hosts[index].packets == 0
+    }
+
+    /// Its flows' turns are over as well, although none of them came to see it.
+    fn unlisted(&mut self, index: u32) {
+        self.hosts[index].stage.clear(self.flows);
     }
 }
 
@@ -224,13 +235,12 @@ impl Table {
         if known != NONE && self.hosts[known].key == Some(key) {
             return known;
         }
-        let idle = |host: &Host| host.packets == 0 && !host.member.is_listed();
         let place = match self.hosts.slot(key) {
             Slot::Found(host) => return host,
             Slot::Created(host) => Some(host),
             Slot::Full => {
-                let rank = |host: &Host| (idle(host) && host.stage.listed() == 0).then_some(0);
-                let evicted = self.hosts.evict_near(key, rank);
+                let idle = |host: &Host| !host.member.is_listed() && !host.ahead.waits;
+                let evicted = self.hosts.evict_near(key, |host| idle(host).then_some(0));
                 evicted.and_then(|_| created(self.hosts.slot(key)))
             }
         };

@@ -190,6 +190,23 @@ fn a_flow_that_finds_no_room_is_not_reordered() {
 }
 
 #[test]
+fn hosts_that_have_gone_make_room_for_others() {
+    let mut fq = Bench::new("fq-lanes:flows=8");
+    for host in 100..150 {
+        fq.offer(to(host, u64::from(host), 1500));
+        fq.offer(to(99, 99, 1500));
+        assert_eq!(fq.drain().len(), 2);
+    }
+    for (host, flow) in [(2, 20), (3, 30), (3, 31), (3, 32)] {
+        for _ in 0..50 {
+            fq.offer(to(host, flow, 1500));
+        }
+    }
+    let of_one = (0..80).filter(|_| fq.dequeue().unwrap().flow == FlowId::new(20)).count();
+    assert!((38..=42).contains(&of_one), "{of_one} of 80");
+}
+
+#[test]
 fn an_old_flow_may_wait_longer_before_codel_acts() {
     for (packets, acts) in [(0, true), (700, false)] {
         let mut fq = Bench::new("fq-lanes:limit=10000packets");
