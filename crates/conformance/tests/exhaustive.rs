@@ -115,6 +115,12 @@ fn fsc() {
     equals_its_model("h-fsc:bpr=2,pbs=1500b,classes=a=3+b=1", 3, 7);
 }
 
+#[test]
+fn fq_lanes() {
+    equals_its_model("fq-lanes", 3, 8);
+    equals_its_model("fq-lanes:flows=2,hosts=source", 3, 8);
+}
+
 /// What must hold for every discipline, over all short sequences.
 #[test]
 fn every_discipline_in_the_registry() {

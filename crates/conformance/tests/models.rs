@@ -3,6 +3,8 @@
 
 use conformance::naive::{MODELS, compare};
 use conformance::strategy::{self, Setup};
+use conformance::{Arrival, Operation};
+use sched::params::Kind;
 use sched::{Spec, registry};
 
 /// What the model of a discipline leaves out.
@@ -163,6 +165,62 @@ fn cake_with_a_full_table() {
                 compare(&spec.map_err(|e| e.to_string())?, operations, seed)
             });
         }
+    }
+}
+
+#[test]
+fn fq_lanes() {
+    behaves_as_its_model("fq-lanes");
+}
+
+/// Flows that age within a sequence, hosts that take turns, delays that are signalled, overflows; and
+/// each of its mechanisms left out.
+#[test]
+fn fq_lanes_in_which_flows_grow_old() {
+    let info = registry::find("fq-lanes").expect("a discipline of this name");
+    let Kind::Choice(without) = info.params.last().expect("parameters").kind else {
+        panic!("words for what is left out")
+    };
+    for (index, without) in without.iter().enumerate() {
+        let hosts = ["destination", "none", "source"][index % 3];
+        for (target, limit) in [("inf", "10mb"), ("1ms", "120kb"), ("20ms", "40packets")] {
+            strategy::for_all(info, &[], Setup::Defaults, 48, &|spec, operations, seed| {
+                let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+                let given = [
+                    ("without", *without),
+                    ("hosts", hosts),
+                    ("target", target),
+                    ("interval", "10ms"),
+                    ("limit", limit),
+                ];
+                let spec = given.into_iter().try_fold(spec.clone(), set);
+                compare(&spec.map_err(|e| e.to_string())?, &grown(operations), seed)
+            });
+        }
+    }
+}
+
+/// The same, with packets twenty times as large for one flow in two, and the queue emptied.
+fn grown(operations: &[Operation]) -> Vec<Operation> {
+    let larger = operations.iter().map(|operation| match operation {
+        Operation::Enqueue(arrival) if arrival.flow % 2 == 0 => {
+            let (size, segments) = (20 * arrival.size.min(3000), arrival.segments.max(14));
+            Operation::Enqueue(Arrival { size, segments, ..*arrival })
+        }
+        other => other.clone(),
+    });
+    larger.chain((0..100).map(|_| Operation::Dequeue)).collect()
+}
+
+/// A table of a few flows, which are evicted, or share the queues of those that find no room.
+#[test]
+fn fq_lanes_with_a_full_table() {
+    let info = registry::find("fq-lanes").expect("a discipline of this name");
+    for (flows, hosts) in [("1", "none"), ("2", "source"), ("2", "destination"), ("5", "source")] {
+        strategy::for_all(info, &[], Setup::Defaults, 128, &|spec, operations, seed| {
+            let spec = spec.clone().with("flows", flows).and_then(|s| s.with("hosts", hosts));
+            compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+        });
     }
 }
 

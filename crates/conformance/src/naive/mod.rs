@@ -6,7 +6,9 @@
 mod auto;
 mod buffer;
 mod cake;
+mod codel;
 mod early;
+mod fq_lanes;
 mod fred;
 mod fsc;
 mod lanes;
@@ -15,6 +17,7 @@ mod las;
 mod marks;
 mod red;
 mod scfq;
+mod turns;
 mod wf2q;
 mod wfq;
 mod wire;
@@ -27,6 +30,7 @@ use crate::run::{Call, Step, run};
 
 pub use auto::Auto;
 pub use cake::Cake;
+pub use fq_lanes::FqLanes;
 pub use fred::Fred;
 pub use fsc::Fsc;
 pub use lanes::{Efd, Sb};
@@ -85,6 +89,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("fsc", &["bpr", "pbs"]),
     ("h-fsc", &["bpr", "pbs"]),
     ("cake", &[]),
+    ("fq-lanes", &[]),
 ];
 
 /// The model of a discipline with these parameters; `None` where there is no model of it.
@@ -106,6 +111,7 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "wf2q+" => Some(Box::new(Wf2q::new(params))),
         "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
         "cake" => Some(Box::new(Cake::new(params))),
+        "fq-lanes" => Some(Box::new(FqLanes::new(params))),
         _ => None,
     }
 }
