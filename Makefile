@@ -8,7 +8,7 @@ SHELL := bash
 CARGO ?= cargo
 # Options for `make run`, such as LAB="--tcp bbr --duration 5min".
 LAB ?=
-# Options for the picture of the README, such as PICTURE="--only fifo,fq-codel,efd".
+# Options for the picture of the README, such as PICTURE="--only fifo,fq-codel,efd,fq-lanes".
 PICTURE ?=
 FUZZ_SECONDS ?= 60
 # Packets of `make soak`.

@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="what `shortlane lab --json` printed")
     parser.add_argument(
-        "--only", default="fifo,fq-codel,efd", help="these disciplines, in this order"
+        "--only", default="fifo,fq-codel,fq-lanes", help="these disciplines, in this order"
     )
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder of both pictures")
     arguments = parser.parse_args()
