@@ -183,14 +183,16 @@ fn fq_lanes_in_which_flows_grow_old() {
     };
     for (index, without) in without.iter().enumerate() {
         let hosts = ["destination", "none", "source"][index % 3];
-        for (target, limit) in [("inf", "10mb"), ("1ms", "120kb"), ("20ms", "40packets")] {
+        for (target, limit) in
+            [("inf", "50mb"), ("1ms", "500kb"), ("20us", "50mb"), ("20ms", "40packets")]
+        {
             strategy::for_all(info, &[], Setup::Defaults, 48, &|spec, operations, seed| {
                 let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
                 let given = [
                     ("without", *without),
                     ("hosts", hosts),
                     ("target", target),
-                    ("interval", "10ms"),
+                    ("interval", "1ms"),
                     ("limit", limit),
                 ];
                 let spec = given.into_iter().try_fold(spec.clone(), set);
@@ -200,11 +202,14 @@ fn fq_lanes_in_which_flows_grow_old() {
     }
 }
 
-/// The same, with packets twenty times as large for one flow in two, and the queue emptied.
+/// The same, with packets a hundred and ten times as large for two flows in three, and the queue
+/// emptied.
 fn grown(operations: &[Operation]) -> Vec<Operation> {
     let larger = operations.iter().map(|operation| match operation {
-        Operation::Enqueue(arrival) if arrival.flow % 2 == 0 => {
-            let (size, segments) = (20 * arrival.size.min(3000), arrival.segments.max(14));
+        Operation::Enqueue(arrival) => {
+            let times = [100, 10, 1][usize::from(arrival.flow % 3)];
+            let size = arrival.size.min(3000) * times;
+            let segments = arrival.segments.max(size.div_ceil(1500) as u16);
             Operation::Enqueue(Arrival { size, segments, ..*arrival })
         }
         other => other.clone(),
