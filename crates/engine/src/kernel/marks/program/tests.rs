@@ -170,8 +170,7 @@ fn it_marks_what_the_rule_marks() {
     }
     assert!((500..19_000).contains(&longs), "{longs} of 20000 were long");
     let keys: HashSet<Vec<u8>> = program.maps.sl_marked.keys().collect();
-    let ids: HashSet<Vec<u8>> =
-        ids.into_iter().map(|id| id.get().to_ne_bytes().into()).collect();
+    let ids: HashSet<Vec<u8>> = ids.into_iter().map(|id| id.get().to_ne_bytes().into()).collect();
     assert_eq!(keys, ids, "the table has the flows of these keys, and no others");
 }
 
