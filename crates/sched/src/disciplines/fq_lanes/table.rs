@@ -102,8 +102,8 @@ impl Members for Flows<Flow> {
     }
 }
 
-/// The one with most bytes, as far as arrivals tell: who grows past it takes its place. It may be
-/// exceeded by one that shrank more slowly and got nothing since; that one does no harm.
+/// The one with most bytes, as far as arrivals tell: who grows past it takes its place. One that
+/// got nothing since may exceed it, until its next arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fattest {
     pub(super) index: u32,
