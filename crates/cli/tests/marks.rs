@@ -112,9 +112,10 @@ impl Path {
     }
 
     /// What `tc` and `ip` show of everything that attaching may touch.
+    /// All that `tc` and `ip` tell, but for the carrier, which a new veth gets a moment later.
     fn state(&self) -> String {
         let show = "tc qdisc show; tc class show dev t0; tc filter show dev t0 egress;
-            tc filter show dev t0 ingress; ip -o link | sed 's/ state .*//'; 
+            tc filter show dev t0 ingress; ip -o link | sed 's/ state .*//; s/NO-CARRIER,//';
             ls /run/shortlane | grep \"^$(stat -Lc %i /proc/self/ns/net)-\"";
         self.shell(show).output
     }
