@@ -111,8 +111,8 @@ impl Path {
         }
     }
 
-    /// What `tc` and `ip` show of everything that attaching may touch.
-    /// All that `tc` and `ip` tell, but for the carrier, which a new veth gets a moment later.
+    /// What `tc` and `ip` show of everything that attaching may touch, but for the carrier, which a
+    /// new veth gets a moment later.
     fn state(&self) -> String {
         let show = "tc qdisc show; tc class show dev t0; tc filter show dev t0 egress;
             tc filter show dev t0 ingress; ip -o link | sed 's/ state .*//; s/NO-CARRIER,//';
