@@ -2,8 +2,8 @@
 //!
 //! "A Flow Scheduler Architecture" takes a size-based scheduler apart: *accounting* says which
 //! packets are long, *service* says how the lanes share the link, *buffer* says which packet is
-//! dropped at the limit. [`Lanes`] puts one of each together; inside a lane packets are FIFO. The
-//! disciplines with a name of their own (Run2C, SB, ...) are the rows of [`named`], EFD has a file,
+//! dropped at the limit. `Lanes` puts one of each together; inside a lane packets are FIFO. The
+//! disciplines with a name of their own (Run2C, SB, ...) are the rows of `named`, EFD has a file,
 //! and `lanes:accounting=...,service=...,buffer=...` composes any other.
 
 mod accounting;
