@@ -141,6 +141,7 @@ enum Queues {
 
 /// Queues that are there: of CAKE, or two classes.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
 struct Join(Option<(u32, u32)>);
 
 fn join(text: &str) -> Result<Join, String> {
@@ -181,7 +182,6 @@ impl LinkRate {
 /// What runs in the kernel if nothing else is asked for: its engine has no `fq-lanes` yet.
 const KERNEL_DEFAULT: &str = "efd";
 /// What the userspace engine runs if nothing else is asked for.
-#[cfg(feature = "kernel")]
 const USERSPACE_DEFAULT: &str = "fq-lanes";
 
 /// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
