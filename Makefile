@@ -217,8 +217,7 @@ wheel: setup-python setup-package python ## The Python package as a wheel, for e
 test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
-TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long docs test-features test-newcomer \
-	test-bare-quick test-toolchains
+TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long docs test-features test-newcomer
 
 .PHONY: test-ci
 test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md
