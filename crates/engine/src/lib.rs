@@ -8,36 +8,23 @@
 //! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
 //!
 //! `unsafe` stands only around system calls that no library wraps and memory that is shared with
-//! the kernel: in `buffers`, `kernel`, `netns`, `offload`,
-//! `packet_socket`, `punctual`, `tcx`, `userspace`, `watch` and `xdp`.
+//! the kernel: in `buffers`, `io`, `kernel`, `netns`, `offload`, `priority`, `tcx`, `userspace` and
+//! `watch`.
 
 mod bridge;
-pub mod buffers;
-pub mod clock;
 #[cfg(feature = "kernel")]
 mod clsact;
 pub mod control;
-mod direction;
+mod datapath;
 mod error;
-pub mod framing;
-#[cfg(feature = "harness")]
-pub mod harness;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod link;
-pub mod live;
 mod netlink;
 pub mod netns;
-pub mod observe;
 mod offload;
-pub mod overhead;
-pub mod packet_socket;
-mod ports;
-mod punctual;
-pub mod report;
-pub mod segments;
-pub mod shaper;
+mod settings;
 pub mod status;
 #[cfg(feature = "kernel")]
 mod tcx;
@@ -45,14 +32,20 @@ mod tcx;
 pub mod userspace;
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "for an attached engine"))]
 mod watch;
-mod xdp;
 
+pub use bridge::ports::Io;
 pub use bridge::{Engine, LinkConfig};
+#[cfg(feature = "harness")]
+pub use datapath::harness;
+pub use datapath::observe::Observe;
+pub use datapath::report::{DirectionReport, Report};
+pub use datapath::shaper::Rate;
+pub use datapath::{buffers, clock, live, observe, report, segments, shaper};
+use datapath::{direction, priority};
 pub use error::EngineError;
-pub use framing::Framing;
-pub use observe::Observe;
-pub use overhead::Overhead;
-pub use ports::Io;
-pub use report::{DirectionReport, Report};
-pub use shaper::Rate;
-pub use xdp::Unavailable;
+pub use io::packet_socket;
+use io::xdp;
+pub use io::xdp::Unavailable;
+pub use settings::framing::Framing;
+pub use settings::overhead::Overhead;
+pub use settings::{framing, overhead};

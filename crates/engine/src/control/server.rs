@@ -11,13 +11,13 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sched::{Nanos, Spec};
 
-use super::command::{Command, Snapshot};
 use super::lock::{Lock, Peer};
-use super::merge::overlaid;
 use super::protocol::{Answer, Changes, Request, hear, say};
 use crate::bridge::{LinkConfig, check_config};
 use crate::clock;
+use crate::datapath::command::{Command, Snapshot};
 use crate::link::name_of;
+use crate::settings::merge::overlaid;
 use crate::shaper::{Pacing, Rate};
 use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
 

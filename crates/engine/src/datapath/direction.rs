@@ -26,7 +26,7 @@ use crate::clock;
 use crate::control::Command;
 use crate::io::{BATCH, FrameIo};
 use crate::observe::{Observer, sample_if_due};
-use crate::punctual::{Priority, take_exact_timers};
+use crate::priority::{Priority, take_exact_timers};
 use crate::report::{DirectionReport, Loss};
 use crate::segments::{self, Segments};
 use crate::shaper::{Pacing, Shaper};

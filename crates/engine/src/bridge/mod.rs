@@ -1,5 +1,7 @@
 //! A bridge between two interfaces, with a queue and a link in each direction.
 
+pub(crate) mod ports;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,6 +11,7 @@ use frame::{Fingerprinter, LinkType};
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
+use self::ports::{Io, Port, take_io};
 use crate::buffers::Buffers;
 use crate::control::{self, Adjust, Command, Handle, Lock, Server};
 use crate::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
@@ -18,7 +21,6 @@ use crate::link::{Link, Links};
 use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::overhead::{ETHERNET_HEADER, Overhead};
-use crate::ports::{Io, Port, take_io};
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
 use crate::status::Heading;

@@ -10,18 +10,16 @@
 //! looks for once a step, and it answers from in between two packets.
 
 mod client;
-mod command;
 mod lock;
-mod merge;
 mod protocol;
 mod server;
 
 pub use client::{ControlError, change, status, stop};
 pub use protocol::Changes;
 
-pub(crate) use command::{Command, Snapshot};
-pub(crate) use lock::Lock;
-pub use merge::SpecChangeError;
+pub(crate) use crate::datapath::command::{Command, Snapshot};
+pub use crate::settings::merge::SpecChangeError;
 #[cfg(feature = "kernel")]
-pub(crate) use merge::merged;
+pub(crate) use crate::settings::merge::merged;
+pub(crate) use lock::Lock;
 pub(crate) use server::{Adjust, Handle, Port, Server};
