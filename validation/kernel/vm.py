@@ -188,8 +188,8 @@ def in_each_kernel(arguments: argparse.Namespace, run: Callable[[Store, Kernel],
         try:
             kernel = store.get(wanted)
         except KernelError as error:
-            verdict = "skipped" if arguments.allow_missing else "FAILED"
-            print(f"Linux {wanted}: {verdict}: {error}", flush=True)
+            verdict = "SKIPPED" if arguments.allow_missing else "FAILED"
+            print(f"{verdict} Linux {wanted}: {error}", flush=True)
             status = status or (0 if arguments.allow_missing else 1)
         else:
             ended = run(store, kernel)
