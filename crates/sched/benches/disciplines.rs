@@ -4,8 +4,9 @@
 //! *churn*: 10N flows in turn, N packets resident, so nearly every packet makes and removes an
 //! entry. `harness` is the same loop around nothing, `call` around a discipline that does nothing,
 //! `vecdeque` around a bare `VecDeque`, `map-las` around LAS by a `BTreeMap`. After the run a table
-//! shows the least of each one's samples net of the harness, and its ratio to the bare queue. DISCIPLINES=a,b in the
-//! environment chooses; arguments are those of criterion.
+//! shows the least of each one's samples net of the harness, and its ratio to the bare queue.
+//! `DISCIPLINES=efd,fq-codel:buckets=65536` in the environment chooses; arguments are those of
+//! criterion.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hint::black_box;
@@ -192,11 +193,12 @@ fn run(
 }
 
 fn discipline(name: &str, n: u64) -> Discipline {
-    let spec = Spec::named(name)
+    let spec = name
+        .parse::<Spec>()
         .and_then(|spec| spec.with_default("limit", &format!("{}packets", 4 * n)))
         .and_then(|spec| spec.with_default("flows", &format!("{}", 10 * n)))
         .and_then(|spec| spec.with_default("memory", "64gb"))
-        .expect("every discipline takes a limit");
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     // CoDel's queues stand above their target here by design: let them.
     let spec = spec.with_default("target", "1s").expect("a target of a second is in range");
     let spec = spec.with_default("rtt", "20s").expect("its 20th part is CAKE's target");
@@ -242,6 +244,8 @@ fn main() {
 /// Least ns per packet of a finished benchmark's samples: what else runs on a machine, or on the
 /// machine below it, only adds.
 fn least(pattern: &Pattern, n: u64, name: &str) -> Option<f64> {
+    // As criterion names the directory.
+    let name = name.replace(':', "_");
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../../target".into());
     let path = format!("{target}/criterion/{}_{n}_{name}/new/sample.json", pattern.name);
     let text = std::fs::read_to_string(path).ok()?;

@@ -114,28 +114,10 @@ pub(crate) trait HeadQueue {
 }
 
 /// The state of the control law for one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Control {
-    /// When packets will have been above target for an interval; [`Nanos::MAX`] while below.
-    first_above: Nanos,
-    drop_next: Nanos,
-    /// Drops since dropping began.
-    count: u32,
-    /// `count` as it was when dropping began.
-    last_count: u32,
-    dropping: bool,
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Self {
-            first_above: Nanos::MAX,
-            drop_next: Nanos::ZERO,
-            count: 0,
-            last_count: 0,
-            dropping: false,
-        }
-    }
+    watch: Watch,
+    course: Course,
 }
 
 impl Control {
@@ -148,78 +130,128 @@ impl Control {
         now: Nanos,
         queue: &mut Q,
     ) -> Option<bool> {
-        let may_drop = self.may_drop(law, now, queue)?;
-        if may_drop || self.dropping { self.act(law, now, queue, may_drop) } else { Some(false) }
+        let Self { watch, course } = self;
+        let may_drop = watch.may_drop(law, now, queue)?;
+        if may_drop || watch.dropping { watch.act(course, law, now, queue) } else { Some(false) }
     }
 
-    /// The same once a packet may be dropped, or the last ones could.
+    /// Somebody else dropped `packets` at the head: the law goes on from there.
+    pub(crate) fn count_drops(&mut self, packets: u32) {
+        self.course.count_drops(packets);
+    }
+}
+
+/// The part of a [`Control`] that every packet is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watch {
+    /// When packets will have been above target for an interval; [`Nanos::MAX`] while below.
+    first_above: Nanos,
+    dropping: bool,
+}
+
+/// The part of a [`Control`] that is needed where the law acts: how fast it drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Course {
+    drop_next: Nanos,
+    /// Drops since dropping began.
+    count: u32,
+    /// `count` as it was when dropping began.
+    last_count: u32,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { first_above: Nanos::MAX, dropping: false }
+    }
+}
+
+impl Watch {
+    /// Whether the law has to [`act`](Self::act) before the head leaves, which arrived then, with
+    /// so many bytes behind it.
+    #[inline]
+    pub(crate) fn must_act(&mut self, law: &Law, now: Nanos, arrived: Nanos, behind: u64) -> bool {
+        self.may_drop_one(law, now, arrived, behind) || self.dropping
+    }
+
+    /// As [`Control::before_departure`], once a packet may be dropped, or the last ones could.
     #[cold]
-    fn act<Q: HeadQueue>(
+    pub(crate) fn act<Q: HeadQueue>(
         &mut self,
+        course: &mut Course,
         law: &Law,
         now: Nanos,
         queue: &mut Q,
-        may_drop: bool,
     ) -> Option<bool> {
+        let may_drop = self.first_above != Nanos::MAX && now >= self.first_above;
         if !self.dropping {
             let marks = law.marks(queue.head()?.0);
             if !marks {
                 queue.drop_head();
                 self.may_drop(law, now, queue)?;
             }
-            self.start_dropping(law, now);
+            self.dropping = true;
+            course.start(law, now);
             return Some(marks);
         }
         self.dropping = may_drop;
-        while self.dropping && now >= self.drop_next {
-            self.count = self.count.saturating_add(1);
+        while self.dropping && now >= course.drop_next {
+            course.count_drops(1);
             if law.marks(queue.head()?.0) {
-                self.drop_next = self.drop_next + law.spacing(self.count);
+                course.go_on(law);
                 return Some(true);
             }
             queue.drop_head();
             self.dropping = self.may_drop(law, now, queue)?;
             if self.dropping {
-                self.drop_next = self.drop_next + law.spacing(self.count);
+                course.go_on(law);
             }
         }
         Some(false)
-    }
-
-    /// Somebody else dropped `packets` at the head: the law goes on from there.
-    pub(crate) fn count_drops(&mut self, packets: u32) {
-        self.count = self.count.saturating_add(packets);
     }
 
     /// Looks at the head: has delay been above target for an interval? `None` if there is none.
     #[inline]
     fn may_drop<Q: HeadQueue>(&mut self, law: &Law, now: Nanos, queue: &Q) -> Option<bool> {
         let Some((packet, arrived)) = queue.head() else {
-            self.first_above = Nanos::MAX;
-            self.dropping = false;
+            *self = Self::default();
             return None;
         };
-        let bytes_behind = queue.bytes() - u64::from(packet.size);
-        if now.since(arrived) < law.target || bytes_behind <= law.mtu {
+        let behind = queue.bytes() - u64::from(packet.size);
+        Some(self.may_drop_one(law, now, arrived, behind))
+    }
+
+    #[inline]
+    fn may_drop_one(&mut self, law: &Law, now: Nanos, arrived: Nanos, behind: u64) -> bool {
+        if now.since(arrived) < law.target || behind <= law.mtu {
             self.first_above = Nanos::MAX;
-            return Some(false);
+            return false;
         }
         if self.first_above == Nanos::MAX {
             self.first_above = now + law.interval;
-            return Some(false);
+            return false;
         }
-        Some(now >= self.first_above)
+        now >= self.first_above
+    }
+}
+
+impl Course {
+    /// As [`Control::count_drops`].
+    pub(crate) fn count_drops(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
     }
 
     /// Begins a run of drops. If the last one ended not long ago, the rate at which it
     /// controlled the queue is where this one starts.
-    fn start_dropping(&mut self, law: &Law, now: Nanos) {
-        self.dropping = true;
+    fn start(&mut self, law: &Law, now: Nanos) {
         let grown = self.count.saturating_sub(self.last_count);
         let is_recent = now.since(self.drop_next).0 < law.interval.0.saturating_mul(16);
         self.count = if grown > 1 && is_recent { grown } else { 1 };
         self.last_count = self.count;
         self.drop_next = now + law.spacing(self.count);
+    }
+
+    fn go_on(&mut self, law: &Law) {
+        self.drop_next = self.drop_next + law.spacing(self.count);
     }
 }
 
@@ -477,14 +509,14 @@ mod tests {
         let mut control = Control::default();
         assert_eq!(run(&mut control, 1000..1350, 50), [1100, 1200, 1271, 1329]);
         assert_eq!(run(&mut control, 1350..1400, 1), [], "below target");
-        assert!(!control.dropping);
+        assert!(!control.watch.dropping);
         // Four drops, of which the first was counted when the run began: it resumes at three.
         assert_eq!(run(&mut control, 1400..1700, 50), [1500, 1558, 1608, 1653, 1694]);
-        assert_eq!((control.count, control.last_count), (7, 3));
+        assert_eq!((control.course.count, control.course.last_count), (7, 3));
         // After more than 16 intervals the past is forgotten.
         assert_eq!(run(&mut control, 1700..1701, 1), []);
         assert_eq!(run(&mut control, 4000..4250, 50), [4100, 4200]);
-        assert_eq!((control.count, control.last_count), (2, 1));
+        assert_eq!((control.course.count, control.course.last_count), (2, 1));
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Node {
     pub(crate) packet: Packet,
     pub(crate) tag: u64,
-    /// Towards the tail; in a free node, the next free one.
+    /// Towards the tail, but for the tail's; in a free node, the next free one.
     next: u32,
-    /// Towards the head.
+    /// Towards the head, but for the head's.
     prev: u32,
 }
 
@@ -100,10 +100,10 @@ impl PacketStore {
     pub(crate) fn pop_front(&mut self, queue: &mut FlowQueue) -> Option<(Packet, u64)> {
         let index = queue.head;
         let node = *self.nodes.get(index as usize)?;
-        queue.head = node.next;
-        match node.next {
-            NONE => queue.tail = NONE,
-            next => self.nodes[next as usize].prev = NONE,
+        if queue.tail == index {
+            *queue = FlowQueue::default();
+        } else {
+            queue.head = node.next;
         }
         self.release(index);
         Some((node.packet, node.tag))
@@ -114,10 +114,10 @@ impl PacketStore {
     pub(crate) fn pop_back(&mut self, queue: &mut FlowQueue) -> Option<(Packet, u64)> {
         let index = queue.tail;
         let node = *self.nodes.get(index as usize)?;
-        queue.tail = node.prev;
-        match node.prev {
-            NONE => queue.head = NONE,
-            prev => self.nodes[prev as usize].next = NONE,
+        if queue.head == index {
+            *queue = FlowQueue::default();
+        } else {
+            queue.tail = node.prev;
         }
         self.release(index);
         Some((node.packet, node.tag))
@@ -181,6 +181,13 @@ impl<T: Copy + Default> Flows<T> {
     /// The slot of a flow, which is taken up if it is not there and the bound allows.
     #[inline]
     pub(crate) fn slot(&mut self, flow: FlowId) -> Slot {
+        match self.table.get(flow) {
+            Some(slot) => Slot::Found(*slot),
+            None => self.take_up(flow),
+        }
+    }
+
+    fn take_up(&mut self, flow: FlowId) -> Slot {
         match self.table.entry(flow) {
             Entry::Found(slot) => Slot::Found(*slot),
             Entry::Full => Slot::Full,

@@ -41,12 +41,14 @@ const THIN: u64 = 4;
 /// Most packets that a flow loses at once.
 const DROP_BATCH: u32 = 64;
 
+/// The rules among hosts.
+const HOST_RULES: Rules = Rules::of_hosts();
+
 /// Fair queueing over hosts and flows, the young first.
 pub(crate) struct FqLanes {
     params: Params,
     limit: Amount,
     rules: Rules,
-    host_rules: Rules,
     law: Law,
     patient_law: Law,
     table: Table,
@@ -121,7 +123,6 @@ impl FqLanes {
             params: params.clone(),
             limit,
             rules: Rules::of_flows(without),
-            host_rules: Rules::of_hosts(),
             law,
             patient_law,
             table: Table::new(params),
@@ -172,7 +173,7 @@ impl FqLanes {
         }
         let Table { hosts, flows, .. } = &mut self.table;
         let members = &mut HostMembers { hosts, flows };
-        let (host, host_list) = self.root.next(members, &self.host_rules)?;
+        let (host, host_list) = self.root.next(members, &HOST_RULES)?;
         let (flow, list) = hosts[host].stage.next(flows, &self.rules)?;
         Some(Turn { host, host_list, flow, list })
     }
@@ -234,29 +235,61 @@ impl FqLanes {
         sink: &mut S,
     ) -> Option<(Packet, Lane, bool)> {
         let oldest = self.is_oldest(turn.list);
-        let law = if oldest { self.patient_law } else { self.law };
-        let mut control = self.table.flows[turn.flow].control;
-        let mut head = Head { queue: self, flow: turn.flow, oldest, now, sink };
-        let mark = control.before_departure(&law, now, &mut head);
-        let popped = mark.and_then(|_| head.pop());
-        self.table.flows[turn.flow].control = control;
-        let (packet, lane) = popped?;
-        Some((packet, lane, mark?))
+        let flow = &mut self.table.flows[turn.flow];
+        let head = self.packets.front(&flow.queue)?;
+        let arrived = now - self.clock.sojourn(Stamp(head.tag), now, oldest);
+        let behind = flow.bytes - u64::from(head.packet.size);
+        let law = if oldest { &self.patient_law } else { &self.law };
+        let must_act = flow.watch.must_act(law, now, arrived, behind);
+        let mark = must_act && self.act(turn, oldest, now, sink)?;
+
+        let Table { hosts, flows, .. } = &mut self.table;
+        let (host, flow) = (&mut hosts[turn.host], &mut flows[turn.flow]);
+        let (packet, stamp) = self.packets.pop_front(&mut flow.queue)?;
+        self.backlog.remove(&packet);
+        flow.bytes -= u64::from(packet.size);
+        host.lose(turn.flow, flow.bytes, u64::from(packet.size));
+        self.fattest.shrunk(turn.host, host.bytes);
+        host.stage.served(&mut flow.member, turn.list, packet.size, &self.rules, now);
+        if turn.list == NEW {
+            host.ahead.bytes += u64::from(packet.size);
+        }
+        self.root.served(&mut host.member, turn.host_list, packet.size, &HOST_RULES, now);
+        self.clock.sends(oldest);
+        Some((packet, Stamp(stamp).lane(), mark))
     }
 
-    /// Keeps account of a packet that left the queue of `flow`, however it did.
-    #[inline]
+    /// CoDel drops, or marks, at the head of a flow.
+    #[cold]
+    fn act<S: Sink>(
+        &mut self,
+        turn: &Turn,
+        oldest: bool,
+        now: Nanos,
+        sink: &mut S,
+    ) -> Option<bool> {
+        let law = if oldest { self.patient_law } else { self.law };
+        let flow = turn.flow;
+        let (mut watch, mut course) =
+            (self.table.flows[flow].watch, self.table.courses[flow as usize]);
+        let mark =
+            watch.act(&mut course, &law, now, &mut Head { queue: self, flow, oldest, now, sink });
+        self.table.flows[flow].watch = watch;
+        self.table.courses[flow as usize] = course;
+        mark
+    }
+
+    /// Keeps account of a packet of `flow` that was lost.
     fn left(&mut self, flow: u32, packet: &Packet) {
         let size = u64::from(packet.size);
         self.backlog.remove(packet);
         let Table { hosts, flows, .. } = &mut self.table;
         let state = &mut flows[flow];
         state.bytes -= size;
-        let host = &mut hosts[state.host];
-        host.bytes -= size;
-        host.packets -= 1;
-        host.fattest.shrunk(flow, state.bytes);
-        self.fattest.shrunk(state.host, host.bytes);
+        let index = state.host();
+        let host = &mut hosts[index];
+        host.lose(flow, state.bytes, size);
+        self.fattest.shrunk(index, host.bytes);
     }
 
     /// The fattest flow of the fattest host loses half of its bytes, or a batch, at its head; a
@@ -267,7 +300,7 @@ impl FqLanes {
         let host = self.fattest.index;
         let Fattest { index, bytes } = self.table.hosts[host].fattest;
         let is_thin = bytes <= THIN * u64::from(QUANTUM);
-        if bytes == 0 || is_thin && host == self.table.flows[arrival].host {
+        if bytes == 0 || is_thin && host == self.table.flows[arrival].host() {
             let queue = &mut self.table.flows[arrival].queue;
             if let Some((packet, stamp)) = self.packets.pop_back(queue) {
                 self.left(arrival, &packet);
@@ -286,7 +319,7 @@ impl FqLanes {
             self.left(index, &packet);
             sink.dropped(packet, Drop { reason, lane: Stamp(stamp).lane() });
         }
-        self.table.flows[index].control.count_drops(dropped);
+        self.table.courses[index as usize].count_drops(dropped);
         survived
     }
 }
@@ -309,31 +342,22 @@ struct Head<'a, S> {
     sink: &'a mut S,
 }
 
-impl<S> Head<'_, S> {
-    #[inline]
-    fn pop(&mut self) -> Option<(Packet, Lane)> {
-        let flow = &mut self.queue.table.flows[self.flow];
-        let (packet, stamp) = self.queue.packets.pop_front(&mut flow.queue)?;
-        self.queue.left(self.flow, &packet);
-        Some((packet, Stamp(stamp).lane()))
-    }
-}
-
 impl<S: Sink> HeadQueue for Head<'_, S> {
-    #[inline]
     fn head(&self) -> Option<(&Packet, Nanos)> {
         let node = self.queue.packets.front(&self.queue.table.flows[self.flow].queue)?;
         let sojourn = self.queue.clock.sojourn(Stamp(node.tag), self.now, self.oldest);
         Some((&node.packet, self.now - sojourn))
     }
 
-    #[inline]
     fn bytes(&self) -> u64 {
         self.queue.table.flows[self.flow].bytes
     }
 
     fn drop_head(&mut self) {
-        if let Some((packet, lane)) = self.pop() {
+        let flow = &mut self.queue.table.flows[self.flow];
+        if let Some((packet, stamp)) = self.queue.packets.pop_front(&mut flow.queue) {
+            self.queue.left(self.flow, &packet);
+            let lane = Stamp(stamp).lane();
             self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane });
         }
     }
@@ -355,11 +379,12 @@ impl<S: Sink> Qdisc<S> for FqLanes {
         self.packets.push_back(&mut flow.queue, packet, stamp.0);
         self.backlog.add(&packet);
         flow.bytes += u64::from(packet.size);
-        let host = &mut hosts[flow.host];
+        let host_index = flow.host();
+        let host = &mut hosts[host_index];
         host.bytes += u64::from(packet.size);
         host.packets += 1;
         host.fattest.grown(index, flow.bytes);
-        self.fattest.grown(flow.host, host.bytes);
+        self.fattest.grown(host_index, host.bytes);
         let mut survived = true;
         while self.is_over() {
             survived &= self.make_room(index, sink);
@@ -373,15 +398,6 @@ impl<S: Sink> Qdisc<S> for FqLanes {
         self.clock.asked(now);
         while let Some(turn) = self.turn() {
             let Some((packet, lane, mark)) = self.dequeue_from(&turn, now, sink) else { continue };
-            let Table { hosts, flows, .. } = &mut self.table;
-            let (host, flow) = (&mut hosts[turn.host], &mut flows[turn.flow]);
-            host.stage.served(&mut flow.member, turn.list, packet.size, &self.rules, now);
-            if turn.list == NEW {
-                host.ahead.bytes += u64::from(packet.size);
-            }
-            let rules = &self.host_rules;
-            self.root.served(&mut host.member, turn.host_list, packet.size, rules, now);
-            self.clock.sends(self.is_oldest(turn.list));
             if mark {
                 sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
             }
@@ -398,12 +414,12 @@ impl FqLanes {
     fn becomes_backlogged(&mut self, index: u32, packet: &Packet, now: Nanos) {
         if !self.table.flows[index].member.is_listed() {
             let host = self.table.host(index, packet);
-            self.table.flows[index].host = host;
+            self.table.flows[index].member.stage = host as u16;
         }
         let Table { hosts, flows, .. } = &mut self.table;
-        let host = flows[index].host;
+        let host = flows[index].host();
         if hosts[host].packets == 0 {
-            self.root.arrive(&mut HostMembers { hosts, flows }, host, &self.host_rules, now);
+            self.root.arrive(&mut HostMembers { hosts, flows }, host, &HOST_RULES, now);
         }
         let is_new = hosts[host].stage.arrive(flows, index, &self.rules, now);
         if is_new && self.most_ahead > 0 {

@@ -21,8 +21,8 @@ const FLOOR_SHIFT: u32 = 5;
 /// Quanta that a tier must be owed to go before the new ones, so that these wait for nobody but
 /// each other most of the time.
 const PATIENCE: u32 = 4;
-/// Quanta that a tier is owed at most: beyond that it would make up for the past in a burst.
-const MOST_OWED: u32 = 8;
+/// Bytes that a tier is owed at most: beyond that it would make up for the past in a burst.
+pub(super) const MOST_OWED: i32 = 8 * QUANTUM as i32;
 
 /// What can be left out: see the parameter `without`.
 pub(super) const WITHOUT: &[&str] = &[
@@ -95,7 +95,7 @@ impl Rules {
     #[inline]
     pub(super) fn aged(&self, age: u32, size: u32) -> u32 {
         const MOST: u32 = 2 * BOUNDS[TIERS - 2];
-        if self.ages { age.saturating_add(size).min(MOST) } else { 0 }
+        age.saturating_add(size).min(MOST)
     }
 
     /// An age after `idle` without service: half of it a half-life, in a straight line between.
@@ -115,12 +115,6 @@ impl Rules {
         let part = if self.part { (share * members as u64) >> PART_SHIFT } else { 0 };
         let floor = if self.floor { size >> FLOOR_SHIFT } else { 0 };
         if part > floor { part } else { floor }
-    }
-
-    /// The most that a tier can be owed.
-    #[inline]
-    pub(super) const fn most_owed(&self) -> i64 {
-        (MOST_OWED * QUANTUM) as i64
     }
 }
 

@@ -5,7 +5,9 @@
 //! list of the new, or in that of its tier. A list is served when those before it are empty, or
 //! when it is owed: what younger ones send adds to what each older list is owed.
 
-use super::rules::{QUANTUM, Rules, TIERS};
+use core::ops::{Index, IndexMut};
+
+use super::rules::{MOST_OWED, QUANTUM, Rules, TIERS};
 use crate::interface::Nanos;
 use crate::queues::per_flow::NONE;
 
@@ -16,6 +18,8 @@ pub(super) const LAST: usize = TIERS;
 const LISTS: usize = TIERS + 1;
 /// In no list.
 const UNLISTED: u8 = u8::MAX;
+/// In no stage.
+pub(super) const NOWHERE: u16 = u16::MAX;
 /// Fractional bits of bytes in virtual time and in what is owed.
 const BITS: u32 = 8;
 
@@ -32,13 +36,23 @@ pub(super) struct Member {
     served: Nanos,
     /// The next member of the same list, or [`NONE`].
     next: u32,
+    /// The number of its stage, for a flow that of its host; [`NOWHERE`] before it had one.
+    pub(super) stage: u16,
     list: u8,
 }
 
 impl Default for Member {
     fn default() -> Self {
         let (virtual_served, served) = (0, Nanos::ZERO);
-        Self { age: 0, deficit: 0, virtual_served, served, next: NONE, list: UNLISTED }
+        Self {
+            age: 0,
+            deficit: 0,
+            virtual_served,
+            served,
+            next: NONE,
+            stage: NOWHERE,
+            list: UNLISTED,
+        }
     }
 }
 
@@ -72,7 +86,7 @@ pub(super) trait Members {
 /// The lists of a stage, and what each is owed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stage {
-    lists: [List; LISTS],
+    lists: Lists,
     /// Members in a list.
     listed: u32,
     /// A bit for each list with a member.
@@ -87,13 +101,32 @@ struct List {
     last: u32,
     members: u32,
     /// Bytes, in units of 2^-[`BITS`]; below 0 after a packet larger than what was owed.
-    owed: i64,
+    owed: i32,
+}
+
+/// Room for as many lists as three bits can name, so that their numbers need no check.
+#[derive(Clone, Copy, Debug)]
+struct Lists([List; 8]);
+
+impl Index<usize> for Lists {
+    type Output = List;
+    #[inline]
+    fn index(&self, list: usize) -> &List {
+        &self.0[list & 7]
+    }
+}
+
+impl IndexMut<usize> for Lists {
+    #[inline]
+    fn index_mut(&mut self, list: usize) -> &mut List {
+        &mut self.0[list & 7]
+    }
 }
 
 impl Default for Stage {
     fn default() -> Self {
         let empty = List { first: NONE, last: NONE, members: 0, owed: 0 };
-        Self { lists: [empty; LISTS], listed: 0, occupied: 0, virtual_time: 0 }
+        Self { lists: Lists([empty; 8]), listed: 0, occupied: 0, virtual_time: 0 }
     }
 }
 
@@ -124,10 +157,12 @@ impl Stage {
         now: Nanos,
     ) -> bool {
         let member = members.member(index);
-        let share = self.share_since(member.virtual_served);
-        let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
-        member.age = rules.faded(age, now.since(member.served));
-        (member.virtual_served, member.served) = (self.virtual_time, now);
+        if rules.know_ages() {
+            let share = self.share_since(member.virtual_served);
+            let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
+            member.age = rules.faded(age, now.since(member.served));
+            (member.virtual_served, member.served) = (self.virtual_time, now);
+        }
         if member.is_listed() {
             return false;
         }
@@ -176,11 +211,11 @@ impl Stage {
             return Some(first);
         }
         let patience = if first == NEW { rules.patience } else { 1 };
-        let due = i64::from(QUANTUM * patience) << BITS;
-        let mut chosen = (first, due - 1);
-        for (list, older) in self.lists.iter().enumerate().skip(first + 1) {
-            if older.owed > chosen.1 {
-                chosen = (list, older.owed);
+        let mut chosen = (first, ((QUANTUM * patience) << BITS) as i32 - 1);
+        for list in first + 1..LISTS {
+            let owed = self.lists[list].owed;
+            if owed > chosen.1 {
+                chosen = (list, owed);
             }
         }
         Some(chosen.0)
@@ -220,10 +255,12 @@ impl Stage {
         let share = (u64::from(size) << BITS) / u64::from(self.listed + 1);
         self.virtual_time = self.virtual_time.wrapping_add(share);
         member.deficit = member.deficit.saturating_sub_unsigned(size);
-        member.age = rules.aged(member.age, size);
-        (member.virtual_served, member.served) = (self.virtual_time, now);
-        if rules.know_ages() && !self.occupied.is_power_of_two() {
-            self.settle(list, size, share, rules);
+        if rules.know_ages() {
+            member.age = rules.aged(member.age, size);
+            (member.virtual_served, member.served) = (self.virtual_time, now);
+            if !self.occupied.is_power_of_two() {
+                self.settle(list, size, share, rules);
+            }
         }
     }
 
@@ -232,13 +269,16 @@ impl Stage {
         let size = u64::from(size) << BITS;
         let is_first = list == self.occupied.trailing_zeros() as usize;
         let served = &mut self.lists[list];
-        served.owed -= size as i64;
+        served.owed = served.owed.saturating_sub(i32::try_from(size).unwrap_or(i32::MAX));
         if is_first {
             served.owed = served.owed.max(0);
         }
-        for older in self.lists[list + 1..].iter_mut().filter(|older| older.members > 0) {
-            let owed = older.owed + rules.owed(share, older.members, size) as i64;
-            older.owed = owed.min(rules.most_owed() << BITS);
+        for list in list + 1..LISTS {
+            let older = &mut self.lists[list];
+            if older.members > 0 {
+                let owed = i64::from(older.owed) + rules.owed(share, older.members, size) as i64;
+                older.owed = owed.min(i64::from(MOST_OWED << BITS)) as i32;
+            }
         }
     }
 
@@ -308,6 +348,6 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!((size_of::<Member>(), size_of::<Stage>()), (32, 136));
+        assert_eq!((size_of::<Member>(), size_of::<Stage>()), (32, 144));
     }
 }

@@ -4,9 +4,11 @@
 //! no room has its packets in one of the *spill* queues, which belong to a host of their own. While
 //! such a queue holds packets, no further flow of it gets an entry: so no flow is reordered.
 
+use alloc::vec::Vec;
+
 use super::rules::Rules;
-use super::stage::{Member, Members, Stage};
-use crate::disciplines::codel::Control;
+use super::stage::{Member, Members, NOWHERE, Stage};
+use crate::disciplines::codel::{Course, Watch};
 use crate::interface::{Event, FlowId, HostId, Nanos, Packet, Params, Sink};
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, Slot};
 
@@ -31,6 +33,16 @@ pub(super) struct Host {
     key: Option<FlowId>,
 }
 
+impl Host {
+    /// A packet of `size` bytes left `flow`, which has `bytes` then.
+    #[inline]
+    pub(super) fn lose(&mut self, flow: u32, bytes: u64, size: u64) {
+        self.bytes -= size;
+        self.packets -= 1;
+        self.fattest.shrunk(flow, bytes);
+    }
+}
+
 /// What a host sent ahead of its turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
@@ -44,26 +56,22 @@ pub(super) struct Ahead {
     pub(super) waits: bool,
 }
 
-/// A flow, or a spill queue.
-#[derive(Clone, Copy, Debug)]
+/// A flow, or a spill queue, but for its [`Course`]: one cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Flow {
+    /// Its stage is that of its host while it is backlogged or listed, and of the host before.
     pub(super) member: Member,
     pub(super) queue: FlowQueue,
-    /// Whose it is while it is backlogged or listed, and whose it was before.
-    pub(super) host: u32,
     pub(super) bytes: u64,
-    pub(super) control: Control,
+    pub(super) watch: Watch,
 }
 
-impl Default for Flow {
-    fn default() -> Self {
-        Self {
-            member: Member::default(),
-            queue: FlowQueue::default(),
-            host: NONE,
-            bytes: 0,
-            control: Control::default(),
-        }
+impl Flow {
+    /// Its host.
+    #[inline]
+    pub(super) fn host(&self) -> u32 {
+        u32::from(self.member.stage)
     }
 }
 
@@ -146,6 +154,8 @@ enum HostOf {
 pub(super) struct Table {
     pub(super) flows: Flows<Flow>,
     pub(super) hosts: Flows<Host>,
+    /// Of the flows.
+    pub(super) courses: Vec<Course>,
     host_of: HostOf,
 }
 
@@ -162,7 +172,8 @@ impl Table {
             "source" => HostOf::Source,
             _ => HostOf::Nobody,
         };
-        Self { flows, hosts, host_of }
+        let courses = alloc::vec![Course::default(); SPILLS as usize];
+        Self { flows, hosts, courses, host_of }
     }
 
     /// The place of a packet's flow; that of a spill queue if there is no room for it.
@@ -208,13 +219,16 @@ impl Table {
                 })
             }
         };
-        let event = if place.is_some() {
-            Event::FlowCreated { flow }
-        } else {
-            Event::FlowUntracked { flow }
+        let Some(place) = place else {
+            sink.event(Event::FlowUntracked { flow });
+            return spill;
         };
-        sink.event(event);
-        place.unwrap_or(spill)
+        sink.event(Event::FlowCreated { flow });
+        match self.courses.get_mut(place as usize) {
+            Some(course) => *course = Course::default(),
+            None => self.courses.push(Course::default()),
+        }
+        place
     }
 
     /// The place of the host of a flow that has nothing queued and stands in no list.
@@ -231,9 +245,9 @@ impl Table {
         // One-to-one, and scattered: what the table takes for a hash.
         let key = u64::from(host.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let key = FlowId::new(key ^ (key >> 32));
-        let known = self.flows[flow].host;
-        if known != NONE && self.hosts[known].key == Some(key) {
-            return known;
+        let known = self.flows[flow].member.stage;
+        if known != NOWHERE && self.hosts[u32::from(known)].key == Some(key) {
+            return u32::from(known);
         }
         let place = match self.hosts.slot(key) {
             Slot::Found(host) => return host,
@@ -263,7 +277,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // Two cache lines a flow, four a host.
-        assert!(size_of::<Flow>() <= 128 && size_of::<Host>() <= 256);
+        assert_eq!((size_of::<Flow>(), size_of::<Course>(), size_of::<Host>()), (64, 16, 240));
+        assert!(u16::try_from(HOSTS).is_ok_and(|hosts| hosts < NOWHERE));
     }
 }
