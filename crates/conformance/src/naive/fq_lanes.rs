@@ -191,7 +191,12 @@ impl FqLanes {
     fn becomes_backlogged(&mut self, flow: Flow, packet: &Packet, now: u64) {
         if !self.is_listed(flow) {
             let host = self.host_of(flow, packet);
-            self.flows.get_mut(&flow).expect("known").host = host;
+            let clock = self.hosts[&host].stage.clock;
+            let state = self.flows.get_mut(&flow).expect("known");
+            if state.host.is_none() != host.is_none() {
+                state.member.reading = clock;
+            }
+            state.host = host;
         }
         let key = self.flows[&flow].host;
         let was_idle = !self.packets.iter().any(|queued| queued.host == key);
@@ -253,7 +258,7 @@ impl FqLanes {
     fn turn_ahead(&mut self) -> Option<(Host, usize, Flow, usize)> {
         while let Some(key) = self.line.pop_front() {
             let host = self.hosts.get_mut(&key).expect("a host");
-            let share = self.root.clock.wrapping_sub(host.reading) / 256;
+            let share = self.root.clock.saturating_sub(host.reading) / 256;
             host.ahead = host.ahead.saturating_sub(share);
             host.reading = self.root.clock;
             let has_packets = self.packets.iter().any(|queued| queued.host == key);

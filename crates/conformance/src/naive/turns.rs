@@ -78,7 +78,7 @@ impl Rules {
 
 impl Member {
     fn forgive(&mut self, rules: &Rules, clock: u64, now: u64) {
-        let share = clock.wrapping_sub(self.reading) / 256;
+        let share = clock.saturating_sub(self.reading) / 256;
         self.age = rules.faded(self.age.saturating_sub(share), now - self.served);
         (self.reading, self.served) = (clock, now);
     }
@@ -164,7 +164,7 @@ impl<K: Copy + PartialEq> Stage<K> {
         now: u64,
     ) {
         let share = size * 256 / (self.listed() as u64 + 1);
-        self.clock = self.clock.wrapping_add(share);
+        self.clock += share;
         member.deficit -= size as i64;
         member.age = if rules.ages { (member.age + size).min(1_500_000) } else { 0 };
         (member.reading, member.served) = (self.clock, now);

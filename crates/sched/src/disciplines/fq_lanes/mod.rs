@@ -413,8 +413,7 @@ impl FqLanes {
     #[inline]
     fn becomes_backlogged(&mut self, index: u32, packet: &Packet, now: Nanos) {
         if !self.table.flows[index].member.is_listed() {
-            let host = self.table.host(index, packet);
-            self.table.flows[index].member.stage = host as u16;
+            self.table.find_host(index, packet);
         }
         let Table { hosts, flows, .. } = &mut self.table;
         let host = flows[index].host();

@@ -62,6 +62,11 @@ impl Member {
         self.list != UNLISTED
     }
 
+    /// What it was served is reckoned by another stage's clock from now on.
+    pub(super) const fn set_reading(&mut self, virtual_time: u64) {
+        self.virtual_served = virtual_time;
+    }
+
     /// The list that it stands in.
     pub(super) const fn list(&self) -> usize {
         self.list as usize
@@ -91,7 +96,7 @@ pub(super) struct Stage {
     listed: u32,
     /// A bit for each list with a member.
     occupied: u8,
-    /// Bytes that one more member would have been served, in units of 2^-[`BITS`]; it wraps.
+    /// Bytes that one more member would have been served, in units of 2^-[`BITS`].
     virtual_time: u64,
 }
 
@@ -136,9 +141,10 @@ impl Stage {
         self.listed
     }
 
-    /// Bytes that one more member would have been served between two readings.
+    /// Bytes that one more member would have been served since a reading; none since one that
+    /// was taken before this stage was made anew.
     pub(super) const fn share_since(&self, reading: u64) -> u64 {
-        self.virtual_time.wrapping_sub(reading) >> BITS
+        self.virtual_time.saturating_sub(reading) >> BITS
     }
 
     /// A reading for [`Stage::share_since`].
@@ -253,7 +259,7 @@ impl Stage {
         now: Nanos,
     ) {
         let share = (u64::from(size) << BITS) / u64::from(self.listed + 1);
-        self.virtual_time = self.virtual_time.wrapping_add(share);
+        self.virtual_time += share;
         member.deficit = member.deficit.saturating_sub_unsigned(size);
         if rules.know_ages() {
             member.age = rules.aged(member.age, size);

@@ -231,9 +231,21 @@ impl Table {
         place
     }
 
-    /// The place of the host of a flow that has nothing queued and stands in no list.
+    /// Finds its host for a flow that has nothing queued and stands in no list.
     #[inline]
-    pub(super) fn host(&mut self, flow: u32, packet: &Packet) -> u32 {
+    pub(super) fn find_host(&mut self, flow: u32, packet: &Packet) {
+        let host = self.host(flow, packet);
+        let Self { flows, hosts, .. } = self;
+        let member = &mut flows[flow].member;
+        if (member.stage == SPILL_HOST as u16) != (host == SPILL_HOST) {
+            member.set_reading(hosts[host].stage.virtual_time());
+        }
+        member.stage = host as u16;
+    }
+
+    /// The place of a flow's host.
+    #[inline]
+    fn host(&mut self, flow: u32, packet: &Packet) -> u32 {
         if flow < SPILLS {
             return SPILL_HOST;
         }

@@ -190,6 +190,27 @@ fn a_flow_that_finds_no_room_is_not_reordered() {
 }
 
 #[test]
+fn an_age_outlives_the_host_it_was_reckoned_by() {
+    let mut fq = Bench::new("fq-lanes:flows=8");
+    let old = |fq: &mut Bench| {
+        let id = fq.offer(to(2, 20, 1500));
+        let young = fq.offer(to(2, 21, 1500));
+        assert_eq!(fq.depart(2), [young, id], "it goes last");
+    };
+    for _ in 0..600 {
+        fq.offer(to(2, 20, 1500));
+        fq.depart(1);
+    }
+    old(&mut fq);
+    // More hosts than there is room for, and one flow: the first host goes, its old flow stays.
+    for host in 3..200 {
+        fq.offer(to(host, 30, 1500));
+        fq.drain();
+    }
+    old(&mut fq);
+}
+
+#[test]
 fn hosts_that_have_gone_make_room_for_others() {
     let mut fq = Bench::new("fq-lanes:flows=8");
     for host in 100..150 {
