@@ -13,7 +13,8 @@ use clap::{Args, ValueEnum};
 use engine::control::{self, Changes, ControlError};
 #[cfg(feature = "kernel")]
 use engine::status::EngineKind;
-use engine::{Overhead, Rate, link};
+use engine::{Overhead, Rate};
+use netdev::link;
 use sched::{Nanos, Spec};
 use serde_json::json;
 

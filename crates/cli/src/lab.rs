@@ -7,9 +7,9 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use engine::netns;
 use lab::traffic::Tcp;
 use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
+use netdev::netns;
 use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 use serde_json::json;

@@ -10,8 +10,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::thread;
 
-use engine::link::{Home, Links};
-use engine::netns::Namespace;
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 use nix::unistd::geteuid;
 use serde_json::Value;
 

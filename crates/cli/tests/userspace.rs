@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::kernel::inspect::machine;
-use engine::link::{Home, Links};
-use engine::netns::Namespace;
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
@@ -557,7 +557,7 @@ fn doctor_finds_injected_faults() {
     path.succeed("detach t0");
 
     // The kernel engine's ifb without its filter.
-    let index = path.here.run(|| engine::link::index_of("t0").unwrap()).unwrap();
+    let index = path.here.run(|| netdev::link::index_of("t0").unwrap()).unwrap();
     let ifb = path.shell(&format!("ip link add sl-in-{index} type ifb"));
     assert_eq!(ifb.status, Some(0), "{}", ifb.words);
     is_problem(&path, "redirect", "has been removed");

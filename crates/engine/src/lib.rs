@@ -5,33 +5,20 @@
 //! any rate and overhead, and a propagation delay, in each direction on its own. It counts
 //! whatever it drops, by reason, and how punctual it was.
 //!
-//! [`netns`] and [`link`] make private namespaces and interfaces to try that in.
-//!
 //! `unsafe` stands only around system calls that no library wraps and memory that is shared with
-//! the kernel: in `buffers`, `io`, `kernel`, `netns`, `offload`, `priority`, `tcx`, `userspace` and
-//! `watch`.
+//! the kernel: in `buffers`, `io`, `kernel`, `priority` and `userspace`.
 
 mod bridge;
-#[cfg(feature = "kernel")]
-mod clsact;
 pub mod control;
 mod datapath;
 mod error;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
-pub mod link;
-mod netlink;
-pub mod netns;
-mod offload;
 mod settings;
 pub mod status;
 #[cfg(feature = "kernel")]
-mod tcx;
-#[cfg(feature = "kernel")]
 pub mod userspace;
-#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "for an attached engine"))]
-mod watch;
 
 pub use bridge::ports::Io;
 pub use bridge::{Engine, LinkConfig};

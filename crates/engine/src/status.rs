@@ -9,6 +9,7 @@ use crate::framing::Cells;
 use crate::overhead::Overhead;
 pub use crate::report::Tally;
 pub use crate::shaper::Punctuality;
+pub use netdev::tc::TcStats;
 
 /// A queue at work: what it is and what it has counted since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -310,25 +311,6 @@ pub struct Qdisc {
     pub flushed: u64,
     /// Packets that got lost by a defect of the qdisc: 0.
     pub lost: u64,
-}
-
-/// What `tc -s` shows of a qdisc, by its names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TcStats {
-    /// Bytes that were sent.
-    pub bytes: u64,
-    /// Packets that were sent; each segment of a super-packet is one.
-    pub packets: u64,
-    /// Packets that were dropped; a super-packet is one.
-    pub drops: u32,
-    /// Times that the rate made a packet wait.
-    pub overlimits: u32,
-    /// Packets that the device did not take at first.
-    pub requeues: u32,
-    /// Bytes that are queued.
-    pub backlog: u32,
-    /// Packets that are queued.
-    pub qlen: u32,
 }
 
 /// What only the userspace engine has.

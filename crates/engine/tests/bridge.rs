@@ -9,11 +9,11 @@ use std::time::Duration;
 use common::{A4, A6, B4, B6, Lab, ip, link};
 use engine::buffers::{Buffers, Offload};
 use engine::io::FrameIo;
-use engine::link::Links;
-use engine::netns::Namespace;
 use engine::packet_socket::PacketSocket;
 use engine::report::DirectionReport;
 use engine::{Rate, Report};
+use netdev::link::Links;
+use netdev::netns::Namespace;
 
 const AMPLE: u64 = 200_000_000;
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use common::{B4, Lab, ip, link};
 use engine::control::{self, Changes, ControlError};
-use engine::link::index_of;
-use engine::netns::Namespace;
 use engine::status::{EngineKind, Heading, Status};
 use engine::{Engine, EngineError, Io, Rate, Report};
+use netdev::link::index_of;
+use netdev::netns::Namespace;
 
 /// Runs `job` in the namespace of a live engine, with the indices of its two interfaces, and then
 /// stops it by its socket.

@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use common::{A4, B4, Lab, ip, link};
-use engine::netns;
+use netdev::netns;
 use nix::sys::prctl;
 use nix::unistd::{Gid, Uid, geteuid, setgid, setuid};
 

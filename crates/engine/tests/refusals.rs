@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Lab, link};
-use engine::link::Links;
 use engine::{Engine, EngineError, Io, LinkConfig};
+use netdev::link::Links;
 
 /// The one line that a user reads.
 fn refusal(lab: &Lab, left: &str, right: &str, config: &LinkConfig) -> (EngineError, String) {

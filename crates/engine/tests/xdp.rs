@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{A4, B4, Lab, ip, link};
-use engine::link::Links;
 use engine::{Engine, EngineError, Io, Unavailable};
+use netdev::link::Links;
 
 const RATE: u64 = 100_000_000;
 

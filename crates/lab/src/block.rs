@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::link::{Home, LinkError, Links};
-use engine::netns::{Namespace, NetnsError, set_parameter};
 use engine::{Engine, EngineError, Io, LinkConfig, Observe, Rate, Report};
+use netdev::link::{Home, LinkError, Links};
+use netdev::netns::{Namespace, NetnsError, set_parameter};
 use sched::{Nanos, Spec};
 
 use crate::agents::{Agent, AgentError};

@@ -5,12 +5,12 @@ use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use engine::netns::Namespace;
 use engine::{Engine, EngineError, Observe, Report};
 use lab::traffic::{
     ClientReport, ConnectionKind, Error, Plan, ServerReport, Stream, Transfer, monotonic_ns,
     run_client, run_server,
 };
+use netdev::netns::Namespace;
 use sched::Nanos;
 
 use crate::case::{Case, Work};

@@ -130,7 +130,7 @@ impl Measure {
     }
 
     fn run(self, file: &Path) -> Result<(), String> {
-        engine::netns::isolate().map_err(|error| error.to_string())?;
+        netdev::netns::isolate().map_err(|error| error.to_string())?;
         let failed = |error: std::io::Error| format!("{}: {error}", file.display());
         let writer = Writer::create(file, &self.machine()).map_err(failed)?;
         let cases = 0..self.cases.len();

@@ -7,9 +7,9 @@
 
 use std::net::IpAddr;
 
-use engine::link::{Home, Links};
-use engine::netns::{Namespace, set_parameter};
 use engine::{Engine, Io, LinkConfig, Rate};
+use netdev::link::{Home, Links};
+use netdev::netns::{Namespace, set_parameter};
 use sched::{Nanos, Spec};
 
 use crate::case::Case;

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::link::{Home, Links};
-use engine::netns::{Namespace, NetnsError, set_parameter};
 use engine::{Engine, Io, LinkConfig, Rate, Report};
+use netdev::link::{Home, Links};
+use netdev::netns::{Namespace, NetnsError, set_parameter};
 
 pub(crate) const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);

@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use frame::{Fingerprinter, LinkType};
+use netdev::link::{Link, Links};
+use netdev::watch::Watch;
 use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Spec};
 
@@ -17,14 +19,12 @@ use crate::control::{self, Adjust, Command, Handle, Lock, Server};
 use crate::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
 use crate::error::EngineError;
 use crate::io::FrameIo;
-use crate::link::{Link, Links};
 use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::overhead::{ETHERNET_HEADER, Overhead};
 use crate::report::{DirectionReport, Report};
 use crate::shaper::Rate;
 use crate::status::Heading;
-use crate::watch::Watch;
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use netdev::link::Link;
 use sched::Amount;
 
 use crate::bridge::{LinkConfig, Medium, hold, look_up};
@@ -10,7 +11,6 @@ use crate::control::Lock;
 use crate::direction::MOST_FRAMES;
 use crate::error::EngineError;
 use crate::io::Half;
-use crate::link::Link;
 use crate::packet_socket::PacketSocket;
 use crate::xdp;
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::time::Duration;
 
+use netdev::link::name_of;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sched::{Nanos, Spec};
 
@@ -16,7 +17,6 @@ use super::protocol::{Answer, Changes, Request, hear, say};
 use crate::bridge::{LinkConfig, check_config};
 use crate::clock;
 use crate::datapath::command::{Command, Snapshot};
-use crate::link::name_of;
 use crate::settings::merge::overlaid;
 use crate::shaper::{Pacing, Rate};
 use crate::status::{DropCounter, EngineKind, Heading, Process, Status};

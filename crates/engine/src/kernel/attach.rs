@@ -2,22 +2,23 @@
 
 use std::io;
 
+use netdev::clsact::{self, Owner};
+use netdev::device::Device;
+use netdev::netlink::Refusal;
+use netdev::root_qdisc::Former;
+use netdev::tc::{Qdisc, TrafficControl, handle_text};
 use sched::{Nanos, Spec};
 
 use super::compose::{Shaping, compose};
-use super::device::Device;
 use super::error::KernelError;
 use super::ingress::{self, ingress_of};
 use super::instance::Instance;
+use super::is_ours;
 use super::journal::{Journal, Journals};
 use super::load::{check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
-use super::root_qdisc::Former;
-use super::traffic_control::{Qdisc, TrafficControl, handle_text};
-use crate::clsact::{self, Owner};
 use crate::control::merged;
-use crate::netlink::Refusal;
 use crate::overhead::Overhead;
 
 /// What is to be attached.
@@ -231,7 +232,7 @@ pub fn attached_qdisc(name: &str) -> Result<Option<String>, KernelError> {
     let mut tc = TrafficControl::open()
         .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
     let root = tc.root(device.index).map_err(on(name, "reading its root qdisc"))?;
-    Ok(root.filter(Qdisc::is_ours).map(|root| describe(&root)))
+    Ok(root.filter(is_ours).map(|root| describe(&root)))
 }
 
 /// What attaching is going to do.
@@ -248,7 +249,7 @@ struct Plan {
 fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, KernelError> {
     let name = &device.name;
     let root = work.root(device)?;
-    let ours = root.as_ref().filter(|root| root.is_ours());
+    let ours = root.as_ref().filter(|root| is_ours(root));
     if let Some(ours) = ours.filter(|_| !order.replace) {
         return Err(KernelError::Attached { device: name.clone(), found: describe(ours) });
     }

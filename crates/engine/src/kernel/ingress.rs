@@ -9,13 +9,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use netdev::clsact::{self, Clsact, Owner, Point};
+use netdev::device::{Device, add_ifb, remove_device, set_device_up};
 
 use super::attach::{Order, attach, detach_root, find_device, on};
-use super::device::{Device, add_ifb, remove_device, set_device_up};
 use super::error::KernelError;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use super::skeleton::ingress::IngressSkelBuilder;
-use crate::clsact::{self, Clsact, Owner, Point};
 
 /// The ifb that has what the device of this index receives.
 fn ifb_name(ifindex: u32) -> String {

@@ -2,24 +2,25 @@
 
 use std::fs::{self, File};
 
+use netdev::capabilities::{BPF, NET_ADMIN, NET_RAW, lacking};
+use netdev::clsact::{self, Owner, Point};
+use netdev::device::{Device, add_ifb};
+use netdev::netlink::Connection;
+use netdev::netns::Namespace;
+use netdev::offload::{self, features};
+use netdev::tc::{Qdisc, TrafficControl, handle_text};
+use netdev::tcx;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp, XdpAttached};
 
 use super::attach::{find_device, on};
-use super::device::{Device, add_ifb};
 use super::error::KernelError;
 use super::ingress::{ifb_of, ingress_of};
+use super::is_ours;
 use super::journal::Journals;
 use super::load::check_kernel;
 use super::marks;
 use super::offloads::segments_at;
-use super::privileges::{BPF, NET_ADMIN, NET_RAW, lacking};
-use super::traffic_control::{TrafficControl, handle_text};
-use crate::clsact::{self, Owner, Point};
-use crate::netlink::Connection;
-use crate::netns::Namespace;
-use crate::offload::{self, features};
-use crate::tcx;
 
 /// What is the same for all devices.
 #[derive(Clone, Debug)]
@@ -178,11 +179,11 @@ fn look_at(
     let root = tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))?;
     let journals = Journals::lock().and_then(|journals| journals.all()).unwrap_or_default();
     let journal = journals.into_iter().find(|journal| journal.ifindex == device.index);
-    let is_ours = |root: &super::traffic_control::Qdisc| {
-        journal.as_ref().map_or_else(|| root.is_ours(), |journal| journal.has_put(root))
+    let has_put = |root: &Qdisc| {
+        journal.as_ref().map_or_else(|| is_ours(root), |journal| journal.has_put(root))
     };
-    let has_qdisc = root.as_ref().is_some_and(is_ours);
-    let configured = root.filter(|root| root.is_configured() && !is_ours(root));
+    let has_qdisc = root.as_ref().is_some_and(has_put);
+    let configured = root.filter(|root| root.is_configured() && !has_put(root));
     let others = |at| {
         let mut names = tcx::others(device.index, at);
         names.extend(clsact::others(device.index, at).map_err(system)?);
@@ -234,7 +235,7 @@ struct More {
 }
 
 impl More {
-    fn of(index: u32) -> Result<Self, crate::netlink::Refusal> {
+    fn of(index: u32) -> Result<Self, netdev::netlink::Refusal> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         let found = Connection::open()?

@@ -8,15 +8,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use netdev::clsact::{self, Owner, Point};
+use netdev::netns;
+use netdev::root_qdisc::Former;
+use netdev::tc::Qdisc;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::is_ours;
 use super::marks::Marked;
 use super::offloads::Switched;
-use super::root_qdisc::Former;
-use super::traffic_control::Qdisc;
-use crate::clsact::{self, Owner, Point};
-use crate::netns;
 
 /// Where journals are, in a file system that does not outlive the boot.
 pub const DIRECTORY: &str = "/run/shortlane";
@@ -44,7 +45,7 @@ impl Journal {
     pub(super) fn has_put(&self, root: &Qdisc) -> bool {
         match &self.marks {
             Some(marks) => !marks.joined && marks.is_in_front_of(root),
-            None => root.is_ours(),
+            None => is_ours(root),
         }
     }
 

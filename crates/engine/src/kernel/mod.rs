@@ -15,7 +15,6 @@
 
 mod attach;
 mod compose;
-mod device;
 mod error;
 mod ingress;
 pub mod inspect;
@@ -25,12 +24,10 @@ mod load;
 pub mod marks;
 mod memory;
 mod offloads;
-pub(crate) mod privileges;
+mod privileges;
 mod register;
-mod root_qdisc;
 mod show;
 mod skeleton;
-pub(crate) mod traffic_control;
 
 pub use attach::{Changes, Order, attach, attached_qdisc, can, change, check_change, detach};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
@@ -45,6 +42,11 @@ pub use show::show;
 
 /// The kind of qdisc that [`attach`] makes, as `tc` shows it.
 pub const KIND: &str = "shortlane";
+
+/// Whether a qdisc is one of these, by [`attach`] or by a [registered](register) kind.
+fn is_ours(qdisc: &netdev::tc::Qdisc) -> bool {
+    qdisc.kind == KIND || qdisc.kind.starts_with("shortlane_")
+}
 
 /// What only tests need: the records that a qdisc loaded for a test makes.
 pub mod testing {

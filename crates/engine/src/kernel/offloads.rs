@@ -7,11 +7,11 @@
 
 use std::io;
 
+use netdev::device::{Device, set_gso_max_segs};
+use netdev::offload::features;
 use serde::{Deserialize, Serialize};
 
-use super::device::{Device, set_gso_max_segs};
 use super::error::KernelError;
-use crate::offload::features;
 pub use crate::segments::LONGEST;
 use crate::segments::bytes_in_time;
 

@@ -1,13 +1,14 @@
 //! What is attached in the current network namespace, and what it has counted.
 
+use netdev::device::Device;
+use netdev::tc::{self, TrafficControl, handle_text};
+
 use super::attach::{find_device, not_attached, on};
-use super::device::Device;
 use super::error::KernelError;
 use super::ingress::ingress_of;
 use super::instance;
 use super::instance::Instance;
 use super::privileges::{FIND, require};
-use super::traffic_control::{self, TrafficControl, handle_text};
 use crate::clock;
 use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
 
@@ -46,7 +47,7 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
     }
 }
 
-fn parent(qdisc: &traffic_control::Qdisc) -> String {
+fn parent(qdisc: &tc::Qdisc) -> String {
     if qdisc.is_root() {
         return "root".into();
     }
@@ -56,7 +57,7 @@ fn parent(qdisc: &traffic_control::Qdisc) -> String {
 fn describe(
     device: &Device,
     direction: Heading,
-    qdisc: traffic_control::Qdisc,
+    qdisc: tc::Qdisc,
     status: instance::Status,
 ) -> Status {
     let drops = drops(&status);

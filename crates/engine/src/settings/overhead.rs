@@ -18,7 +18,7 @@ pub const BYTES: RangeInclusive<i32> = -64..=1024;
 pub const MPU: RangeInclusive<u32> = 0..=1024;
 
 /// Bytes of the header that an Ethernet device's packets have before the IP header.
-pub const ETHERNET_HEADER: u32 = 14;
+pub const ETHERNET_HEADER: u32 = netdev::device::ETHERNET_HEADER as u32;
 
 /// What a packet takes on the link beside its own bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use netdev::clsact::{Clsact, Filter, Point};
+use netdev::tcx;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use sched::Nanos;
 
 use super::skeleton::HookSkelBuilder;
 use super::skeleton::types::{sl_pulse, sl_pulses};
-use crate::clsact::{Clsact, Filter, Point};
 use crate::report::Tally;
-use crate::tcx;
 
 /// A heartbeat that is older than this counts for nothing.
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(50);

@@ -32,20 +32,20 @@ use std::io;
 
 use self::hook::{Facts, Placer, Programs};
 use self::tap::{Layer, Tap};
+use crate::Engine;
 use crate::bridge::{self, HEADER, LinkConfig, Medium, Way, system};
-use crate::clsact::{self, Owner, Point};
 use crate::control::{self, Adjust};
 use crate::error::EngineError;
 use crate::io::FrameIo;
-use crate::kernel::privileges::{BPF, NET_ADMIN, NET_RAW, lacking};
-use crate::link::Link;
 use crate::overhead::ETHERNET_HEADER;
 use crate::packet_socket::PacketSocket;
 use crate::shaper::Rate;
 use crate::status::Heading;
-use crate::watch::{Watch, Watched};
-use crate::{Engine, link};
 use frame::LinkType;
+use netdev::capabilities::{BPF, NET_ADMIN, NET_RAW, lacking};
+use netdev::clsact::{self, Owner, Point};
+use netdev::link::Link;
+use netdev::watch::{Watch, Watched};
 
 pub use hook::HookKind;
 
@@ -130,9 +130,9 @@ pub fn tidy_up(device: &str) -> Result<bool, EngineError> {
 fn layer(device: &str, link: &Link) -> Result<Layer, EngineError> {
     let interface = device.to_owned();
     match link {
-        link::Link { loopback: true, .. } => Err(EngineError::Loopback { interface }),
-        link::Link { ethernet: true, .. } => Ok(Layer::Ethernet),
-        link::Link { ip_only: true, .. } => Ok(Layer::Ip),
+        Link { loopback: true, .. } => Err(EngineError::Loopback { interface }),
+        Link { ethernet: true, .. } => Ok(Layer::Ethernet),
+        Link { ip_only: true, .. } => Ok(Layer::Ip),
         _ => Err(EngineError::Unfit { interface }),
     }
 }

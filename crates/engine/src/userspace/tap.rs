@@ -8,6 +8,7 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use netdev::netlink::Connection;
 use netlink_packet_core::NLM_F_ACK;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
@@ -18,7 +19,6 @@ use super::hook::{Attached, Pulse};
 use crate::buffers::{Buffers, Offload, TAIL};
 use crate::clock;
 use crate::io::{BATCH, FrameIo};
-use crate::netlink::Connection;
 use crate::report::Tally;
 use crate::segments::fits;
 use crate::shaper::Rate;
@@ -164,7 +164,7 @@ fn index_of(connection: &mut Connection, name: &str) -> io::Result<u32> {
 
 fn get(connection: &mut Connection, message: LinkMessage) -> io::Result<LinkMessage> {
     let replies = connection.request(RouteNetlinkMessage::GetLink(message), NLM_F_ACK);
-    match replies.map_err(crate::netlink::Refusal::into_system)?.pop() {
+    match replies.map_err(netdev::netlink::Refusal::into_system)?.pop() {
         Some(RouteNetlinkMessage::NewLink(link)) => Ok(link),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
@@ -172,7 +172,7 @@ fn get(connection: &mut Connection, message: LinkMessage) -> io::Result<LinkMess
 
 fn set(connection: &mut Connection, message: LinkMessage) -> io::Result<()> {
     let done = connection.request(RouteNetlinkMessage::SetLink(message), NLM_F_ACK);
-    done.map(|_| ()).map_err(crate::netlink::Refusal::into_system)
+    done.map(|_| ()).map_err(netdev::netlink::Refusal::into_system)
 }
 
 /// The device's own counters.

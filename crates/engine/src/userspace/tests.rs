@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 use nix::unistd::geteuid;
 
 use super::*;
 use crate::buffers::Buffers;
-use crate::link::{Home, Links};
-use crate::netns::Namespace;
 
 /// Receives a while, then panics.
 struct Planted {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use engine::Engine;
-use engine::link::Links;
+use netdev::link::Links;
 
 use super::hooks;
 use super::hosts::{Hosts, adds_up, ip, link, while_running};

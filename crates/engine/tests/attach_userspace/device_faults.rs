@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::Report;
-use engine::link::Links;
-use engine::netns::Namespace;
 use engine::userspace::HookKind;
+use netdev::link::Links;
+use netdev::netns::Namespace;
 
 use super::hooks;
 use super::hosts::{A4, B4, Hosts, Stop, adds_up, link, server};

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use engine::buffers::{Buffers, Offload};
 use engine::io::FrameIo;
-use engine::link::Links;
-use engine::netns::Namespace;
 use engine::packet_socket::PacketSocket;
 use engine::userspace::HookKind;
+use netdev::link::Links;
+use netdev::netns::Namespace;
 
 use super::hosts::{A4, B4, Hosts, adds_up, link, server};
 use super::process::Process;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::link::{Home, Links};
-use engine::netns::Namespace;
 use engine::report::DirectionReport;
 use engine::userspace::HookKind;
 use engine::{Engine, LinkConfig, Rate, Report};
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 
 /// Hosts `a` and `b`, each with an `eth0`.
 pub(crate) struct Hosts {

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::netns::Namespace;
 use engine::userspace::HookKind;
 use engine::{Engine, Report};
+use netdev::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

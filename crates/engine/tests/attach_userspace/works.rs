@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use engine::control::{self, Changes};
-use engine::link::Links;
 use engine::userspace::HookKind;
 use engine::{Overhead, Rate};
+use netdev::link::Links;
 
 use super::hooks;
 use super::hosts::{A4, A6, B4, B6, Hosts, Stop, adds_up, link, server};

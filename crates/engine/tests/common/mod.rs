@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::link::{Home, Links};
-use engine::netns::{Namespace, set_parameter};
 use engine::{Engine, Io, LinkConfig, Observe, Rate, Report};
+use netdev::link::{Home, Links};
+use netdev::netns::{Namespace, set_parameter};
 
 /// Hosts `a` and `b`, whose interfaces are the peers of `left` and `right` in `middle`.
 pub(crate) struct Lab {
@@ -44,7 +44,7 @@ impl Lab {
         let make = || Ok([Namespace::new()?, Namespace::new()?, Namespace::new()?]);
         let [a, b, middle] = match make() {
             Ok(made) => made,
-            Err::<_, engine::netns::NetnsError>(error) => {
+            Err::<_, netdev::netns::NetnsError>(error) => {
                 eprintln!("SKIPPED, nothing was tested: {error}");
                 return None;
             }

@@ -23,6 +23,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use netdev::link::Link;
+use netdev::offload;
 use sched::Nanos;
 use thiserror::Error;
 
@@ -32,8 +34,6 @@ use self::socket::{BufferRings, Memory, RING, Socket};
 use crate::buffers::Buffers;
 use crate::clock;
 use crate::io::{BATCH, Half};
-use crate::link::Link;
-use crate::offload;
 use crate::packet_socket::promiscuous;
 
 /// Bytes at the beginning of each buffer that the kernel leaves free (`XDP_PACKET_HEADROOM`).

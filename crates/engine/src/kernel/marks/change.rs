@@ -1,16 +1,16 @@
 //! Changing what is attached while packets are queued.
 
+use netdev::device::Device;
+use netdev::tc::handle_text;
 use sched::Nanos;
 
 use super::RATES;
 use super::program::Placed;
 use crate::kernel::attach::{Work, find_device, journal, not_attached};
-use crate::kernel::device::Device;
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ifb_of;
 use crate::kernel::journal::Journal;
 use crate::kernel::privileges::{FIND, NET_ADMIN, require};
-use crate::kernel::traffic_control::handle_text;
 use crate::overhead::Overhead;
 
 /// What is to be changed; what is `None` stays.

@@ -1,10 +1,11 @@
 //! What keeps marks from working.
 
+use netdev::clsact::{self, Owner, Point};
+use netdev::tc::handle_text;
+
 use super::queues::{Classes, join};
-use crate::clsact::{self, Owner, Point};
 use crate::kernel::attach::{Work, filters};
 use crate::kernel::error::KernelError;
-use crate::kernel::traffic_control::handle_text;
 
 /// What keeps marks from working on a device, for `doctor`; none if nothing does, or there are
 /// none.

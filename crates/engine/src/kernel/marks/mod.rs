@@ -16,6 +16,10 @@ mod tins;
 
 use std::ops::RangeInclusive;
 
+use netdev::device::Device;
+use netdev::netns::Namespace;
+use netdev::root_qdisc::Former;
+use netdev::tc::{Qdisc, TrafficControl, handle_text};
 use sched::Nanos;
 use sched::marks::Marks;
 use serde::{Deserialize, Serialize};
@@ -27,15 +31,12 @@ pub use self::queues::Queues;
 use self::queues::{Classes, Link, join};
 pub use self::show::show;
 use super::attach::{Work, describe, find_device, free_handle, journal, link_header, on};
-use super::device::Device;
 use super::error::KernelError;
 use super::ingress::{attach_ifb, ifb_of};
+use super::is_ours;
 use super::journal::Journal;
 use super::privileges::{BPF, NET_ADMIN, require};
-use super::root_qdisc::Former;
-use super::traffic_control::{Qdisc, TrafficControl, handle_text};
 use crate::clock;
-use crate::netns::Namespace;
 use crate::overhead::Overhead;
 
 /// Rates that can be marked for, in bit/s.
@@ -252,7 +253,7 @@ fn made(
 ) -> Result<Marked, KernelError> {
     let name = &device.name;
     let root = work.root(device)?;
-    if let Some(ours) = root.as_ref().filter(|root| root.is_ours()) {
+    if let Some(ours) = root.as_ref().filter(|root| is_ours(root)) {
         return Err(KernelError::Attached { device: name.clone(), found: describe(ours) });
     }
     let former = Former::of(&mut work.tc, device.index);

@@ -9,10 +9,10 @@ use std::os::fd::AsFd;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use netdev::clsact::{self, Clsact, Owner, Point};
 use sched::marks::Marks;
 
 use super::queues::Classes;
-use crate::clsact::{self, Clsact, Owner, Point};
 use crate::kernel::attach::filters;
 use crate::kernel::error::KernelError;
 use crate::kernel::memory::{from_bytes, to_bytes};

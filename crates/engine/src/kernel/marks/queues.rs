@@ -4,6 +4,8 @@
 //! that it goes to. A packet without a mark goes where it would have gone, which is the short
 //! class of the queues made here.
 
+use netdev::netlink::Refusal;
+use netdev::tc::{Place, Qdisc, TrafficControl, handle_text};
 use netlink_packet_core::{DefaultNla, Emitable};
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +13,6 @@ use super::tins::{self, Tins};
 use crate::framing::{Cells, Framing};
 use crate::kernel::attach::on;
 use crate::kernel::error::KernelError;
-use crate::kernel::traffic_control::{Place, Qdisc, TrafficControl, handle_text};
-use crate::netlink::Refusal;
 
 /// Queues with a class for short flows and one for long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

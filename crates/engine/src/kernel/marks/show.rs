@@ -1,15 +1,16 @@
 //! What marks have counted, and the queues behind them, in the shape of all engines.
 
+use netdev::device::Device;
+use netdev::tc::{self, handle_text};
+
 use super::program::{Counted, FLOWS, Placed};
 use super::tins::{Tin, Tins};
 use super::{Marked, Work};
 use crate::clock;
 use crate::kernel::attach::on;
-use crate::kernel::device::Device;
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ingress_of;
 use crate::kernel::privileges::{FIND, require};
-use crate::kernel::traffic_control::{self, handle_text};
 use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
 
 /// What is attached by marks to a device, or to any.
@@ -57,7 +58,7 @@ fn describe(
     device: &Device,
     direction: Heading,
     marks: &Marked,
-    root: traffic_control::Qdisc,
+    root: tc::Qdisc,
     lanes: [Tin; 2],
     counted: Option<&Counted>,
 ) -> Status {

@@ -4,9 +4,10 @@
 //! with long flows in Best Effort and short ones in Bulk, 20 kB took 3.3 s at 10 Mbit/s. So the names
 //! are held against what the kernel tells of each tin: Bulk has a sixteenth of the rate.
 
+use netdev::netlink::attributes;
+use netdev::tc::Qdisc;
+
 use super::queues::Classes;
-use crate::kernel::traffic_control::Qdisc;
-use crate::netlink::attributes;
 use crate::status::TcStats;
 
 /// `TCA_CAKE_*`.

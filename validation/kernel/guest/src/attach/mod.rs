@@ -14,8 +14,8 @@ mod shown;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use engine::link::{Home, Links};
-use engine::netns::Namespace;
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 
 use crate::command::run as shell;
 

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use engine::netns::Namespace;
 use lab::traffic::{
     CbrPacket, ClientReport, ConnectionKind, ConnectionRow, Plan, ServerReport, cbr_packets,
     monotonic_ns, run_client, run_server,
 };
+use netdev::netns::Namespace;
 use serde::Serialize;
 
 use crate::command;

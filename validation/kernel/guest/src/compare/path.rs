@@ -11,8 +11,8 @@
 use std::net::IpAddr;
 
 use anyhow::Result;
-use engine::link::{Home, Links};
-use engine::netns::{Namespace, set_parameter};
+use netdev::link::{Home, Links};
+use netdev::netns::{Namespace, set_parameter};
 
 use crate::command;
 

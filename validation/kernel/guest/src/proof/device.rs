@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use engine::buffers::{Buffers, Offload};
 use engine::io::{BATCH, FrameIo};
-use engine::link::Links;
 use engine::packet_socket::PacketSocket;
+use netdev::link::Links;
 
 use super::frames::{Door, Frame, SuperKind};
 

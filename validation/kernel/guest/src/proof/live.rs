@@ -14,9 +14,9 @@ use engine::buffers::Buffers;
 use engine::io::{BATCH, FrameIo};
 use engine::kernel::testing::TestHooks;
 use engine::kernel::{Instance, Registered, Shaping, compose, load};
-use engine::link::{Home, Links};
-use engine::netns::Namespace;
 use engine::packet_socket::PacketSocket;
+use netdev::link::{Home, Links};
+use netdev::netns::Namespace;
 use sched::{Nanos, Spec};
 
 use super::device::run_command;

@@ -9,26 +9,32 @@ use netlink_packet_route::link::{
 };
 
 use crate::netlink::{Connection, Refusal};
-use crate::overhead::ETHERNET_HEADER;
 
 /// What a device is.
 #[derive(Clone, Debug)]
-pub(super) struct Device {
-    pub(super) index: u32,
-    pub(super) name: String,
-    pub(super) mtu: u32,
-    pub(super) up: bool,
-    pub(super) loopback: bool,
+pub struct Device {
+    /// Its index.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Largest IP packet that it carries.
+    pub mtu: u32,
+    /// Whether it is switched on.
+    pub up: bool,
+    /// Whether it leads back to the machine itself.
+    pub loopback: bool,
     /// Bytes that its packets have before the IP header.
-    pub(super) link_header: u8,
+    pub link_header: u8,
     /// Whether packets get here from the input of other devices by redirection.
-    pub(super) ifb: bool,
+    pub ifb: bool,
     /// Segments of a super-packet that the device takes.
-    pub(super) gso_max_segs: u32,
+    pub gso_max_segs: u32,
     /// Bytes of a super-packet that it makes of what it receives.
-    pub(super) gro_max_size: u32,
+    pub gro_max_size: u32,
 }
 
+/// Bytes of an Ethernet header.
+pub const ETHERNET_HEADER: u8 = 14;
 /// `GRO_LEGACY_MAX_SIZE`, for kernels that do not tell.
 const GRO_MAX_SIZE: u32 = 65_536;
 /// `GSO_MAX_SEGS` of the kernel, for the same.
@@ -36,7 +42,10 @@ const GSO_MAX_SEGS: u32 = 65_535;
 
 impl Device {
     /// All devices, by index.
-    pub(super) fn all() -> Result<Vec<Self>, Refusal> {
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn all() -> Result<Vec<Self>, Refusal> {
         let mut connection = Connection::open()?;
         let found = connection.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
         let device = |message| match message {
@@ -49,7 +58,8 @@ impl Device {
     }
 
     /// Whether what arrives at other devices can leave by this one as it arrived.
-    pub(super) fn forwards(&self) -> bool {
+    #[must_use]
+    pub fn forwards(&self) -> bool {
         let bridge_port = Path::new("/sys/class/net").join(&self.name).join("brport");
         self.ifb || bridge_port.exists() || forwarding("ipv4") || forwarding("ipv6")
     }
@@ -65,7 +75,10 @@ fn forwarding(family: &str) -> bool {
 }
 
 /// Sets how many segments a super-packet of a device may have.
-pub(super) fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal> {
+///
+/// # Errors
+/// If the device does not take it, or permission is lacking.
+pub fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal> {
     let mut message = LinkMessage::default();
     message.header.index = index;
     message.attributes.push(LinkAttribute::GsoMaxSegs(segments));
@@ -74,7 +87,10 @@ pub(super) fn set_gso_max_segs(index: u32, segments: u32) -> Result<(), Refusal>
 }
 
 /// Makes an ifb device.
-pub(super) fn add_ifb(name: &str) -> Result<(), Refusal> {
+///
+/// # Errors
+/// If the name is taken, the kernel has no ifb devices, or permission is lacking.
+pub fn add_ifb(name: &str) -> Result<(), Refusal> {
     let mut message = LinkMessage::default();
     message.attributes.push(LinkAttribute::IfName(name.to_owned()));
     message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]));
@@ -84,7 +100,10 @@ pub(super) fn add_ifb(name: &str) -> Result<(), Refusal> {
 }
 
 /// Switches a device on.
-pub(super) fn set_device_up(name: &str) -> Result<(), Refusal> {
+///
+/// # Errors
+/// If there is no such device, or permission is lacking.
+pub fn set_device_up(name: &str) -> Result<(), Refusal> {
     let mut message = LinkMessage::default();
     message.attributes.push(LinkAttribute::IfName(name.to_owned()));
     message.header.flags = LinkFlags::Up;
@@ -94,7 +113,10 @@ pub(super) fn set_device_up(name: &str) -> Result<(), Refusal> {
 }
 
 /// Removes a device.
-pub(super) fn remove_device(index: u32) -> Result<(), Refusal> {
+///
+/// # Errors
+/// If there is no such device, or permission is lacking.
+pub fn remove_device(index: u32) -> Result<(), Refusal> {
     let mut message = LinkMessage::default();
     message.header.index = index;
     let message = RouteNetlinkMessage::DelLink(message);
@@ -109,7 +131,7 @@ fn describe(link: &LinkMessage) -> Device {
         up: link.header.flags.contains(LinkFlags::Up),
         loopback: link.header.flags.contains(LinkFlags::Loopback),
         link_header: match link.header.link_layer_type {
-            LinkLayerType::Ether => ETHERNET_HEADER as u8,
+            LinkLayerType::Ether => ETHERNET_HEADER,
             _ => 0,
         },
         ifb: false,

@@ -17,7 +17,7 @@ const NAME_LENGTH: usize = 32;
 ///
 /// # Errors
 /// If there is no such interface.
-pub(crate) fn active(interface: &str, names: &[&str]) -> io::Result<Vec<String>> {
+pub fn active(interface: &str, names: &[&str]) -> io::Result<Vec<String>> {
     let socket = control()?;
     let all = all_names(&socket, interface)?;
     let blocks = blocks(&all);
@@ -39,7 +39,7 @@ pub(crate) fn active(interface: &str, names: &[&str]) -> io::Result<Vec<String>>
 ///
 /// # Errors
 /// If there is no such interface, or permission is lacking.
-pub(crate) fn switch(interface: &str, names: &[String], on: bool) -> io::Result<()> {
+pub fn switch(interface: &str, names: &[String], on: bool) -> io::Result<()> {
     let socket = control()?;
     let all = all_names(&socket, interface)?;
     let blocks = blocks(&all);

@@ -6,21 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::netlink::{Refusal, attributes};
 use crate::netns::Namespace;
 
-use super::traffic_control::{Class, Qdisc, TrafficControl, handle_text};
+use crate::tc::{Class, Qdisc, TrafficControl, handle_text};
 
 /// A root qdisc that somebody configured, as far as it can be put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Former {
+pub struct Former {
     kind: String,
     handle: u32,
     options: Option<Vec<u8>>,
     /// What putting it back would not bring back; then the kernel's default takes its place.
-    pub(super) lost: Option<String>,
+    pub lost: Option<String>,
 }
 
 impl Former {
     /// What is at the root of a device now; `None` if that is the kernel's own choice.
-    pub(super) fn of(tc: &mut TrafficControl, ifindex: u32) -> Result<Option<Self>, Refusal> {
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn of(tc: &mut TrafficControl, ifindex: u32) -> Result<Option<Self>, Refusal> {
         let qdiscs = tc.qdiscs(ifindex)?;
         let Some(root) = qdiscs.iter().find(|qdisc| qdisc.is_root() && qdisc.is_configured())
         else {
@@ -35,12 +38,16 @@ impl Former {
     }
 
     /// Puts it back at the root, in the place of whatever is there.
-    pub(super) fn restore(&self, tc: &mut TrafficControl, ifindex: u32) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn restore(&self, tc: &mut TrafficControl, ifindex: u32) -> Result<(), Refusal> {
         tc.replace_root(ifindex, &self.kind, self.handle, self.options.as_deref())
     }
 
     /// By kind and handle.
-    pub(super) fn name(&self) -> String {
+    #[must_use]
+    pub fn name(&self) -> String {
         format!("{} {}", self.kind, handle_text(self.handle))
     }
 }

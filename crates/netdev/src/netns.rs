@@ -6,14 +6,11 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-#[cfg(feature = "kernel")]
-use std::os::fd::AsRawFd;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
-#[cfg(feature = "kernel")]
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{getegid, geteuid};
 
@@ -113,14 +110,6 @@ impl Namespace {
         Ok(Self { fd: File::open("/proc/thread-self/ns/net")?.into() })
     }
 
-    /// The namespace that a process is in.
-    ///
-    /// # Errors
-    /// If there is no such process, or it belongs to somebody else.
-    pub fn of_process(pid: u32) -> io::Result<Self> {
-        Ok(Self { fd: File::open(format!("/proc/{pid}/ns/net"))?.into() })
-    }
-
     /// Moves the calling thread into the namespace. Sockets that it has keep theirs; threads
     /// that it starts begin here.
     ///
@@ -141,7 +130,8 @@ impl Namespace {
         })
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    /// Its file.
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
@@ -151,8 +141,7 @@ impl Namespace {
 ///
 /// # Errors
 /// If the kernel has no such numbers (before Linux 5.14).
-#[cfg(feature = "kernel")]
-pub(crate) fn cookie() -> io::Result<u64> {
+pub fn cookie() -> io::Result<u64> {
     const SO_NETNS_COOKIE: libc::c_int = 71;
     let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;

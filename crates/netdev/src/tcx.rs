@@ -13,8 +13,11 @@ const MOST_PROGRAMS: usize = 64;
 /// What the names of our programs begin with.
 const OURS: &str = "shortlane_";
 
-/// Puts a program on a device, in front of all that are there.
-pub(crate) fn link(device: u32, program: &OwnedFd, at: Point) -> io::Result<OwnedFd> {
+/// Puts a program on a device, in front of all that are there; it goes with what this gives.
+///
+/// # Errors
+/// `EINVAL` if the kernel has no TCX, or what else the system refuses.
+pub fn link(device: u32, program: &OwnedFd, at: Point) -> io::Result<OwnedFd> {
     const BEFORE: u32 = 1 << 3; // BPF_F_BEFORE: of nobody in particular, so of all
     let options = libbpf_sys::bpf_link_create_opts {
         sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
@@ -39,7 +42,8 @@ pub(crate) fn link(device: u32, program: &OwnedFd, at: Point) -> io::Result<Owne
 
 /// The names of the programs that others have at a point of a device, in their order; none if this
 /// user may not know, or the kernel has no TCX.
-pub(crate) fn others(device: u32, at: Point) -> Vec<String> {
+#[must_use]
+pub fn others(device: u32, at: Point) -> Vec<String> {
     let ids = programs(device, at);
     if ids.is_empty() {
         return Vec::new();

@@ -7,8 +7,9 @@ use netlink_packet_core::{
     NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::netlink::{Connection, Refusal, attributes};
-use crate::status::TcStats;
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 pub(crate) const RTM_DELQDISC: u16 = 37;
@@ -119,6 +120,25 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
+/// What `tc -s` shows of a qdisc, by its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcStats {
+    /// Bytes that were sent.
+    pub bytes: u64,
+    /// Packets that were sent; each segment of a super-packet is one.
+    pub packets: u64,
+    /// Packets that were dropped; a super-packet is one.
+    pub drops: u32,
+    /// Times that the rate made a packet wait.
+    pub overlimits: u32,
+    /// Packets that the device did not take at first.
+    pub requeues: u32,
+    /// Bytes that are queued.
+    pub backlog: u32,
+    /// Packets that are queued.
+    pub qlen: u32,
+}
+
 impl TcStats {
     fn read(stats: &[u8]) -> Self {
         let mut found = Self::default();
@@ -145,78 +165,97 @@ impl TcStats {
 
 /// A qdisc of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Qdisc {
-    pub(super) kind: String,
+pub struct Qdisc {
+    /// Its kind: `fq_codel` and the like.
+    pub kind: String,
     /// 0 for one that the kernel put there by itself.
-    pub(super) handle: u32,
-    pub(super) parent: u32,
+    pub handle: u32,
+    /// The class that it is below, or what stands for the root.
+    pub parent: u32,
     /// `TCA_OPTIONS`, as the kernel tells it.
-    pub(super) options: Option<Vec<u8>>,
+    pub options: Option<Vec<u8>>,
     /// Whether sizes are reckoned by a table (`TCA_STAB`).
-    pub(super) size_table: bool,
-    pub(super) stats: TcStats,
+    pub size_table: bool,
+    /// What every qdisc counts.
+    pub stats: TcStats,
     /// What only this kind of qdisc counts (`TCA_STATS_APP`).
-    pub(super) own_stats: Vec<u8>,
+    pub own_stats: Vec<u8>,
 }
 
 impl Qdisc {
-    pub(super) fn is_root(&self) -> bool {
+    /// Whether it is at the root.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }
 
     /// Whether somebody asked for it: what the kernel chooses itself has no handle.
-    pub(super) fn is_configured(&self) -> bool {
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
         self.handle != 0
-    }
-
-    pub(super) fn is_ours(&self) -> bool {
-        self.kind == super::KIND || self.kind.starts_with("shortlane_")
     }
 }
 
 /// A handle as `tc` writes it.
-pub(super) fn handle_text(handle: u32) -> String {
+#[must_use]
+pub fn handle_text(handle: u32) -> String {
     format!("{:x}:", handle >> 16)
 }
 
 /// A class with options of its own, which the options of its qdisc do not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Class {
+pub struct Class {
     handle: u32,
     options: Vec<u8>,
 }
 
 /// Where on a device a qdisc or a class is put, and by which handle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) ifindex: u32,
-    pub(super) parent: u32,
-    pub(super) handle: u32,
+pub struct Place {
+    /// The device.
+    pub ifindex: u32,
+    /// The class that it is below.
+    pub parent: u32,
+    /// Its handle.
+    pub handle: u32,
 }
 
 /// A conversation with the kernel's traffic control.
-pub(super) struct TrafficControl {
+pub struct TrafficControl {
     connection: Connection,
 }
 
 impl TrafficControl {
-    pub(super) fn open() -> io::Result<Self> {
+    /// Opens the connection.
+    ///
+    /// # Errors
+    /// If the system refuses a netlink socket.
+    pub fn open() -> io::Result<Self> {
         Ok(Self { connection: Connection::open()? })
     }
 
     /// All qdiscs of a device that the kernel shows.
-    pub(super) fn qdiscs(&mut self, ifindex: u32) -> Result<Vec<Qdisc>, Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn qdiscs(&mut self, ifindex: u32) -> Result<Vec<Qdisc>, Refusal> {
         let found = self.dump(RTM_GETQDISC, ifindex, 0)?;
         Ok(found.iter().map(describe).collect())
     }
 
     /// The root qdisc; `None` if the kernel shows none.
-    pub(super) fn root(&mut self, ifindex: u32) -> Result<Option<Qdisc>, Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn root(&mut self, ifindex: u32) -> Result<Option<Qdisc>, Refusal> {
         Ok(self.qdiscs(ifindex)?.into_iter().find(Qdisc::is_root))
     }
 
     /// The classes of a device that have options, by handle.
-    pub(super) fn classes(&mut self, ifindex: u32) -> Result<Vec<Class>, Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn classes(&mut self, ifindex: u32) -> Result<Vec<Class>, Refusal> {
         let found = self.dump(RTM_GETTCLASS, ifindex, 0)?;
         let class = |message: &Message| {
             let options = message.attribute(TCA_OPTIONS)?.to_vec();
@@ -228,7 +267,10 @@ impl TrafficControl {
     }
 
     /// What the classes of a device have counted, by handle.
-    pub(super) fn class_stats(&mut self, ifindex: u32) -> Result<Vec<(u32, TcStats)>, Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn class_stats(&mut self, ifindex: u32) -> Result<Vec<(u32, TcStats)>, Refusal> {
         let found = self.dump(RTM_GETTCLASS, ifindex, 0)?;
         let stats = |message: &Message| {
             Some((message.handle, TcStats::read(message.attribute(TCA_STATS2)?)))
@@ -237,7 +279,10 @@ impl TrafficControl {
     }
 
     /// Whether the qdisc of this handle has filters.
-    pub(super) fn has_filters(&mut self, ifindex: u32, handle: u32) -> Result<bool, Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn has_filters(&mut self, ifindex: u32, handle: u32) -> Result<bool, Refusal> {
         match self.dump(RTM_GETTFILTER, ifindex, handle) {
             Ok(found) => Ok(!found.is_empty()),
             // A qdisc without classes has no filters either.
@@ -247,7 +292,10 @@ impl TrafficControl {
     }
 
     /// Puts a qdisc in the place of the root; handle 0 leaves the choice to the kernel.
-    pub(super) fn replace_root(
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn replace_root(
         &mut self,
         ifindex: u32,
         kind: &str,
@@ -258,7 +306,10 @@ impl TrafficControl {
     }
 
     /// Puts a qdisc in the place of another one.
-    pub(super) fn put_qdisc(
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn put_qdisc(
         &mut self,
         place: Place,
         kind: &str,
@@ -269,7 +320,10 @@ impl TrafficControl {
     }
 
     /// Gives a root qdisc other options; those that are not named stay.
-    pub(super) fn change_root(
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn change_root(
         &mut self,
         ifindex: u32,
         kind: &str,
@@ -281,12 +335,10 @@ impl TrafficControl {
     }
 
     /// Makes a class, or gives the one of this handle other options.
-    pub(super) fn put_class(
-        &mut self,
-        place: Place,
-        kind: &str,
-        options: &[u8],
-    ) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn put_class(&mut self, place: Place, kind: &str, options: &[u8]) -> Result<(), Refusal> {
         self.request(RTM_NEWTCLASS, place, kind, Some(options), NLM_F_ACK | NLM_F_CREATE)
     }
 
@@ -305,7 +357,10 @@ impl TrafficControl {
     }
 
     /// Removes the root, so that the kernel puts its default there.
-    pub(super) fn delete_root(&mut self, ifindex: u32) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn delete_root(&mut self, ifindex: u32) -> Result<(), Refusal> {
         let message = Message { kind: RTM_DELQDISC, ifindex, parent: ROOT, ..Message::default() };
         self.connection.request(message, NLM_F_ACK).map(|_| ())
     }

@@ -4,14 +4,14 @@ use std::fmt;
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK_TLVS, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload, NetlinkSerializable, NlasIterator,
+    NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// What the kernel answers to a request that it does not grant.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     source: io::Error,
     /// The kernel's own words, where it has any.
     text: Option<String>,
@@ -19,13 +19,14 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     /// The error number alone.
-    pub(crate) fn into_system(self) -> io::Error {
+    #[must_use]
+    pub fn into_system(self) -> io::Error {
         self.source
     }
 
     /// The error number.
-    #[cfg(feature = "kernel")]
-    pub(crate) fn number(&self) -> Option<i32> {
+    #[must_use]
+    pub fn number(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
 }
@@ -46,13 +47,18 @@ impl From<io::Error> for Refusal {
     }
 }
 
-pub(crate) struct Connection {
+/// A socket to speak with the kernel about links, addresses, routes and qdiscs.
+pub struct Connection {
     socket: Socket,
     sequence: u32,
 }
 
 impl Connection {
-    pub(crate) fn open() -> io::Result<Self> {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -64,7 +70,10 @@ impl Connection {
 
     /// Sends a request with these flags and reads what comes up to the acknowledgement, or up to
     /// the end of a dump.
-    pub(crate) fn request<M>(&mut self, message: M, flags: u16) -> Result<Vec<M>, Refusal>
+    ///
+    /// # Errors
+    /// What the kernel refuses, or that it cannot be asked.
+    pub fn request<M>(&mut self, message: M, flags: u16) -> Result<Vec<M>, Refusal>
     where
         M: NetlinkSerializable + NetlinkDeserializable,
     {
@@ -81,12 +90,14 @@ impl Connection {
     }
 
     /// Everything of one kind that there is in the namespace.
-    #[cfg(feature = "kernel")]
-    pub(crate) fn dump<M>(&mut self, message: M) -> Result<Vec<M>, Refusal>
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn dump<M>(&mut self, message: M) -> Result<Vec<M>, Refusal>
     where
         M: NetlinkSerializable + NetlinkDeserializable,
     {
-        self.request(message, netlink_packet_core::NLM_F_DUMP)
+        self.request(message, NLM_F_DUMP)
     }
 
     fn replies<M: NetlinkDeserializable>(&self) -> Result<Vec<M>, Refusal> {
@@ -134,7 +145,10 @@ fn words(header: &NetlinkHeader, payload: &[u8]) -> Option<String> {
 }
 
 /// The attributes that these bytes are: kind, and value.
-pub(crate) fn attributes(bytes: &[u8]) -> io::Result<Vec<(u16, Vec<u8>)>> {
+///
+/// # Errors
+/// If one is cut off.
+pub fn attributes(bytes: &[u8]) -> io::Result<Vec<(u16, Vec<u8>)>> {
     let bad = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     NlasIterator::new(bytes)
         .map(|nla| nla.map(|nla| (nla.kind(), nla.value().to_vec())).map_err(bad))

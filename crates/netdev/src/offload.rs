@@ -1,15 +1,13 @@
 //! Offloads of an interface, by the `ethtool` ioctl.
 
-#[cfg(feature = "kernel")]
-pub(crate) mod features;
+pub mod features;
 
+use std::ffi::CString;
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-
-use crate::link::c_name;
 
 /// Commands that switch one offload each (`linux/ethtool.h`), first those that need the later
 /// ones: the kernel refuses segmentation without checksums, not the other way round.
@@ -38,7 +36,12 @@ struct EthtoolValue {
     data: u32,
 }
 
-pub(crate) fn switch_all(interface: &str, on: bool) -> io::Result<()> {
+/// Switches all offloads that make an interface carry anything but what a wire would. What it
+/// cannot switch stays.
+///
+/// # Errors
+/// If there is no such interface, or permission is lacking.
+pub fn switch_all(interface: &str, on: bool) -> io::Result<()> {
     let socket = control()?;
     let switch =
         |command: &u32| tolerate_unsupported(ioctl(&socket, interface, *command, on.into()));
@@ -56,17 +59,27 @@ pub(crate) fn switch_all(interface: &str, on: bool) -> io::Result<()> {
     }
 }
 
-pub(crate) fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result<()> {
+/// Switches the offload of checksums on transmission.
+///
+/// # Errors
+/// As [`switch_all`], and if the interface cannot switch it.
+pub fn switch_transmit_checksums(interface: &str, on: bool) -> io::Result<()> {
     ioctl(&control()?, interface, TRANSMIT_CHECKSUMS, on.into()).map(|_| ())
 }
 
 /// Whether an interface takes VLAN tags out of the frames that it receives.
-pub(crate) fn takes_tags_off(interface: &str) -> io::Result<bool> {
+///
+/// # Errors
+/// If the interface does not say.
+pub fn takes_tags_off(interface: &str) -> io::Result<bool> {
     Ok(ioctl(&control()?, interface, GET_FLAGS, 0)? & TAGS_APART != 0)
 }
 
 /// How many queues an interface receives by; `None` if its driver does not say.
-pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
+///
+/// # Errors
+/// If there is no such interface.
+pub fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
     /// `struct ethtool_channels`: the most of each kind, then those in use.
     #[repr(C)]
     #[derive(Default)]
@@ -88,8 +101,8 @@ pub(crate) fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
 }
 
 /// What an interface says it carries, in bit/s; none if it does not know.
-#[cfg(feature = "kernel")]
-pub(crate) fn speed_bps(interface: &str) -> Option<u64> {
+#[must_use]
+pub fn speed_bps(interface: &str) -> Option<u64> {
     /// `ETHTOOL_GSET`, whose answer every driver can give.
     const GET_SETTINGS: u32 = 1;
     // `struct ethtool_cmd`: the command, ..., `speed` at byte 12, ..., `speed_hi` at byte 28.
@@ -128,7 +141,7 @@ fn ioctl(socket: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Resu
 /// # Safety
 /// It points to what the command in its first 32 bits takes, with room for what that answers.
 unsafe fn ethtool(socket: &OwnedFd, interface: &str, data: *mut libc::c_char) -> io::Result<()> {
-    let name = c_name(interface)?;
+    let name = CString::new(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
     let name = name.as_bytes();
     // SAFETY: all zeros is a value of this plain C struct.
     let mut request: libc::ifreq = unsafe { zeroed() };

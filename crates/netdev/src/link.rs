@@ -1,6 +1,5 @@
 //! Interfaces of the current network namespace: make, configure and look at them.
 
-use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -417,11 +416,7 @@ pub fn index_of(name: &str) -> io::Result<u32> {
 }
 
 /// What an interface is called now; `None` if it is gone.
-pub(crate) fn name_of(index: u32) -> Option<String> {
+#[must_use]
+pub fn name_of(index: u32) -> Option<String> {
     if_indextoname(index).ok()?.into_string().ok()
-}
-
-/// A name as the kernel takes it.
-pub(crate) fn c_name(name: &str) -> io::Result<CString> {
-    CString::new(name).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
 }

@@ -11,26 +11,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use netlink_packet_core::{DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 
-use crate::kernel::traffic_control::{
+use crate::netlink::{Connection, Refusal, attributes};
+use crate::tc::{
     CLSACT, CLSACT_HANDLE, EGRESS, INGRESS, Message, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
     RTM_NEWQDISC, RTM_NEWTFILTER, TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_ID,
     TCA_BPF_NAME, TCA_KIND, TCA_OPTIONS,
 };
-use crate::netlink::{Connection, Refusal, attributes};
 
 /// Of a filter of ours; one more if the clsact was made for it.
 const FILTER: u32 = 0x534c_0000;
 
 /// Where on a device a program sees packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Point {
+pub enum Point {
+    /// What the device receives.
     Ingress,
+    /// What it sends.
     Egress,
 }
 
 /// Whose filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// A process, which may have been killed.
     Userspace,
     /// A device whose ingress an ifb has.
@@ -68,7 +70,7 @@ impl Point {
 }
 
 /// The clsact qdisc of a device.
-pub(crate) struct Clsact {
+pub struct Clsact {
     device: u32,
     /// Whether there was none before.
     made: bool,
@@ -76,7 +78,10 @@ pub(crate) struct Clsact {
 }
 
 /// What filters others have at a point of a device: the names of their programs, or their kinds.
-pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
     let ours = |filter: &&Message| Owner::ALL.iter().any(|owner| owner.has(filter));
     let name = |filter: &Message| program(filter).unwrap_or_else(|| filter.text(TCA_KIND));
@@ -86,13 +91,19 @@ pub(crate) fn others(device: u32, at: Point) -> io::Result<Vec<String>> {
 }
 
 /// Whether an owner has a filter at a point of a device.
-pub(crate) fn is_placed(owner: Owner, device: u32, at: Point) -> io::Result<bool> {
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn is_placed(owner: Owner, device: u32, at: Point) -> io::Result<bool> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
     Ok(all.iter().any(|filter| owner.has(filter)))
 }
 
 /// The numbers of the programs that an owner has at a point of a device.
-pub(crate) fn programs(owner: Owner, device: u32, at: Point) -> io::Result<Vec<u32>> {
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn programs(owner: Owner, device: u32, at: Point) -> io::Result<Vec<u32>> {
     let all = filters(&mut Connection::open()?, device, at).map_err(|refusal| told(&refusal))?;
     let number = |filter: &Message| {
         let options = attributes(filter.attribute(TCA_OPTIONS)?).ok()?;
@@ -104,7 +115,10 @@ pub(crate) fn programs(owner: Owner, device: u32, at: Point) -> io::Result<Vec<u
 
 /// Removes the filters that an owner has, or has left, on a device. Says whether there were any.
 /// Only for who holds the device.
-pub(crate) fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
     let mut connection = Connection::open()?;
     let mut found = Vec::new();
     for at in Point::BOTH {
@@ -120,13 +134,20 @@ pub(crate) fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
 }
 
 /// Removes a clsact that has no filters, for who knows that it is its own.
-pub(crate) fn remove_unused(device: u32) -> io::Result<()> {
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn remove_unused(device: u32) -> io::Result<()> {
     Clsact { device, made: true, connection: Connection::open()?.into() }.go_if_unused();
     Ok(())
 }
 
 impl Clsact {
-    pub(crate) fn on(device: u32) -> io::Result<Self> {
+    /// The clsact of a device, made if there is none.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn on(device: u32) -> io::Result<Self> {
         let mut connection = Connection::open()?;
         let attributes = vec![(TCA_KIND, b"clsact\0".to_vec())];
         let kind = RTM_NEWQDISC;
@@ -143,7 +164,14 @@ impl Clsact {
 
     /// Puts a program in front of all other filters, unless one has the first priority. The filter
     /// stays.
-    pub(crate) fn add(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<Message> {
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn add(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<()> {
+        self.placed(owner, program, at).map(|_| ())
+    }
+
+    fn placed(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<Message> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let there = filters(&mut connection, self.device, at).map_err(|refusal| told(&refusal))?;
         let is_free = |priority: &u32| there.iter().all(|filter| filter.info >> 16 != *priority);
@@ -191,14 +219,18 @@ impl Clsact {
 }
 
 /// A program as a filter, until this is dropped.
-pub(crate) struct Filter {
+pub struct Filter {
     clsact: Arc<Clsact>,
     message: Message,
 }
 
 impl Filter {
-    pub(crate) fn place(clsact: &Arc<Clsact>, program: &OwnedFd, at: Point) -> io::Result<Self> {
-        let message = clsact.add(Owner::Userspace, program, at)?;
+    /// Puts a program of the userspace engine in place.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn place(clsact: &Arc<Clsact>, program: &OwnedFd, at: Point) -> io::Result<Self> {
+        let message = clsact.placed(Owner::Userspace, program, at)?;
         Ok(Self { clsact: Arc::clone(clsact), message })
     }
 }

@@ -15,15 +15,17 @@ const LINKS: u32 = 1;
 const PERIOD_MS: u16 = 50;
 
 /// An interface that is looked after.
-pub(crate) struct Watched {
-    pub(crate) index: u32,
-    pub(crate) name: String,
+pub struct Watched {
+    /// Its index.
+    pub index: u32,
+    /// What it is called in messages.
+    pub name: String,
     /// Whether its being down is the end as well.
-    pub(crate) up: bool,
+    pub up: bool,
 }
 
 /// Looks after interfaces of one network namespace.
-pub(crate) struct Watch {
+pub struct Watch {
     events: Socket,
     links: Links,
     watched: Vec<Watched>,
@@ -31,7 +33,10 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Those of the calling thread's namespace.
-    pub(crate) fn new(watched: Vec<Watched>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the system refuses a netlink socket.
+    pub fn new(watched: Vec<Watched>) -> io::Result<Self> {
         let mut events = Socket::new(NETLINK_ROUTE)?;
         events.bind(&SocketAddr::new(0, LINKS))?;
         events.set_non_blocking(true)?;
@@ -41,7 +46,7 @@ impl Watch {
 
     /// Until the flag is set. If something is no longer as the engine needs it, says what, and
     /// sets the flag.
-    pub(crate) fn run(mut self, halt: &AtomicBool) -> Option<String> {
+    pub fn run(mut self, halt: &AtomicBool) -> Option<String> {
         while !halt.load(Ordering::Relaxed) {
             if let Some(fault) = self.watched.iter().find_map(|one| fault(&mut self.links, one)) {
                 halt.store(true, Ordering::Relaxed);
