@@ -27,7 +27,7 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.0.push(Record::Dropped(packet, drop));
     }
 

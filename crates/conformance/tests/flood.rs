@@ -21,7 +21,7 @@ const REPAIR: Nanos = Nanos::from_millis(20);
 struct Lost(usize);
 
 impl Sink for Lost {
-    fn dropped(&mut self, packet: Packet, _drop: Drop) {
+    fn dropped(&mut self, packet: Packet, _drop: Drop, _now: Nanos) {
         self.0 += usize::from(packet.size == 1500);
     }
 }

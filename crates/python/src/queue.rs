@@ -257,7 +257,7 @@ impl State {
 }
 
 impl Sink for Log {
-    fn dropped(&mut self, packet: sched::Packet, drop: sched::Drop) {
+    fn dropped(&mut self, packet: sched::Packet, drop: sched::Drop, _now: sched::Nanos) {
         let (reason, lane) = (drop.reason.name(), drop.lane.0);
         let (flow, id) = (packet.flow.get(), packet.id);
         let packet = Packet::from_sched(&packet, false);

@@ -22,7 +22,7 @@ pub(crate) struct Log {
 }
 
 impl Sink for Log {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.drops.push((packet.id, drop.reason));
     }
 

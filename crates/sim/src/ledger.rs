@@ -313,7 +313,7 @@ impl Ledger {
 }
 
 impl Sink for Ledger {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         let lane = usize::from(drop.lane.0);
         if lane >= self.totals.dropped.len() {
             self.totals.dropped.resize(lane + 1, Default::default());

@@ -170,7 +170,7 @@ impl Live {
 
 impl Sink for Live {
     #[inline]
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.drops.note(&packet, drop);
         let held = self.leaves(packet.id as usize);
         self.lane(drop.lane).drops[drop.reason as usize] += 1;

@@ -114,7 +114,7 @@ pub struct Counters {
 }
 
 impl Sink for Counters {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.drops.note(&packet, drop);
     }
 }
@@ -256,7 +256,7 @@ impl Ledger {
 }
 
 impl Sink for Ledger {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.leaves_its_lane(packet.id);
         self.drops.note(&packet, drop);
         self.account(packet.flow, |account| account.dropped.count(packet.size, drop));

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
     ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 
@@ -110,7 +110,7 @@ pub(crate) trait HeadQueue {
     fn bytes(&self) -> u64;
 
     /// Drops the head.
-    fn drop_head(&mut self);
+    fn drop_head(&mut self, now: Nanos);
 }
 
 /// The state of the control law for one queue.
@@ -186,7 +186,7 @@ impl Watch {
         if !self.dropping {
             let marks = law.marks(queue.head()?.0);
             if !marks {
-                queue.drop_head();
+                queue.drop_head(now);
                 self.may_drop(law, now, queue)?;
             }
             self.dropping = true;
@@ -200,7 +200,7 @@ impl Watch {
                 course.go_on(law);
                 return Some(true);
             }
-            queue.drop_head();
+            queue.drop_head(now);
             self.dropping = self.may_drop(law, now, queue)?;
             if self.dropping {
                 course.go_on(law);
@@ -319,9 +319,13 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
         self.fifo.backlog.bytes
     }
 
-    fn drop_head(&mut self) {
+    fn drop_head(&mut self, now: Nanos) {
         if let Some(packet) = self.fifo.pop() {
-            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY });
+            self.sink.dropped(
+                packet,
+                Drop { reason: DropReason::Congested, lane: Lane::ONLY },
+                now,
+            );
         }
     }
 }
@@ -329,11 +333,11 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for Codel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if !self.fifo.backlog.has_room(self.limit, &packet) {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         self.fifo.backlog.add(&packet);
         self.fifo.queue.push_back((packet, now));
-        sink.enqueued(&packet, Lane::ONLY);
+        sink.enqueued(&packet, Lane::ONLY, now);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -343,9 +347,9 @@ impl<S: Sink> Qdisc<S> for Codel {
         };
         let Some(packet) = self.fifo.pop() else { return Dequeue::Empty };
         if mark {
-            sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+            sink.marked(&packet, now);
         }
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::Packet { packet, mark }
     }
 }
@@ -368,6 +372,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::interface::Event;
     use crate::interface::{Ecn, FlowId};
     use crate::testkit::{Bench, Random};
 
@@ -486,7 +491,7 @@ mod tests {
         fn bytes(&self) -> u64 {
             1 << 20
         }
-        fn drop_head(&mut self) {
+        fn drop_head(&mut self, _now: Nanos) {
             self.dropped += 1;
         }
     }

@@ -160,7 +160,7 @@ impl Drr {
     /// Pushes packets out of the longest queue until the rest fits. Returns whether the packet
     /// that has just arrived is still there.
     #[cold]
-    fn make_room<S: Sink>(&mut self, sink: &mut S) -> bool {
+    fn make_room<S: Sink>(&mut self, now: Nanos, sink: &mut S) -> bool {
         if !self.ranking.is_active() {
             let flows = &self.flows;
             let listed = |slot| (slot != NONE).then_some(slot);
@@ -180,7 +180,7 @@ impl Drr {
             let is_arrival = index == self.arrivals;
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
         }
         survived
     }
@@ -244,19 +244,19 @@ impl Flow {
 }
 
 impl<S: Sink> Qdisc<S> for Drr {
-    fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.backlog.must_refuse(self.limit, &packet) {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         let has_room = self.backlog.has_room(self.limit, &packet);
         self.insert(packet, sink);
-        if has_room || self.make_room(sink) {
-            sink.enqueued(&packet, Lane::ONLY);
+        if has_room || self.make_room(now, sink) {
+            sink.enqueued(&packet, Lane::ONLY, now);
         }
         self.arrivals += 1;
     }
 
-    fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         let Some(slot) = self.next_flow() else { return Dequeue::Empty };
         let flow = &mut self.flows[slot];
         let Some((packet, _)) = self.packets.pop_front(&mut flow.queue) else {
@@ -265,7 +265,7 @@ impl<S: Sink> Qdisc<S> for Drr {
         flow.deficit -= u64::from(packet.size);
         self.removed(slot, &packet, sink);
         self.ranking.relax(self.backlog.in_unit_of(self.limit), self.limit.value());
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::unmarked(packet)
     }
 }

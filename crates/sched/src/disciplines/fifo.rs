@@ -32,17 +32,17 @@ impl Discipline for Fifo {
 }
 
 impl<S: Sink> Qdisc<S> for Fifo {
-    fn enqueue(&mut self, packet: Packet, _now: Nanos, sink: &mut S) {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if !self.queue.backlog().has_room(self.limit, &packet) {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         self.queue.push(packet);
-        sink.enqueued(&packet, Lane::ONLY);
+        sink.enqueued(&packet, Lane::ONLY, now);
     }
 
-    fn dequeue(&mut self, _now: Nanos, sink: &mut S) -> Dequeue {
+    fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::unmarked(packet)
     }
 }

@@ -14,7 +14,7 @@ use core::cmp::Reverse;
 
 use crate::disciplines::codel::{Control, ECN, HeadQueue, INTERVAL, Law, MTU, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
     ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::per_flow::{FlowQueue, NONE, PacketStore};
@@ -195,7 +195,7 @@ impl FqCodel {
     /// Drops a batch at the head of the bucket with most bytes; of equals, the first. Returns
     /// whether the newest packet of bucket `arrival` is still there.
     #[cold]
-    fn drop_from_fattest<S: Sink>(&mut self, arrival: u32, sink: &mut S) -> bool {
+    fn drop_from_fattest<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
         let backlogged = (0..).zip(&mut self.buckets).filter(|(_, b)| !b.queue.is_empty());
         let Some((index, fattest)) = backlogged.min_by_key(|(_, b)| Reverse(b.bytes)) else {
             return true;
@@ -210,7 +210,7 @@ impl FqCodel {
             let is_arrival = index == arrival && fattest.queue.is_empty();
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
             if dropped >= self.drop_batch || bytes >= enough {
                 break;
             }
@@ -273,9 +273,13 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
         *self.bytes
     }
 
-    fn drop_head(&mut self) {
+    fn drop_head(&mut self, now: Nanos) {
         if let Some(packet) = self.pop() {
-            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY });
+            self.sink.dropped(
+                packet,
+                Drop { reason: DropReason::Congested, lane: Lane::ONLY },
+                now,
+            );
         }
     }
 }
@@ -283,16 +287,16 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for FqCodel {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.must_refuse(&packet) {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         let index = self.bucket_of(&packet);
         self.insert(index, packet, now);
         let mut survived = true;
         while self.is_over() {
-            survived &= self.drop_from_fattest(index, sink);
+            survived &= self.drop_from_fattest(index, now, sink);
         }
         if survived {
-            sink.enqueued(&packet, Lane::ONLY);
+            sink.enqueued(&packet, Lane::ONLY, now);
         }
     }
 
@@ -313,9 +317,9 @@ impl<S: Sink> Qdisc<S> for FqCodel {
                 continue;
             };
             if mark {
-                sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+                sink.marked(&packet, now);
             }
-            sink.dequeued(&packet, Lane::ONLY);
+            sink.dequeued(&packet, Lane::ONLY, now);
             return Dequeue::Packet { packet, mark };
         }
     }
@@ -354,6 +358,7 @@ mod tests {
     use alloc::format;
 
     use super::*;
+    use crate::interface::Event;
     use crate::interface::{Ecn, FlowId};
     use crate::testkit::{Bench, Random};
 

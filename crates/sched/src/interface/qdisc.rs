@@ -184,7 +184,8 @@ pub struct Drop {
     pub lane: Lane,
 }
 
-/// What a discipline decided. Drops are told through [`Sink::dropped`].
+/// What a discipline decided, in a form that can be kept. Drops are told through
+/// [`Sink::dropped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// A packet joined a lane.
@@ -240,36 +241,45 @@ pub enum Event {
 }
 
 /// Receives what a discipline drops and decides.
+///
+/// What happens to a packet is told with the packet and the time of the call. A sink that only
+/// writes down what it hears takes [`Sink::event`], which gets all of it but the drops.
 pub trait Sink {
     /// A packet is lost; the caller gets it back.
-    fn dropped(&mut self, packet: Packet, drop: Drop);
+    fn dropped(&mut self, packet: Packet, drop: Drop, now: Nanos);
 
     /// Something was decided. Ignored, and free, unless implemented.
     #[inline(always)]
     fn event(&mut self, _event: Event) {}
 
-    /// Tells that `packet` has joined `lane`.
+    /// `packet` has joined `lane`.
     #[inline(always)]
-    fn enqueued(&mut self, packet: &Packet, lane: Lane) {
+    fn enqueued(&mut self, packet: &Packet, lane: Lane, _now: Nanos) {
         self.event(Event::Enqueued { packet: packet.id, flow: packet.flow, lane });
     }
 
-    /// Tells that `packet` has left `lane` for transmission.
+    /// `packet` has left `lane` for transmission.
     #[inline(always)]
-    fn dequeued(&mut self, packet: &Packet, lane: Lane) {
+    fn dequeued(&mut self, packet: &Packet, lane: Lane, _now: Nanos) {
         self.event(Event::Dequeued { packet: packet.id, flow: packet.flow, lane });
+    }
+
+    /// `packet` is to carry "congestion experienced".
+    #[inline(always)]
+    fn marked(&mut self, packet: &Packet, _now: Nanos) {
+        self.event(Event::Marked { packet: packet.id, flow: packet.flow });
     }
 
     /// Drops an arrival that would have joined `lane`, for want of room.
     #[inline(always)]
-    fn refused(&mut self, packet: Packet, lane: Lane) {
-        self.dropped(packet, Drop { reason: DropReason::Full, lane });
+    fn refused(&mut self, packet: Packet, lane: Lane, now: Nanos) {
+        self.dropped(packet, Drop { reason: DropReason::Full, lane }, now);
     }
 }
 
 /// Collects drops and ignores events.
 impl Sink for Vec<(Packet, Drop)> {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         self.push((packet, drop));
     }
 }

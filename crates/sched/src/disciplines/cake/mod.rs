@@ -24,8 +24,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use self::cobalt::Law;
 use self::queues::{HashedQueue, Isolation, List, Queues, Standing};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Needs, Packet,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::PacketStore;
@@ -208,7 +208,7 @@ impl Cake {
             let is_arrival = longest == arrival && queue.packets.is_empty();
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
         }
         survived
     }
@@ -249,7 +249,7 @@ impl Cake {
                 queue.deficit -= i64::from(packet.size) << 16;
                 return Some((packet, verdict.mark));
             }
-            sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason: DropReason::Congested, lane: Lane::ONLY }, now);
         }
     }
 
@@ -321,7 +321,7 @@ impl HashedQueue {
 impl<S: Sink> Qdisc<S> for Cake {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.backlog.must_refuse(self.limit, &packet) {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         let index = self.queues.find(&packet);
         let queue = self.queues.get(index);
@@ -333,7 +333,7 @@ impl<S: Sink> Qdisc<S> for Cake {
         self.backlog.add(&packet);
         self.wake(index);
         if !self.is_over() || self.make_room(index, now, sink) {
-            sink.enqueued(&packet, Lane::ONLY);
+            sink.enqueued(&packet, Lane::ONLY, now);
         }
     }
 
@@ -348,9 +348,9 @@ impl<S: Sink> Qdisc<S> for Cake {
             } else if let Some((packet, mark)) = self.serve(index, now, sink) {
                 self.ranking.relax(self.backlog.in_unit_of(self.limit), self.limit.value());
                 if mark {
-                    sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+                    sink.marked(&packet, now);
                 }
-                sink.dequeued(&packet, Lane::ONLY);
+                sink.dequeued(&packet, Lane::ONLY, now);
                 return Dequeue::Packet { packet, mark };
             } else {
                 self.retire(index, now);

@@ -307,7 +307,7 @@ pub struct Tagger {
 struct Deaf;
 
 impl Sink for Deaf {
-    fn dropped(&mut self, _packet: Packet, _drop: Drop) {}
+    fn dropped(&mut self, _packet: Packet, _drop: Drop, _now: Nanos) {}
 }
 
 impl Tagger {

@@ -172,7 +172,7 @@ impl Fred {
         if self.queue.is_empty() {
             self.average.idle(now);
         }
-        sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+        sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
     }
 
     fn queued(&self) -> u64 {
@@ -217,7 +217,7 @@ impl<S: Sink> Qdisc<S> for Fred {
             flow.queued += u32::from(packet.segments);
         }
         self.queue.push(packet).set_counted(counted);
-        sink.enqueued(&packet, Lane::ONLY);
+        sink.enqueued(&packet, Lane::ONLY, now);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -233,7 +233,7 @@ impl<S: Sink> Qdisc<S> for Fred {
         if packet.is_counted() && self.flows.update(packet.flow, leaves) {
             sink.event(Event::FlowRemoved { flow: packet.flow });
         }
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::unmarked(packet)
     }
 }

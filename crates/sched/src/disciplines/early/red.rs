@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
     ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink, shared,
 };
 use crate::queues::ring::Ring;
@@ -111,7 +111,7 @@ impl Red {
         if self.queue.is_empty() {
             self.dropper.average.idle(now);
         }
-        sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+        sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
     }
 }
 
@@ -134,9 +134,9 @@ impl<S: Sink> Qdisc<S> for Red {
             }
         };
         self.queue.push(packet).set_marked(mark);
-        sink.enqueued(&packet, Lane::ONLY);
+        sink.enqueued(&packet, Lane::ONLY, now);
         if mark {
-            sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+            sink.marked(&packet, now);
         }
     }
 
@@ -145,7 +145,7 @@ impl<S: Sink> Qdisc<S> for Red {
         if self.queue.is_empty() {
             self.dropper.average.idle(self.wire.free_after(&packet, now));
         }
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::Packet { packet, mark: packet.is_marked() }
     }
 }
@@ -176,6 +176,7 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
+    use crate::interface::Event;
     use crate::interface::{Ecn, FlowId};
     use crate::spec::Spec;
     use crate::testkit::Bench;

@@ -17,8 +17,8 @@ use crate::disciplines::early::edge;
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Packet, ParamDef,
+    ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
@@ -119,9 +119,9 @@ impl Core {
         if lane == Lane::SHORT {
             self.high_queued.add(&packet);
         }
-        sink.enqueued(&packet, lane);
+        sink.enqueued(&packet, lane, now);
         if mark {
-            sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+            sink.marked(&packet, now);
         }
     }
 
@@ -156,7 +156,7 @@ impl Core {
         if lane == Lane::SHORT && self.high_queued.packets == 0 {
             self.high.average.idle(now);
         }
-        sink.dropped(packet, Drop { reason, lane });
+        sink.dropped(packet, Drop { reason, lane }, now);
     }
 
     /// The head.
@@ -173,7 +173,7 @@ impl Core {
                 self.high.average.idle(self.wire.free_after(&packet, now));
             }
         }
-        sink.dequeued(&packet, lane);
+        sink.dequeued(&packet, lane, now);
         Dequeue::Packet { packet, mark: packet.is_marked() }
     }
 

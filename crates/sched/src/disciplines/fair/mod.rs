@@ -311,7 +311,7 @@ impl<D: Service> Fair<D> {
     /// Pushes packets out of the longest queue until the rest fits. Returns whether the packet
     /// that has just arrived is still there.
     #[cold]
-    fn make_room<S: Sink>(&mut self, sink: &mut S) -> bool {
+    fn make_room<S: Sink>(&mut self, now: Nanos, sink: &mut S) -> bool {
         let Self { queues, service, .. } = self;
         let mut survived = true;
         while queues.backlog.in_unit_of(self.limit) > self.limit.value() {
@@ -323,7 +323,7 @@ impl<D: Service> Fair<D> {
             let is_arrival = index == queues.arrivals;
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
         }
         survived
     }
@@ -338,13 +338,13 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
             Policy::LongestQueue => queues.backlog.must_refuse(self.limit, &packet),
         };
         if is_refused {
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         service.arrival(queues, now, sink);
         let (slot, node, is_new, is_head) = queues.insert(&packet, sink);
         service.joined(queues, Joined { packet: &packet, slot, node, is_new, is_head });
-        if has_room || self.make_room(sink) {
-            sink.enqueued(&packet, Lane::ONLY);
+        if has_room || self.make_room(now, sink) {
+            sink.enqueued(&packet, Lane::ONLY, now);
         }
         self.queues.arrivals += 1;
     }
@@ -357,7 +357,7 @@ impl<D: Service, S: Sink> Qdisc<S> for Fair<D> {
         queues.removed(slot, &packet);
         service.served(queues, slot, &packet, now, sink);
         queues.ranking.relax(queues.backlog.in_unit_of(self.limit), self.limit.value());
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::unmarked(packet)
     }
 }

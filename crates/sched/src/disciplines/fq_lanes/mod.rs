@@ -27,8 +27,8 @@ use self::stage::{LAST, NEW, Stage};
 use self::table::{Fattest, HostMembers, Table};
 use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Needs,
-    Packet, ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Needs, Packet,
+    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
 };
 use crate::queues::per_flow::{NONE, PacketStore};
 
@@ -296,7 +296,7 @@ impl FqLanes {
     /// host of thin flows alone loses what arrives for it. Returns whether the arrival, which is
     /// the newest packet of flow `arrival`, is still there.
     #[cold]
-    fn make_room<S: Sink>(&mut self, arrival: u32, sink: &mut S) -> bool {
+    fn make_room<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
         let host = self.fattest.index;
         let Fattest { index, bytes } = self.table.hosts[host].fattest;
         let is_thin = bytes <= THIN * u64::from(QUANTUM);
@@ -304,7 +304,7 @@ impl FqLanes {
             let queue = &mut self.table.flows[arrival].queue;
             if let Some((packet, stamp)) = self.packets.pop_back(queue) {
                 self.left(arrival, &packet);
-                sink.refused(packet, Stamp(stamp).lane());
+                sink.refused(packet, Stamp(stamp).lane(), now);
             }
             return false;
         }
@@ -317,7 +317,7 @@ impl FqLanes {
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
             self.left(index, &packet);
-            sink.dropped(packet, Drop { reason, lane: Stamp(stamp).lane() });
+            sink.dropped(packet, Drop { reason, lane: Stamp(stamp).lane() }, now);
         }
         self.table.courses[index as usize].count_drops(dropped);
         survived
@@ -353,12 +353,12 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
         self.queue.table.flows[self.flow].bytes
     }
 
-    fn drop_head(&mut self) {
+    fn drop_head(&mut self, now: Nanos) {
         let flow = &mut self.queue.table.flows[self.flow];
         if let Some((packet, stamp)) = self.queue.packets.pop_front(&mut flow.queue) {
             self.queue.left(self.flow, &packet);
             let lane = Stamp(stamp).lane();
-            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane });
+            self.sink.dropped(packet, Drop { reason: DropReason::Congested, lane }, now);
         }
     }
 }
@@ -366,7 +366,7 @@ impl<S: Sink> HeadQueue for Head<'_, S> {
 impl<S: Sink> Qdisc<S> for FqLanes {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         if self.backlog.must_refuse(self.limit, &packet) {
-            return sink.refused(packet, Lane(0));
+            return sink.refused(packet, Lane(0), now);
         }
         let index = self.table.flow(&packet, &self.rules, now, sink);
         if self.table.flows[index].queue.is_empty() {
@@ -387,10 +387,10 @@ impl<S: Sink> Qdisc<S> for FqLanes {
         self.fattest.grown(host_index, host.bytes);
         let mut survived = true;
         while self.is_over() {
-            survived &= self.make_room(index, sink);
+            survived &= self.make_room(index, now, sink);
         }
         if survived {
-            sink.enqueued(&packet, lane);
+            sink.enqueued(&packet, lane, now);
         }
     }
 
@@ -399,9 +399,9 @@ impl<S: Sink> Qdisc<S> for FqLanes {
         while let Some(turn) = self.turn() {
             let Some((packet, lane, mark)) = self.dequeue_from(&turn, now, sink) else { continue };
             if mark {
-                sink.event(Event::Marked { packet: packet.id, flow: packet.flow });
+                sink.marked(&packet, now);
             }
-            sink.dequeued(&packet, lane);
+            sink.dequeued(&packet, lane, now);
             return Dequeue::Packet { packet, mark };
         }
         Dequeue::Empty

@@ -76,14 +76,14 @@ impl<A: Accounting, V: Service> Lanes<A, V> {
 
     /// Removes packets from the tail of the long lane until `packet` fits.
     #[cold]
-    fn push_out_for<S: Sink>(&mut self, packet: &Packet, sink: &mut S) {
+    fn push_out_for<S: Sink>(&mut self, packet: &Packet, now: Nanos, sink: &mut S) {
         while !self.queues.fits(self.limits, packet) {
             let Some(victim) = self.queues.pop_long_tail() else { return };
             self.service.pushed_out(&self.queues);
             if victim.is_counted() {
                 self.accounting.left(victim.flow, sink);
             }
-            sink.dropped(victim, Drop { reason: DropReason::PushedOut, lane: Lane::LONG });
+            sink.dropped(victim, Drop { reason: DropReason::PushedOut, lane: Lane::LONG }, now);
         }
     }
 }
@@ -98,17 +98,17 @@ impl<S: Sink, A: Accounting, V: Service> Qdisc<S> for Lanes<A, V> {
             self.accounting.arrived(&packet, self.queues.mark(), now, sink);
         match self.buffer.room(&self.queues, self.limits, &packet, lane) {
             Room::Enough => {}
-            Room::PushOut => self.push_out_for(&packet, sink),
+            Room::PushOut => self.push_out_for(&packet, now, sink),
             Room::None => {
                 if counted {
                     self.accounting.left(packet.flow, sink);
                 }
-                return sink.refused(packet, lane);
+                return sink.refused(packet, lane, now);
             }
         }
         self.service.arrived(&packet, lane, &self.queues);
         self.queues.push(packet, lane, counted);
-        sink.enqueued(&packet, lane);
+        sink.enqueued(&packet, lane, now);
     }
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
@@ -131,7 +131,7 @@ impl<S: Sink, A: Accounting, V: Service> Qdisc<S> for Lanes<A, V> {
                 self.accounting.left(packet.flow, sink);
             }
         }
-        sink.dequeued(&packet, lane);
+        sink.dequeued(&packet, lane, now);
         Dequeue::unmarked(packet)
     }
 }

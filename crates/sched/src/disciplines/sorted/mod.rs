@@ -263,7 +263,7 @@ impl<O: Order> Sorted<O> {
             let is_arrival = index == self.arrivals;
             survived &= !is_arrival;
             let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            sink.dropped(packet, Drop { reason, lane: Lane::ONLY });
+            sink.dropped(packet, Drop { reason, lane: Lane::ONLY }, now);
         }
         if self.order.ranks_age() {
             self.ranking.deactivate();
@@ -415,11 +415,11 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
             if slot != UNTRACKED {
                 self.order.refused(&mut self.flows[slot].order, &packet);
             }
-            return sink.refused(packet, Lane::ONLY);
+            return sink.refused(packet, Lane::ONLY, now);
         }
         self.insert(slot, packet);
         if has_room || self.make_room(now, sink) {
-            sink.enqueued(&packet, Lane::ONLY);
+            sink.enqueued(&packet, Lane::ONLY, now);
         }
         self.arrivals += 1;
     }
@@ -444,7 +444,7 @@ impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
         if self.ranking.is_active() {
             self.update_rank(slot);
         }
-        sink.dequeued(&packet, Lane::ONLY);
+        sink.dequeued(&packet, Lane::ONLY, now);
         Dequeue::unmarked(packet)
     }
 }

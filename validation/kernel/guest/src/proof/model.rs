@@ -74,7 +74,7 @@ struct Log {
 }
 
 impl Sink for Log {
-    fn dropped(&mut self, packet: Packet, drop: Drop) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
         let kind = if drop.reason == DropReason::PushedOut { PUSHED_OUT } else { FULL };
         self.told.push((Told::of_packet(kind, &packet, drop.lane.0), self.flows));
     }
