@@ -88,7 +88,8 @@ setup-%:
 
 .PHONY: build
 build: setup ## Set up and build the program with everything in it, target/release/shortlane
-	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --release --package shortlane $(FEATURES)
+	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --release --package shortlane $(FEATURES) || \
+		{ scripts/setup.sh why; false; }
 	@lacks=$$(scripts/setup.sh lacks); [ -z "$$lacks" ] || \
 		echo "built WITHOUT the engines of attach, for lack of $$lacks: \`scripts/setup.sh bpf\` installs" \
 			"what can be had, and \`make build\` then builds them" >&2
@@ -97,6 +98,7 @@ build: setup ## Set up and build the program with everything in it, target/relea
 test: setup-test setup-python ## Set up and check everything: format, lints, all tests, documentation
 	scripts/test-setup.sh
 	scripts/test-skipped.sh
+	scripts/test-faults.sh
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	$(CARGO) fmt --all --check
@@ -168,14 +170,15 @@ deb: setup-package ## A Debian package, with libelf and zlib built in: target/pa
 static: setup-package ## The program as one file that needs no library of the system: target/packages
 	SHORTLANE_COMMIT=$(COMMIT) RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --release \
 		--target $(HOST) --package shortlane --features vendored
-	install -D -s -m 755 $(TARGET)/$(HOST)/release/shortlane target/packages/shortlane-$(HOST)
+	install -D -s -m 755 $(TARGET)/$(HOST)/release/shortlane target/packages/static.partial
+	mv target/packages/static.partial target/packages/shortlane-$(HOST)
 
 .PHONY: packages
-packages: deb static ## Everything that is handed out, with checksums: target/packages
-	$(MAKE) --no-print-directory wheel
-	rm -f target/packages/*.whl
-	cp $(WHEELS)/*.whl target/packages/
-	cd target/packages && sha256sum *.deb *.whl shortlane-$(HOST) > SHA256SUMS
+packages: ## Everything that is handed out, with checksums: target/packages
+	rm -rf target/packages
+	$(MAKE) --no-print-directory deb static wheel
+	mv $(WHEELS)/*.whl target/packages/
+	cd target/packages && sha256sum *.deb *.whl shortlane-$(HOST) > sums.partial && mv sums.partial SHA256SUMS
 
 .PHONY: test-bare
 test-bare: ## README's lines and the packages on Debian 12 and 13 with nothing installed (BARE=--quick)
@@ -187,7 +190,7 @@ test-prometheus: setup ## A real Prometheus scrapes the metrics; skipped where n
 	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 
 .PHONY: test-operators
-test-operators: ## Every command of docs/operators, and the systemd units; skipped where that cannot be had
+test-operators: setup-operators ## Every command of docs/operators, and the systemd units in a systemd of their own
 	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-systemd.sh $(TARGET)/debug/shortlane
 	scripts/test-operators.sh $(TARGET)/debug/shortlane
@@ -216,13 +219,14 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	SHORTLANE_COMMIT=$(COMMIT) $(CARGO) build --locked --profile $(PROFILE) --package shortlane-python $(WHEEL_FEATURES)
 	install -m 755 $(TARGET)/$(if $(filter-out release,$(PROFILE)),debug,release)/lib_native.so python/shortlane/_native.abi3.so
 	scripts/python-definitions.py
-	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)
+	SHORTLANE_COMMIT=$(COMMIT) maturin build --locked $(WHEEL_OPTIONS) --profile $(PROFILE) --out $(WHEELS)/partial
+	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
 test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
-TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick docs test-toolchains test-features test-newcomer
+TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
 
 .PHONY: test-ci
 test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md

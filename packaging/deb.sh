@@ -15,8 +15,17 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null ||
 export SOURCE_DATE_EPOCH
 date=$(date --utc --rfc-email --date "@$SOURCE_DATE_EPOCH")
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# A package that was half made has another name, and does not stay.
+mkdir -p "$into"
+package=$into/${name}_${version}_$architecture.deb
+rm -f "$package"
+work=$(mktemp -d "$into/deb.XXXXXX")
+leave() {
+	local status=$?
+	rm -rf "$work"
+	[ "$status" -eq 0 ] || echo "deb.sh: no package was made; $(df -h --output=avail "$into" | tail -n 1) are left in $into" >&2
+}
+trap leave EXIT
 root=$work/$name
 cp -a "$staged" "$root"
 documents=$root/usr/share/doc/$name
@@ -122,9 +131,6 @@ END
 chmod 755 "$root"/DEBIAN/p*
 find "$root" -type d -exec chmod 755 {} +
 (cd "$root" && find usr etc -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
-mkdir -p "$into"
-package=$into/${name}_${version}_$architecture.deb
-# A package that was half made has another name.
-dpkg-deb --root-owner-group -Zxz --build "$root" "$package.partial" > /dev/null
-mv "$package.partial" "$package"
+dpkg-deb --root-owner-group -Zxz --build "$root" "$work/package" > /dev/null
+mv "$work/package" "$package"
 echo "$package"

@@ -10,9 +10,11 @@
 #   scripts/setup.sh fuzz     also cargo-fuzz, into .venv
 #   scripts/setup.sh bpf      the same as without a word, but fails where there is no clang or libelf
 #   scripts/setup.sh lacks    nothing: says what of these is missing
+#   scripts/setup.sh why      nothing: says why a build may have failed
 #   scripts/setup.sh kernel   also QEMU and what goes into its guests
 #   scripts/setup.sh package  also what libelf is compiled with from its sources, for packages
-#   scripts/setup.sh toolchains  also the oldest Rust that is promised and a target without a system, by rustup
+#   scripts/setup.sh toolchains also the oldest Rust that is promised and a target without a system, by rustup
+#   scripts/setup.sh operators also iproute2 and systemd, to try the units in
 #   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
@@ -25,6 +27,9 @@ readonly BARE_TARGET=thumbv7em-none-eabihf
 # 14 loses the marks of pointers to kernel objects.
 readonly MIN_CLANG=16
 readonly MIN_PYTHON=3.11
+readonly TARGET=${CARGO_TARGET_DIR:-target}
+# Less than this has most likely ended a build, in MB.
+readonly LITTLE_SPACE=20
 readonly CARGO_DENY=0.20.2
 readonly CARGO_FUZZ=0.13.2
 readonly UV=0.13.9
@@ -74,6 +79,22 @@ then open a new shell and run this again"
     if [ "$(printf '%s\n' "$MIN_RUST" "$found" | sort -V | head -n 1)" != "$MIN_RUST" ]; then
         fail "found Rust $found; $MIN_RUST or newer is needed (rustup update stable)"
     fi
+}
+
+# writable: where Cargo puts what it builds.
+writable() {
+    { mkdir -p "$TARGET" && touch "$TARGET"; } 2> /dev/null ||
+        fail "cannot write to $TARGET: work on a copy of this checkout, or name another directory in CARGO_TARGET_DIR"
+}
+
+# why: what a build that failed may have lacked, if it was not the sources.
+why() {
+    local left said
+    left=$(df --output=avail --block-size=1M "$TARGET" | tail -n 1)
+    [ "$left" -ge "$LITTLE_SPACE" ] || fail "the disk of $TARGET is full ($((left)) MB left, a build takes 2 GB): \
+make room, or name a directory on another one in CARGO_TARGET_DIR, then run this again"
+    said=$(cargo fetch --quiet --locked 2>&1) ||
+        fail "crates cannot be fetched: ${said##*$'\n'}; a first build takes a network"
 }
 
 c_compiler() {
@@ -257,6 +278,11 @@ if [ "${1:-}" = lacks ]; then
     lacks
     exit
 fi
+if [ "${1:-}" = why ]; then
+    why
+    exit
+fi
+writable
 rust
 c_compiler
 case "${1:-build}" in
@@ -287,10 +313,11 @@ bare)
     packages_for mmdebstrap=mmdebstrap lintian=lintian ip=iproute2 git=git
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
     ;;
+operators) packages_for ip=iproute2 systemd-analyze=systemd ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, bare, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, operators, bare, ns3 or peers" ;;
 esac

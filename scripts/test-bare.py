@@ -282,24 +282,46 @@ def packages(system: System, lines: list[str]) -> None:
     used(system, system.run("\n".join(script), link=True))
 
     # The Debian package: installed, used, upgraded, removed for good.
-    files = "find /etc /usr /lib /opt /srv -xdev -not -path '/opt/rust*' | sort"
+    files = (
+        "find /etc /usr /lib /opt /srv /var -xdev -not -path '/opt/rust*' -not -path '/var/log/*'"
+        " -not -path '/var/cache/*' -not -path '/var/lib/apt/*' -not -path '/var/lib/dpkg/*' | sort"
+    )
+    install = "apt-get -qq install -y --no-install-recommends"
     system.run("apt-get -qq update && apt-get -qq install -y libc6 > /dev/null")
     before = system.run(files)
-    system.run("apt-get -qq install -y --no-install-recommends /root/shortlane_*.deb > /dev/null")
+    system.run(f"{install} /root/shortlane_*.deb > /dev/null")
     used(system, system.run("\n".join([*on_link, "echo done"]), link=True))
     system.run("test -s /usr/share/man/man1/shortlane.1.gz || grep -q man /etc/dpkg/dpkg.cfg.d/*")
     system.run("test -s /usr/lib/systemd/system/shortlane@.service")
     system.run("echo '# mine' >> /etc/shortlane.toml")
     system.run(
-        "apt-get -qq install -y --no-install-recommends --reinstall /root/shortlane_*.deb"
-        " > /dev/null"
+        "dpkg-deb -R /root/shortlane_*.deb /root/next\n"
+        "sed -i 's/^Version: .*/&+next/' /root/next/DEBIAN/control\n"
+        "dpkg-deb -Znone -b /root/next /root/next.deb > /dev/null\n"
+        f"{install} /root/next.deb > /dev/null\n"
+        "dpkg-query -W shortlane | grep -q '+next$'\n"
+        "grep -q '# mine' /etc/shortlane.toml"
     )
-    system.run("grep -q '# mine' /etc/shortlane.toml")
-    system.run("apt-get -qq purge -y shortlane > /dev/null\napt-get -qq autoremove -y > /dev/null")
+    said = system.run(
+        "shortlane attach eth0 --rate 20mbit\n"
+        "apt-get -qq purge -y shortlane > /dev/null\n"
+        "/empty/shortlane show 2>&1 || true",
+        link=True,
+    )
+    if "nothing is attached" not in said:
+        raise Failure(f"Debian {system.version}: the package was removed and left:\n{said}")
+    system.run("apt-get -qq autoremove -y > /dev/null")
     left = sorted(set(system.run(files).splitlines()) - set(before.splitlines()))
     left = [path for path in left if "/libgcc" not in path and "/gcc-" not in path]
     if left:
         raise Failure(f"Debian {system.version}: the package has left {', '.join(left[:5])}")
+
+    # Its services, in a systemd of its own.
+    system.run(f"{install} systemd iproute2 /root/shortlane_*.deb > /dev/null 2>&1")
+    said = host([str(HERE / "scripts" / "test-systemd-boot.sh"), "--in", str(system.root)])
+    if "all worked" not in said:
+        raise Failure(f"Debian {system.version}: systemd was not tried:\n{said}")
+    note(f"Debian {system.version}: its systemd starts, restarts and stops the services")
 
     # The wheel, which brings its libraries along.
     if not list((system.root / "root").glob("shortlane-*manylinux*.whl")):

@@ -22,7 +22,7 @@ machine() {
     : > "$WORK/asked"
     printf '%s\n' "$@" > "$WORK/offered"
     local program
-    for program in bash cat chmod cut dirname env grep head sort touch; do
+    for program in bash cat chmod cut dirname env grep head mkdir sort touch; do
         ln -s "$(command -v "$program")" "$WORK/bin/$program"
     done
     stand_in id <<< 'echo 0'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Boots systemd in namespaces of its own, over a throw-away layer on this machine's files, and uses
 # the units there as an operator does, sandbox and all: start, look, kill, stop.
-# test-systemd-boot.sh PROGRAM
+#   test-systemd-boot.sh PROGRAM     this program, and the units of packaging/systemd
+#   test-systemd-boot.sh --in ROOT   on the files below ROOT, with what the Debian package has put there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,9 +21,9 @@ guest() {
 	# These are called by name.
 	# shellcheck disable=SC2329
 	scrape() {
-		python3 -c 'import urllib.request as u
-print(u.urlopen("http://127.0.0.1:9750/metrics").read().decode())' |
-			grep "^shortlane_attachment_info{device=\"wan0\""
+		exec 3<> /dev/tcp/127.0.0.1/9750
+		printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
+		grep "^shortlane_attachment_info{device=\"wan0\"" <&3
 	}
 	# shellcheck disable=SC2329
 	is_another() {
@@ -60,7 +61,7 @@ boot() {
 	mount -t tmpfs none "$work"
 	mkdir "$work"/{upper,scratch,root}
 	mount -t overlay overlay "$root" \
-		-o "lowerdir=/,upperdir=$work/upper,workdir=$work/scratch"
+		-o "lowerdir=$ROOT,upperdir=$work/upper,workdir=$work/scratch"
 	mount -t proc proc "$root/proc"
 	mount -t sysfs sysfs "$root/sys"
 	# As the machine has it: unified, or a hierarchy of systemd's own beside the controllers.
@@ -81,10 +82,13 @@ boot() {
 		cp -a "/dev/$device" "$root/dev/$device"
 	done
 	mount -t bpf bpf "$root/sys/fs/bpf"
-	cp "$PROGRAM" "$root/usr/bin/shortlane"
+	if [ "$ROOT" = / ]; then
+		cp "$PROGRAM" "$root/usr/bin/shortlane"
+		cp packaging/systemd/* "$root/usr/lib/systemd/system/"
+	fi
 	# Devices have no units there, which udev would make: all else is as it is packaged.
-	cp packaging/systemd/* "$root/etc/systemd/system/"
-	sed -i '/net-devices-%i.device/d; /^After=/d' "$root/etc/systemd/system/shortlane@.service"
+	sed '/net-devices-%i.device/d; /^After=/d' "$root/usr/lib/systemd/system/shortlane@.service" \
+		> "$root/etc/systemd/system/shortlane@.service"
 	sed 's/eth0/wan0/' packaging/shortlane.toml > "$root/etc/shortlane.toml"
 	mkdir -p "$root/trial/scripts"
 	cp "scripts/$(basename "$0")" "$root/trial/scripts/"
@@ -115,11 +119,13 @@ if [ "$(id -u)" != 0 ] || [ ! -x /lib/systemd/systemd ] || [ ! -c /dev/net/tun ]
 	echo "SKIPPED: to boot systemd takes root, systemd, /dev/net/tun and namespaces" >&2
 	exit 0
 fi
-PROGRAM=$(realpath "$1")
+ROOT=/
+PROGRAM=
+if [ "$1" = --in ]; then ROOT=$(realpath "$2"); else PROGRAM=$(realpath "$1"); fi
 work=$(mktemp -d)
 SAID=$work.said
 : > "$SAID"
-export PROGRAM SAID
+export ROOT PROGRAM SAID
 # Control groups of its own, of which nothing stays.
 groups=()
 leave() {
