@@ -7,8 +7,8 @@
 //!
 //! A second bucket measures *all short flows together*. While they keep to their *share* of the
 //! link, or go beyond it for a moment, the threshold is as it was set; the longer they are beyond
-//! it, the lower the threshold, down to a quarter. So in overload very short flows stay short, and long ones are left a part of
-//! the link, whatever serves the classes.
+//! it, the lower the threshold, down to a fifth. So in overload very short flows stay short, and
+//! long ones are left a part of the link, whatever serves the classes.
 //!
 //! This is a rule, not a discipline: who calls it keeps the table of flows. In the kernel
 //! `crates/engine/bpf/marks.bpf.c` has the same, and a test holds it to this.
@@ -21,10 +21,10 @@ const THRESHOLD_TIME: Nanos = Nanos::from_millis(88);
 const LEAST_THRESHOLD_BYTES: u64 = 30_000;
 /// What a flow may send for ever is the link's rate divided by this.
 const ALLOWANCE_PART: u64 = 16;
-/// Of the link's rate, what short flows may take before the threshold falls: in quarters.
-const SHARE_QUARTERS: u64 = 3;
+/// What short flows may take before the threshold falls is the link's rate divided by this.
+const SHARE_PART: u64 = 4;
 /// The threshold falls to this part of itself.
-const LEAST_PART: u64 = 4;
+const LEAST_PART: u64 = 5;
 /// How far short flows may be beyond their share until the threshold is at its lowest. Half of it
 /// is free: a transfer alone takes all of the link while it lasts.
 const DEPTH: Nanos = Nanos::from_millis(500);
@@ -94,7 +94,7 @@ impl Marks {
         let threshold = drain_time(threshold_bytes, flow_cost);
         Self {
             flow_cost,
-            class_cost: cost(4, rate.saturating_mul(SHARE_QUARTERS)),
+            class_cost: cost(SHARE_PART, rate),
             threshold,
             least: Nanos(threshold.0 / LEAST_PART),
             depth: DEPTH,
@@ -226,9 +226,9 @@ mod tests {
             }
             longest = longest.max(long);
         }
-        // Half of what comes, three quarters of the rate, is short in the end.
-        assert!((30..55).contains(&longest), "{longest} of 66 were long");
-        assert_eq!(MARKS.least.0 * 4, MARKS.threshold.0);
+        // A fifth of each is short in the end.
+        assert!((48..=54).contains(&longest), "{longest} of 66 were long");
+        assert_eq!(MARKS.least.0 * 5, MARKS.threshold.0);
     }
 
     #[test]
