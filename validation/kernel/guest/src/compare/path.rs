@@ -32,7 +32,11 @@ pub(super) struct Path {
 }
 
 /// Network parameters of both ends.
-const PARAMETERS: [(&str, &str); 3] = [
+const PARAMETERS: [(&str, &str); 4] = [
+    // Else a connection takes another `skb->hash` after each timeout, and CAKE and `fq_codel` on the
+    // router, which is this same machine, another queue for it: hundreds of them in overload. A
+    // router sees no such thing.
+    ("core.txrehash", "0"),
     // What one block's connections have learnt is not for the next one's.
     ("ipv4.tcp_no_metrics_save", "1"),
     ("ipv4.tcp_rmem", "4096 131072 8388608"),
