@@ -27,7 +27,7 @@ const SHARE_PART: u64 = 4;
 const LEAST_PART: u64 = 5;
 /// How far short flows may be beyond their share until the threshold is at its lowest. Half of it
 /// is free: a transfer alone takes all of the link while it lasts.
-const DEPTH: Nanos = Nanos::from_millis(500);
+const DEPTH: Nanos = Nanos::from_millis(1000);
 /// A flow without a packet for this long starts afresh.
 const IDLE: Nanos = Nanos::from_millis(1000);
 
