@@ -11,7 +11,7 @@ leaky=$(mktemp -d)
 trap 'rm -rf "$leaky"' EXIT
 mkdir "$leaky/crates"
 cp Cargo.toml "$leaky"
-cp -r crates/sched "$leaky/crates"
+cp -r crates/units crates/sched "$leaky/crates"
 mkdir "$leaky/crates/purity"
 cp -r crates/purity/Cargo.toml crates/purity/Cargo.lock crates/purity/src "$leaky/crates/purity"
 echo 'extern crate std;' >> "$leaky/crates/sched/src/lib.rs"

@@ -10,12 +10,12 @@ mod in_userspace;
 pub(crate) mod text;
 
 use clap::{Args, ValueEnum};
+use engine::Overhead;
 use engine::control::{self, Changes, ControlError};
 #[cfg(feature = "kernel")]
 use engine::status::EngineKind;
-use engine::{Overhead, Rate};
 use netdev::link;
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 use serde_json::json;
 
 #[cfg(feature = "kernel")]
@@ -34,10 +34,10 @@ pub(crate) struct AttachOptions {
     /// Send at this rate, a little below what the link really carries; unlimited: the device sets
     /// the pace
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    rate: Option<LinkRate>,
+    rate: Option<Rate>,
     /// Receive at this rate, a little below what the link really carries
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
-    ingress: Option<LinkRate>,
+    ingress: Option<Rate>,
     /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes in userspace, efd in the kernel]
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
@@ -83,10 +83,10 @@ pub(crate) struct ChangeOptions {
     device: String,
     /// Send at this rate
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    rate: Option<LinkRate>,
+    rate: Option<Rate>,
     /// Receive at this rate
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
-    ingress: Option<LinkRate>,
+    ingress: Option<Rate>,
     /// Set these parameters of the discipline, such as efd:threshold=30packets; the others stay
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
@@ -165,21 +165,6 @@ fn join(text: &str) -> Result<Join, String> {
     )
 }
 
-/// Bits per second, or as fast as the device is.
-#[derive(Clone, Copy)]
-pub(crate) struct LinkRate(pub(crate) Option<u64>);
-
-impl LinkRate {
-    pub(crate) fn for_engine(self) -> Rate {
-        self.0.map_or(Rate::UNLIMITED, Rate)
-    }
-
-    /// The discipline with a limit for this rate, where it is given none.
-    pub(crate) fn limited(self, spec: &Spec) -> Spec {
-        spec.clone().with_limit_for(self.for_engine().0)
-    }
-}
-
 /// What runs in the kernel if nothing else is asked for: its engine has no `fq-lanes` yet.
 const KERNEL_DEFAULT: &str = "efd";
 /// What the userspace engine runs if nothing else is asked for.
@@ -189,21 +174,26 @@ const USERSPACE_DEFAULT: &str = "fq-lanes";
 /// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
 pub(crate) const DEFAULT_BURST: &str = "10ms";
 
-pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
+/// A rate above 0, or as fast as the device is.
+pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {
     match text {
-        "unlimited" | "inf" => Ok(LinkRate(None)),
-        _ => quantity::rate(text)
-            .map(|rate| LinkRate(Some(rate)))
-            .map_err(|accepted| format!("{accepted}, or unlimited")),
+        "unlimited" | "inf" => Ok(Rate::UNLIMITED),
+        _ => quantity::rate(text).map_err(|accepted| format!("{accepted}, or unlimited")),
     }
+}
+
+/// How fast a link is, in words.
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to be told"))]
+fn pace(rate: Rate) -> String {
+    rate.limit().map_or_else(|| "the device's pace".into(), |_| rate.to_string())
 }
 
 /// What is to be attached to one device, checked as far as that needs no device.
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
 struct Order {
     device: String,
-    rate: Option<LinkRate>,
-    ingress: Option<LinkRate>,
+    rate: Option<Rate>,
+    ingress: Option<Rate>,
     spec: Spec,
     queues: Option<Queues>,
     join: Option<Join>,
@@ -233,7 +223,7 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     };
     let spec: Spec = options.scheduler.as_deref().unwrap_or(default).parse()?;
     for rate in [rate, ingress].into_iter().flatten() {
-        rate.limited(&spec).check()?;
+        spec.clone().with_limit_for(rate).check()?;
     }
     let device = device.unwrap_or_default();
     let for_marks = queues.is_some() || join.is_some();
@@ -331,8 +321,8 @@ pub(crate) fn serve_engine() -> Result<(), Failure> {
 pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
     let ChangeOptions { device, rate, ingress, scheduler, overhead, burst_time } = options;
     let changes = Changes {
-        rate: rate.map(LinkRate::for_engine),
-        ingress_rate: ingress.map(LinkRate::for_engine),
+        rate: *rate,
+        ingress_rate: *ingress,
         scheduler: scheduler.clone(),
         overhead: *overhead,
         burst_time: *burst_time,

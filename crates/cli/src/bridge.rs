@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use engine::{Engine, EngineError, Io, LinkConfig, Overhead};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use crate::attach::daemon::foreground;
-use crate::attach::{DEFAULT_BURST, LinkRate, link_rate};
+use crate::attach::{DEFAULT_BURST, link_rate};
 use crate::{Failure, quantity, say};
 
 /// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
@@ -22,10 +22,10 @@ pub(crate) struct Options {
     right: String,
     /// Send from LEFT to RIGHT at this rate, a little below what the link really carries
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    rate: LinkRate,
+    rate: Rate,
     /// Send from RIGHT to LEFT at this rate, if it differs
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    back_rate: Option<LinkRate>,
+    back_rate: Option<Rate>,
     /// Run this discipline, such as efd:threshold=30packets
     #[arg(long, value_name = "SPEC", default_value = "fq-lanes")]
     scheduler: String,
@@ -71,10 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
     let forth: Spec = options.scheduler.parse()?;
     let back = options.back_scheduler.as_ref().map_or(Ok(forth.clone()), |spec| spec.parse())?;
-    let link = |spec: Spec, rate: LinkRate| LinkConfig {
+    let link = |spec: Spec, rate: Rate| LinkConfig {
         overhead: options.overhead,
         burst_time: options.burst_time,
-        ..LinkConfig::new(rate.limited(&spec), rate.for_engine())
+        ..LinkConfig::new(spec.with_limit_for(rate), rate)
     };
     Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
 }

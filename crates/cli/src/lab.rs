@@ -11,7 +11,7 @@ use lab::traffic::Tcp;
 use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
 use netdev::netns;
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
@@ -79,7 +79,7 @@ pub(crate) struct LinkOptions {
     schedulers: Vec<String>,
     /// Set the rate of the bottleneck, in both directions
     #[arg(long, default_value = "10mbit", allow_hyphen_values = true, value_parser = quantity::rate)]
-    rate: u64,
+    rate: Rate,
     /// Set the queue limit of disciplines that are not given one [default: what the rate sends in 100ms, at least 300packets]
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Option<Amount>,
@@ -161,12 +161,12 @@ impl LinkOptions {
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
-        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate, schedulers))
+        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate.0, schedulers))
     }
 
     fn bottleneck(&self) -> Bottleneck {
         Bottleneck {
-            rate_bps: self.rate,
+            rate_bps: self.rate.0,
             limit: self.limit(),
             rtt: self.delay,
             edge: self.edge.clone(),
@@ -302,9 +302,9 @@ fn describe(config: &Config, summary: &Summary) -> String {
     let tcp: Vec<&str> = traffic.tcp.iter().map(|tcp| tcp.name()).collect();
     format!(
         "{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
-        sched::params::text::Rate(link.rate_bps),
+        sched::Rate(link.rate_bps),
         link.limit,
-        sched::params::text::Time(link.rtt),
+        link.rtt,
         tcp.join(", "),
         count(summary.rounds, "round"),
         config.timing.block_ns() as f64 / 1e9,

@@ -4,17 +4,15 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use sched::params::text;
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate, Share};
 
 /// A rate above 0.
 ///
 /// # Errors
 /// Says what is accepted.
-pub fn rate(text: &str) -> Result<u64, String> {
-    text::rate(text)
-        .filter(|rate| *rate > 0 && *rate < u64::MAX)
-        .ok_or_else(|| "it takes a rate above 0 with its unit, such as 10mbit or 1.5gbit".into())
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let rate = text.parse().ok().filter(|rate: &Rate| *rate > Rate(0) && !rate.is_unlimited());
+    rate.ok_or_else(|| "it takes a rate above 0 with its unit, such as 10mbit or 1.5gbit".into())
 }
 
 /// Packets or bytes, above 0.
@@ -22,9 +20,10 @@ pub fn rate(text: &str) -> Result<u64, String> {
 /// # Errors
 /// Says what is accepted.
 pub fn amount(text: &str) -> Result<Amount, String> {
-    text::amount(text).filter(|amount| amount.value() > 0 && amount.value() < u64::MAX).ok_or_else(
-        || "it takes an amount above 0 with its unit, such as 300packets or 64kb".into(),
-    )
+    let amount = text.parse().ok();
+    let amount = amount.filter(|amount: &Amount| amount.value() > 0 && !amount.is_unlimited());
+    let accepted = "it takes an amount above 0 with its unit, such as 300packets or 64kb";
+    amount.ok_or_else(|| accepted.into())
 }
 
 /// A time.
@@ -32,9 +31,8 @@ pub fn amount(text: &str) -> Result<Amount, String> {
 /// # Errors
 /// Says what is accepted.
 pub fn time(text: &str) -> Result<Nanos, String> {
-    text::time(text)
-        .filter(|time| *time < Nanos::MAX)
-        .ok_or_else(|| "it takes a time with its unit, such as 20ms or 2min".into())
+    let time = text.parse().ok().filter(|time| *time < Nanos::MAX);
+    time.ok_or_else(|| "it takes a time with its unit, such as 20ms or 2min".into())
 }
 
 /// A time above 0.
@@ -42,10 +40,8 @@ pub fn time(text: &str) -> Result<Nanos, String> {
 /// # Errors
 /// Says what is accepted.
 pub fn positive_time(text: &str) -> Result<Nanos, String> {
-    time(text)
-        .ok()
-        .filter(|time| time.0 > 0)
-        .ok_or_else(|| "it takes a time above 0 with its unit, such as 20s or 2min".into())
+    let time = time(text).ok().filter(|time| *time > Nanos::ZERO);
+    time.ok_or_else(|| "it takes a time above 0 with its unit, such as 20s or 2min".into())
 }
 
 /// A parser of whole numbers within bounds.
@@ -62,8 +58,8 @@ where
     }
 }
 
+/// A part of a whole.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    text::share(text)
-        .map(|share| f64::from(share.ppb()) / 1e9)
-        .ok_or_else(|| "a part between 0 and 1, or a percentage such as 5%".into())
+    let share = text.parse::<Share>().map_err(|error| error.to_string())?;
+    Ok(f64::from(share.ppb()) / 1e9)
 }

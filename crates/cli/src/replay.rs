@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use measure::EventWriter;
 use replay::capture::{self, Capture, CaptureError};
 use replay::{Config, Progress, Report, Tables};
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate};
 use serde_json::json;
 
 use crate::lab::FileFormat;
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     capture: PathBuf,
     /// Set the rate of the link
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::rate)]
-    rate: u64,
+    rate: Rate,
     /// Set the queue limit of disciplines that are not given one
     #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Amount,
@@ -99,7 +99,7 @@ impl Options {
     fn config(&self) -> Result<Config, Failure> {
         let config = Config {
             schedulers: specs::parse(&self.schedulers, &specs::DEFAULT, self.limit)?,
-            rate_bps: self.rate,
+            rate_bps: self.rate.0,
             limit: self.limit,
             seed: self.seed,
             idle: self.idle,

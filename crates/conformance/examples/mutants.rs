@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use conformance::mutant;
 
 /// Packages that the suite is built from.
-const PACKAGES: [&str; 2] = ["sched", "conformance"];
+const PACKAGES: [&str; 3] = ["units", "sched", "conformance"];
 /// The tests of the suite that look at disciplines, the quick ones first.
 const TESTS: [&str; 6] = ["golden", "models", "generic", "statistics", "reductions", "exhaustive"];
 /// A mutant that makes a test run this long has made it loop.

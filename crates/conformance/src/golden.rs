@@ -19,7 +19,6 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use sched::params::text;
 use sched::{Dequeue, Ecn, Event, FlowId, Lane, Nanos, Spec};
 
 use crate::operation::{Arrival, Offset, Operation, flow_id};
@@ -59,7 +58,7 @@ fn read(token: &str, spec: &Spec, now: &mut Nanos) -> Operation {
         return Operation::Dequeue;
     }
     if let Some(time) = token.strip_prefix('@') {
-        let then = text::time(time).unwrap_or_else(|| bad());
+        let then: Nanos = time.parse().unwrap_or_else(|_| bad());
         let span = then - *now;
         *now = then;
         return Operation::Advance(span);

@@ -110,7 +110,7 @@ pub fn run(spec: &Spec, operations: &[Operation], seed: u64) -> Vec<Step> {
             }
             Operation::Dequeue => Call::Dequeue(queue.dequeue(now, &mut sink)),
             Operation::Advance(span) => {
-                now = now + *span;
+                now += *span;
                 Call::Advance
             }
             Operation::Change(name, value) => {

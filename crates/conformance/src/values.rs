@@ -2,8 +2,8 @@
 //!
 //! A new discipline's parameters are varied without a word about them in this crate.
 
-use sched::params::{Kind, ParamDef, text};
-use sched::{Amount, Info, Nanos, Share, Spec};
+use sched::params::{Kind, ParamDef};
+use sched::{Amount, Factor, Info, Nanos, Rate, Share, Spec};
 
 /// A valid value of `def`, as text, drawn by `random`. Small values are likely: they are where
 /// thresholds, limits and bounds take effect within a short sequence.
@@ -21,7 +21,7 @@ pub fn draw(def: &ParamDef, random: u32) -> String {
         }
         Kind::Bytes { min, max } => Amount::Bytes(spread(min, max, size)).to_string(),
         Kind::Time { unlimited: true, .. } if sort == 0 => "inf".to_owned(),
-        Kind::Time { min, max, .. } => text::Time(Nanos(spread(min.0, max.0, size))).to_string(),
+        Kind::Time { min, max, .. } => Nanos(spread(min.0, max.0, size)).to_string(),
         Kind::Share { min, max } => match sort {
             0 | 1 => min.to_string(),
             2 | 3 => max.to_string(),
@@ -37,12 +37,12 @@ pub fn draw(def: &ParamDef, random: u32) -> String {
             _ => Share::from_ppb((size % 101) as u32 * 10_000_000).to_string(),
         },
         Kind::Count { min, max } => spread(min, max.min(min + 4096), size).to_string(),
-        Kind::Rate { min, max } => text::Rate(spread(min, max, size)).to_string(),
+        Kind::Rate { min, max } => Rate(spread(min, max, size)).to_string(),
         Kind::Flag => if sort % 2 == 0 { "yes" } else { "no" }.to_owned(),
         Kind::Choice(words) => words[size as usize % words.len()].to_owned(),
         Kind::Factor { min, max } => match sort {
-            0..=9 => text::Factor(min + 1000 * (size % 8).min((max - min) / 1000)).to_string(),
-            _ => text::Factor(spread(min, max, size)).to_string(),
+            0..=9 => Factor(min + 1000 * (size % 8).min((max - min) / 1000)).to_string(),
+            _ => Factor(spread(min, max, size)).to_string(),
         },
         Kind::Form(_) if sort < 4 => def.default.to_owned(),
         Kind::Form(form) => form.examples[size as usize % form.examples.len()].to_owned(),
@@ -63,17 +63,17 @@ pub fn extremes(def: &ParamDef) -> Vec<String> {
         }
         Kind::Bytes { min, max } => [min, max].map(|n| Amount::Bytes(n).to_string()).to_vec(),
         Kind::Time { min, max, unlimited } => {
-            or_inf([min, max].map(|t| text::Time(t).to_string()).to_vec(), unlimited)
+            or_inf([min, max].map(|t| t.to_string()).to_vec(), unlimited)
         }
         Kind::Share { min, max } => [min, max].map(|share| share.to_string()).to_vec(),
         Kind::Level => ["0", "1", "0packets", "0b", "inf"].map(str::to_owned).to_vec(),
         Kind::Count { min, max } => [min, max].map(|n| n.to_string()).to_vec(),
         Kind::Rate { min, max } => {
-            or_inf([min, max].map(|rate| text::Rate(rate).to_string()).to_vec(), true)
+            or_inf([min, max].map(|rate| Rate(rate).to_string()).to_vec(), true)
         }
         Kind::Flag => vec!["yes".to_owned(), "no".to_owned()],
         Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-        Kind::Factor { min, max } => [min, max].map(|n| text::Factor(n).to_string()).to_vec(),
+        Kind::Factor { min, max } => [min, max].map(|n| Factor(n).to_string()).to_vec(),
         Kind::Form(form) => form.examples.iter().map(|text| (*text).to_owned()).collect(),
     }
 }

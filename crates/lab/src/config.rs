@@ -212,14 +212,13 @@ impl Config {
         if self.link.rate_bps < 100_000 || self.link.rate_bps > 2_000_000_000 {
             return refuse(format!(
                 "--rate {} is not accepted; the lab takes 100kbit to 2gbit",
-                sched::params::text::Rate(self.link.rate_bps)
+                sched::Rate(self.link.rate_bps)
             ));
         }
         if self.link.rtt > MOST_RTT {
             return refuse(format!(
                 "--delay {} is not accepted; the lab takes at most {}",
-                sched::params::text::Time(self.link.rtt),
-                sched::params::text::Time(MOST_RTT)
+                self.link.rtt, MOST_RTT
             ));
         }
         for (index, spec) in self.schedulers.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use measure::SizeClass;
 use measure::text::{scheduler, table, wrap};
-use sched::params::text::Rate;
+use sched::Rate;
 
 use crate::config::Config;
 use crate::facts::CaptureFacts;

@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use sched::Nanos;
-use sched::params::text;
+use sched::{Nanos, Rate};
 
 /// A table of a scenario, and the keys it takes.
 #[derive(Debug)]
@@ -203,10 +202,10 @@ impl fmt::Display for Takes {
             }
             Self::Number { min, max, open: false } => write!(f, "a number, {min} to {max}"),
             Self::Rate { min, max } => {
-                write!(f, "\"{}\" to \"{}\"", text::Rate(min), text::Rate(max))
+                write!(f, "\"{}\" to \"{}\"", Rate(min), Rate(max))
             }
             Self::Time { min, max, unlimited } => {
-                write!(f, "\"{}\" to \"{}\"", text::Time(min), text::Time(max))?;
+                write!(f, "\"{}\" to \"{}\"", min, max)?;
                 if unlimited { f.write_str(", or \"inf\"") } else { Ok(()) }
             }
             Self::Bytes { min, max } => {

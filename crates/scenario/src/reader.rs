@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use sched::edge::EdgeSpec;
-use sched::params::text;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 use toml::de::{DeTable, DeValue};
 use workload::{Law, LawError};
 
@@ -248,7 +247,8 @@ impl<'a> Table<'a> {
     pub(crate) fn rate(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
         self.read(key, |takes, written| match takes {
             Takes::Rate { min, max } => {
-                text::rate(written.text()?).filter(|rate| (*min..=*max).contains(rate))
+                let rate = written.text()?.parse().ok();
+                rate.map(|Rate(rate)| rate).filter(|rate| (*min..=*max).contains(rate))
             }
             other => mistaken(key, other),
         })
@@ -256,26 +256,31 @@ impl<'a> Table<'a> {
 
     pub(crate) fn time(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
         self.read(key, |takes, written| match takes {
-            Takes::Time { min, max, unlimited } => text::time(written.text()?)
-                .filter(|time| (*min..=*max).contains(time) || (*unlimited && *time == Nanos::MAX))
-                .map(|time| time.0),
+            Takes::Time { min, max, unlimited } => {
+                let time = written.text()?.parse().ok();
+                let within = |time: &Nanos| (*min..=*max).contains(time);
+                time.filter(|time| within(time) || (*unlimited && *time == Nanos::MAX))
+                    .map(|time| time.0)
+            }
             other => mistaken(key, other),
         })
     }
 
     pub(crate) fn bytes(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
-        self.read(key, |takes, written| match (takes, text::amount(written.text()?)) {
-            (Takes::Bytes { min, max }, Some(Amount::Bytes(n))) => {
-                (*min..=*max).contains(&n).then_some(n)
+        self.read(key, |takes, written| match takes {
+            Takes::Bytes { min, max } => {
+                let bytes = written.text()?.parse().ok().and_then(Amount::bytes);
+                bytes.filter(|n| (*min..=*max).contains(n))
             }
-            _ => None,
+            other => mistaken(key, other),
         })
     }
 
     pub(crate) fn amount(&self, key: &str) -> Result<Option<Amount>, ScenarioError> {
         self.read(key, |takes, written| match takes {
             Takes::Amount { min, max } => {
-                text::amount(written.text()?).filter(|a| (*min..=*max).contains(&a.value()))
+                let amount = written.text()?.parse().ok();
+                amount.filter(|a: &Amount| (*min..=*max).contains(&a.value()))
             }
             other => mistaken(key, other),
         })

@@ -84,7 +84,7 @@ impl Scenario {
         let duration_ns = overrides.duration_ns.unwrap_or(duration_ns);
         let warm_up_ns = head.needed("warm-up", head.time("warm-up"))?;
         if warm_up_ns >= duration_ns {
-            let duration = sched::params::text::Time(sched::Nanos(duration_ns));
+            let duration = sched::Nanos(duration_ns);
             return Err(head.refuse("warm-up", &format!("less than the duration, \"{duration}\"")));
         }
         let topology = Topology::read(&root)?;

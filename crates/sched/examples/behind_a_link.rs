@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::io::{Read, Write, stdin, stdout};
 
-use sched::{Dequeue, Drop, Ecn, FlowId, Nanos, Packet, Qdisc, Spec};
+use sched::{Dequeue, Drop, Ecn, FlowId, Nanos, Packet, Qdisc, Rate, Spec};
 
 type Drops = Vec<(Packet, Drop)>;
 
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("behind_a_link SPEC RUNS RATE < arrivals".into());
     };
     let (runs, rate): (u64, u64) = (runs.parse()?, rate.parse()?);
-    let spec = spec.parse::<Spec>()?.on_link(rate);
+    let spec = spec.parse::<Spec>()?.on_link(Rate(rate));
     spec.check()?;
     let mut text = String::new();
     stdin().read_to_string(&mut text)?;

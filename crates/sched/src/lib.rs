@@ -49,7 +49,8 @@ pub use disciplines::lanes;
 pub use disciplines::marks;
 pub use interface::params;
 pub use interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, FlowId, HostId, Info, Lane,
-    Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, Factor, FlowId, HostId,
+    Info, Lane, Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Rate,
+    Share, Sink,
 };
 pub use spec::{Spec, SpecError, limit_for};

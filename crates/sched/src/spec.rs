@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::interface::{Amount, Info, ParamError, Params, Qdisc, Sink};
+use crate::interface::{Amount, Info, ParamError, Params, Qdisc, Rate, Sink};
 use crate::registry;
 
 /// A discipline and a value for each of its parameters, ready to be built any number of times.
@@ -64,9 +64,9 @@ impl Spec {
     /// The same discipline in front of a link of this rate, for those that reckon with it
     /// (`rate`), unless the user has given one.
     #[must_use]
-    pub fn on_link(mut self, rate_bps: u64) -> Self {
+    pub fn on_link(mut self, rate: Rate) -> Self {
         if self.params.has("rate") && !self.params.is_given("rate") {
-            let rate = crate::interface::params::text::Rate(rate_bps.max(1)).to_string();
+            let rate = rate.max(Rate(1)).to_string();
             let set = self.params.set_default("rate", &rate);
             debug_assert!(set.is_ok(), "{rate} is a rate");
         }
@@ -77,8 +77,8 @@ impl Spec {
     /// given one or the discipline's own default is larger. As one that was given: it is shown, and
     /// stays if the rate changes.
     #[must_use]
-    pub fn with_limit_for(mut self, rate_bps: u64) -> Self {
-        let limit = limit_for(rate_bps);
+    pub fn with_limit_for(mut self, rate: Rate) -> Self {
+        let limit = limit_for(rate);
         let is_open = self.params.has("limit") && !self.params.is_given("limit");
         if is_open && self.params.amount("limit").value() < limit.value() {
             let set = self.params.set("limit", &limit.to_string());
@@ -115,11 +115,11 @@ impl Spec {
 /// it busy; 100 ms are the round trip that CoDel and CAKE reckon with. The bound on all is one on
 /// memory, 98 MB of packets. Without a rate, 300 packets.
 #[must_use]
-pub const fn limit_for(rate_bps: u64) -> Amount {
+pub const fn limit_for(rate: Rate) -> Amount {
     const LEAST: u64 = 300;
     const MOST: u64 = 1 << 16;
     const PACKET_BITS: u64 = 8 * 1500;
-    let packets = if rate_bps == u64::MAX { 0 } else { rate_bps / 10 / PACKET_BITS };
+    let packets = if rate.is_unlimited() { 0 } else { rate.0 / 10 / PACKET_BITS };
     Amount::Packets(if packets < LEAST {
         LEAST
     } else if packets > MOST {
@@ -201,13 +201,14 @@ mod tests {
             (u64::MAX - 1, 65_536),
             (u64::MAX, 300),
         ] {
-            assert_eq!(limit_for(rate), Amount::Packets(packets), "{rate}");
+            assert_eq!(limit_for(Rate(rate)), Amount::Packets(packets), "{rate}");
         }
     }
 
     #[test]
     fn a_limit_that_is_given_or_larger_stays() {
-        let on = |spec: &str, rate| spec.parse::<Spec>().unwrap().with_limit_for(rate).to_string();
+        let on =
+            |spec: &str, rate| spec.parse::<Spec>().unwrap().with_limit_for(Rate(rate)).to_string();
         assert_eq!(on("efd", 10_000_000), "efd");
         assert_eq!(on("efd", 1_000_000_000), "efd:limit=8333packets");
         assert_eq!(on("efd:limit=300packets", 1_000_000_000), "efd:limit=300packets");

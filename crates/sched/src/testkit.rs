@@ -80,7 +80,7 @@ impl Bench {
 
     /// Lets time pass.
     pub(crate) fn advance(&mut self, by: Nanos) {
-        self.now = self.now + by;
+        self.now += by;
     }
 }
 

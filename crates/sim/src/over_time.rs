@@ -175,7 +175,7 @@ mod tests {
             let (mut histogram, mut mean, mut now) =
                 (TimeHistogram::default(), TimeMean::default(), Nanos(0));
             for (at, (gap, value)) in steps.into_iter().enumerate() {
-                now = now + Nanos(gap);
+                now += Nanos(gap);
                 histogram.set(value, now);
                 mean.set(value as u64, now);
                 if at == restart {

@@ -40,7 +40,7 @@ impl Port {
     #[must_use]
     pub fn new(spec: &Spec, rate_bps: u64, seed: u64, names: FlowNames, log: bool) -> Self {
         Self {
-            qdisc: spec.clone().on_link(rate_bps).build(seed),
+            qdisc: spec.clone().on_link(sched::Rate(rate_bps)).build(seed),
             link: Transmitter::new(rate_bps),
             wait_until: Nanos::ZERO,
             ledger: Ledger::new(names, log),

@@ -4,8 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use sched::Amount;
-use sched::params::text;
+use units::{Amount, Nanos, Share};
 
 use crate::law::{Bytes, Count, Law, PAYLOAD_BYTES, Shape, Time, Zipf};
 
@@ -41,11 +40,7 @@ impl Unit for Bytes {
     const LARGEST: u64 = 1 << 40;
 
     fn read(text: &str) -> Option<u64> {
-        match text::amount(text) {
-            Some(Amount::Bytes(0)) | None => None,
-            Some(Amount::Bytes(n)) => Some(n),
-            Some(Amount::Packets(_)) => None,
-        }
+        text.parse().ok().and_then(Amount::bytes).filter(|n| *n > 0)
     }
 }
 
@@ -62,7 +57,7 @@ impl Unit for Time {
     const LARGEST: u64 = 86_400_000_000_000;
 
     fn read(text: &str) -> Option<u64> {
-        text::time(text).map(|time| time.0)
+        text.parse().ok().map(|Nanos(ns)| ns)
     }
 }
 
@@ -162,14 +157,14 @@ fn mixture<U: Unit>(text: &str) -> Result<Shape, LawError> {
     let mut parts = Vec::new();
     for part in text.split('+') {
         let (share, law) = part.split_once('*').ok_or_else(error)?;
-        let share = text::share(share.trim()).filter(|s| s.ppb() > 0).ok_or_else(error)?;
+        let share = share.trim().parse().ok().filter(|s: &Share| s.ppb() > 0).ok_or_else(error)?;
         parts.push((share, single::<U>(law.trim())?));
     }
     let total: u64 = parts.iter().map(|(share, _)| u64::from(share.ppb())).sum();
-    if total != u64::from(sched::Share::ONE.ppb()) {
+    if total != u64::from(Share::ONE.ppb()) {
         return Err(error());
     }
-    let as_fraction = |share: sched::Share| f64::from(share.ppb()) / total as f64;
+    let as_fraction = |share: Share| f64::from(share.ppb()) / total as f64;
     Ok(Shape::Mixture(parts.into_iter().map(|(share, law)| (as_fraction(share), law)).collect()))
 }
 
@@ -243,8 +238,8 @@ fn zipf<U: Unit>(params: &str) -> Result<Shape, LawError> {
     let alpha = args.number("alpha", 0.0, 10.0, "a number above 0, at most 10")?;
     let max = match args.get("max") {
         None => 1000,
-        Some(found) => match text::amount(found) {
-            Some(Amount::Packets(n @ 1..=1_000_000)) => n,
+        Some(found) => match found.parse() {
+            Ok(Amount::Packets(n @ 1..=1_000_000)) => n,
             _ => return Err(args.refused("max", "1packets to 1000000packets")),
         },
     };

@@ -51,7 +51,7 @@ fn run<O: Observer>(script: &Script, observer: O) {
             Operation::Arrive(arrival) => memory.lock().arrive(arrival.clone()),
             Operation::Answer(answer) => memory.lock().answers.push_back(*answer),
             Operation::Pass(time) => {
-                now = now + *time;
+                now += *time;
                 turn(&mut harness, &memory, now);
             }
             Operation::Change(config) => {
@@ -75,7 +75,7 @@ fn drain<O: Observer>(
     drop(harness.change(&fast));
     memory.lock().answers.clear();
     for _ in 0..PATIENCE {
-        now = now + Nanos::from_millis(100);
+        now += Nanos::from_millis(100);
         turn(harness, memory, now);
         if memory.lock().is_empty() && is_idle(harness) {
             return;

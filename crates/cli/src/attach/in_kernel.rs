@@ -1,13 +1,11 @@
 //! The commands by the kernel engine.
 
-use engine::Rate;
 use engine::control;
 use engine::kernel::{self, KernelError, Shaping};
 use engine::status::{EngineKind, Status};
-use sched::Spec;
-use sched::params::text;
+use sched::{Rate, Spec};
 
-use super::{LinkRate, Order, daemon, make_way_for};
+use super::{Order, daemon, make_way_for, pace};
 use crate::{Failure, say};
 
 impl From<KernelError> for Failure {
@@ -33,10 +31,15 @@ pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
 /// Whether the kernel can do what is wanted in each direction.
 fn can(order: &Order) -> Result<(), KernelError> {
     let mut rates = [order.rate, order.ingress].into_iter().flatten();
-    rates.try_for_each(|rate| kernel::can(&rate.limited(&order.spec), &shaping(order, rate.0)))
+    rates.try_for_each(|rate| kernel::can(&limited(order, rate), &shaping(order, rate)))
 }
 
-fn shaping(order: &Order, rate: Option<u64>) -> Shaping {
+/// The discipline with a limit for this rate, where it is given none.
+fn limited(order: &Order, rate: Rate) -> Spec {
+    order.spec.clone().with_limit_for(rate)
+}
+
+fn shaping(order: &Order, rate: Rate) -> Shaping {
     Shaping { rate, overhead: order.overhead, burst: order.burst_time, ..Shaping::default() }
 }
 
@@ -48,11 +51,11 @@ pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     }
     make_way_for(order, EngineKind::Kernel)?;
     if let Some(rate) = order.rate {
-        tell(&kernel::attach(&ordered(order, rate, &rate.limited(&order.spec)))?);
+        tell(&kernel::attach(&ordered(order, rate, &limited(order, rate)))?);
         said(order, rate, "sends");
     }
     if let Some(rate) = order.ingress {
-        match kernel::attach_ingress(&ordered(order, rate, &rate.limited(&order.spec))) {
+        match kernel::attach_ingress(&ordered(order, rate, &limited(order, rate))) {
             Ok(notes) => tell(&notes),
             Err(error) => {
                 if order.rate.is_some() {
@@ -76,22 +79,22 @@ pub(super) fn holder(device: &str) -> Result<Option<String>, Failure> {
     Ok(kernel::attached_qdisc(device)?.or(ingress))
 }
 
-fn ordered<'a>(order: &'a Order, rate: LinkRate, spec: &'a Spec) -> kernel::Order<'a> {
+fn ordered<'a>(order: &'a Order, rate: Rate, spec: &'a Spec) -> kernel::Order<'a> {
     kernel::Order {
         device: &order.device,
         spec,
-        shaping: shaping(order, rate.0),
+        shaping: shaping(order, rate),
         replace: order.replace,
         keep_offloads: order.keep_offloads,
     }
 }
 
-fn said(order: &Order, rate: LinkRate, does: &str) {
-    let at = rate.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
+fn said(order: &Order, rate: Rate, does: &str) {
+    let at = pace(rate);
     say(&format!(
         "{}: {} for what it {does}, at {at}, in the kernel; `shortlane show` tells how it goes",
         order.device,
-        rate.limited(&order.spec)
+        limited(order, rate)
     ));
 }
 
@@ -100,7 +103,6 @@ pub(super) fn change(
     changes: &control::Changes,
     spec: Option<Spec>,
 ) -> Result<(), Failure> {
-    let rate = |rate: Option<Rate>| rate.map(|rate| (rate != Rate::UNLIMITED).then_some(rate.0));
     let of = |rate| kernel::Changes {
         rate,
         spec: spec.clone(),
@@ -111,13 +113,13 @@ pub(super) fn change(
     let ingress = kernel::ingress_device(device)?;
     let mut all = Vec::new();
     if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
-        all.push((device.to_owned(), of(rate(changes.rate))));
+        all.push((device.to_owned(), of(changes.rate)));
     } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
         all.push((device.to_owned(), of(None)));
     }
     match ingress {
         Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
-            all.push((ifb, of(rate(changes.ingress_rate))));
+            all.push((ifb, of(changes.ingress_rate)));
         }
         None if changes.ingress_rate.is_some() => {
             return Err(Failure::Failed(format!(

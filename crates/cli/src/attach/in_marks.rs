@@ -1,12 +1,11 @@
 //! The commands by marks in front of the kernel's own queues.
 
-use engine::Rate;
 use engine::control;
 use engine::kernel::{self, KernelError, marks};
 use engine::status::{EngineKind, Status};
-use sched::params::text;
+use sched::Rate;
 
-use super::{Join, LinkRate, Order, Queues, daemon, make_way_for};
+use super::{Join, Order, Queues, daemon, make_way_for};
 use crate::{Failure, say};
 
 impl Queues {
@@ -22,13 +21,13 @@ impl Queues {
 /// Whether this kernel has the queues, and the link a rate.
 pub(super) fn can(order: &Order) -> bool {
     let rates = [order.rate, order.ingress].into_iter().flatten();
-    rates.into_iter().all(|rate| rate.0.is_some()) && marks::can(None).is_ok()
+    rates.into_iter().all(|rate| !rate.is_unlimited()) && marks::can(None).is_ok()
 }
 
 pub(super) fn attach(order: &Order, since: Option<&str>) -> Result<(), Failure> {
     let device = &order.device;
     for rate in [order.rate, order.ingress].into_iter().flatten() {
-        if rate.0.is_none() {
+        if rate.is_unlimited() {
             return Err(Failure::Usage(format!(
                 "{device}: marks take a rate; --engine kernel and userspace take unlimited"
             )));
@@ -45,9 +44,9 @@ pub(super) fn attach(order: &Order, since: Option<&str>) -> Result<(), Failure> 
              would run a discipline in a process"
         ));
     }
-    let ordered = |rate: Option<LinkRate>| marks::Order {
+    let ordered = |rate: Option<Rate>| marks::Order {
         device,
-        rate: rate.and_then(|rate| rate.0),
+        rate,
         overhead: order.overhead,
         burst: order.burst_time,
         queues: order.queues.map(Queues::of_engine),
@@ -78,9 +77,8 @@ pub(super) fn attach(order: &Order, since: Option<&str>) -> Result<(), Failure> 
     Ok(())
 }
 
-fn said(order: &Order, rate: Option<LinkRate>, does: &str) -> Result<(), Failure> {
-    let rate = rate.and_then(|rate| rate.0);
-    let at = rate.map_or_else(String::new, |rate| format!(", at {}", text::Rate(rate)));
+fn said(order: &Order, rate: Option<Rate>, does: &str) -> Result<(), Failure> {
+    let at = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
     let marks = holder(&order.device)?.unwrap_or_default();
     let device = &order.device;
     say(&format!("{device}: {marks} for what it {does}{at}; `shortlane show` tells how it goes"));
@@ -98,7 +96,7 @@ pub(super) fn change(device: &str, changes: &control::Changes) -> Result<(), Fai
         Some(Rate::UNLIMITED) => {
             Err(Failure::Usage(format!("{device} has marks, which take a rate")))
         }
-        rate => Ok(rate.map(|rate| rate.0)),
+        rate => Ok(rate),
     };
     let of = |rate| marks::Changes { rate, overhead: changes.overhead, burst: changes.burst_time };
     let (sent, received) = (rate(changes.rate)?, rate(changes.ingress_rate)?);

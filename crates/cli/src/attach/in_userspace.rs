@@ -4,12 +4,11 @@ use std::io;
 
 use engine::status::EngineKind;
 use engine::userspace::HookKind;
-use engine::{Engine, EngineError, LinkConfig, Overhead, Rate};
-use sched::params::text;
-use sched::{Nanos, Spec};
+use engine::{Engine, EngineError, LinkConfig, Overhead};
+use sched::{Nanos, Rate, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkRate, Order, daemon, make_way_for};
+use super::{Order, daemon, make_way_for, pace};
 use crate::{Call, Failure, say};
 
 impl From<EngineError> for Failure {
@@ -34,8 +33,8 @@ pub(super) fn attach(order: &Order, since: Option<&str>, call: &Call) -> Result<
     let device = &order.device;
     let task = Task {
         device: device.clone(),
-        rate: order.rate.map(LinkRate::for_engine),
-        ingress: order.ingress.map(LinkRate::for_engine),
+        rate: order.rate,
+        ingress: order.ingress,
         scheduler: order.spec.to_string(),
         overhead: order.overhead,
         burst_ns: order.burst_time.0,
@@ -61,11 +60,9 @@ fn said(order: &Order, since: Option<&str>) {
     if let Some(since) = since {
         say(&format!("{}: the userspace engine, since {since}", order.device));
     }
-    let at = |rate: Option<LinkRate>, what: &str| {
-        let spec = rate?.limited(&order.spec);
-        let rate =
-            rate?.0.map_or_else(|| "the device's pace".into(), |r| text::Rate(r).to_string());
-        Some(format!("{spec} for what it {what}, at {rate}"))
+    let at = |rate: Option<Rate>, what: &str| {
+        let spec = order.spec.clone().with_limit_for(rate?);
+        Some(format!("{spec} for what it {what}, at {}", pace(rate?)))
     };
     let ways = [at(order.rate, "sends"), at(order.ingress, "receives")];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
@@ -104,7 +101,7 @@ fn links(task: &Task) -> Result<(Option<LinkConfig>, Option<LinkConfig>), Failur
     let link = |rate: Rate| LinkConfig {
         overhead: task.overhead,
         burst_time: Nanos(task.burst_ns),
-        ..LinkConfig::new(spec.clone().with_limit_for(rate.0), rate)
+        ..LinkConfig::new(spec.clone().with_limit_for(rate), rate)
     };
     Ok((task.rate.map(link), task.ingress.map(link)))
 }

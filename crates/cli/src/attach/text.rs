@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use engine::status::{EngineKind, Heading, Histogram, LaneCounters, Process, Qdisc, Status};
-use sched::Nanos;
-use sched::params::text::{Rate, Time};
+use sched::{Nanos, Rate};
 
 /// Everything about what is attached.
 pub(super) fn describe(status: &Status) -> String {
@@ -36,7 +35,7 @@ fn head(status: &Status) -> String {
         ", limit {}, overhead {}, burst-time {}\n",
         status.limit.as_deref().unwrap_or("none"),
         status.overhead,
-        Time(Nanos(status.burst_ns))
+        Nanos(status.burst_ns)
     );
     if status.scheduler != name {
         text += &format!(" scheduler {}\n", status.scheduler);

@@ -2,7 +2,7 @@
 
 use engine::kernel::inspect::{DeviceFacts, Machine, segments_in_time};
 use engine::status::{EngineKind, Heading, Status};
-use sched::params::text::Rate;
+use sched::Rate;
 
 use super::{Finding, Verdict};
 
@@ -327,7 +327,7 @@ impl About<'_> {
         else {
             return;
         };
-        let wanted = segments_in_time(rate, *mtu);
+        let wanted = segments_in_time(Rate(rate), *mtu);
         self.add(
             all,
             "super-packets",

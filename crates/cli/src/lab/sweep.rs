@@ -3,7 +3,6 @@
 use clap::Args;
 use lab::{Config, Sweep, Timing, Traffic, Transfers};
 use sched::Amount;
-use sched::params::text;
 use serde_json::json;
 use workload::SizeLaw;
 
@@ -36,10 +35,8 @@ pub(crate) struct Options {
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
-    match text::amount(text) {
-        Some(Amount::Bytes(n)) if n > 0 => Ok(n),
-        _ => Err("it takes bytes above 0 with their unit, such as 20kb or 1mb".into()),
-    }
+    let bytes = text.parse().ok().and_then(Amount::bytes).filter(|n| *n > 0);
+    bytes.ok_or_else(|| "it takes bytes above 0 with their unit, such as 20kb or 1mb".into())
 }
 
 const DEFAULT_SCHEDULERS: [&str; 4] = ["fifo", "fq-codel", "efd", "fq-lanes"];

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::{Sparkline, Widget};
-use sched::params::text::Rate;
+use sched::Rate;
 
 use super::view::{View, Way};
 use crate::attach::text::{below, duration, lane_name};

@@ -259,7 +259,7 @@ impl Edge {
             Some(mut next) if now >= next => {
                 self.adjust(next);
                 while next <= now {
-                    next = next + self.update;
+                    next += self.update;
                 }
                 self.next_update = Some(next);
             }

@@ -11,7 +11,7 @@ use frame::{Fingerprinter, LinkType};
 use netdev::link::{Link, Links};
 use netdev::watch::Watch;
 use sched::edge::EdgeSpec;
-use sched::{Info, Nanos, Spec};
+use sched::{Info, Nanos, Rate, Spec};
 
 use self::ports::{Io, Port, take_io};
 use crate::buffers::Buffers;
@@ -23,7 +23,6 @@ use crate::live::Live;
 use crate::observe::{Counters, Ledger, Observe, Observer};
 use crate::overhead::{ETHERNET_HEADER, Overhead};
 use crate::report::{DirectionReport, Report};
-use crate::shaper::Rate;
 use crate::status::Heading;
 
 /// A queue, and the link behind it.
@@ -300,7 +299,7 @@ impl Way {
         let parts = Parts {
             input,
             output,
-            qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
+            qdisc: config.spec.clone().on_link(config.rate).build(config.seed),
             tagger: config.edge.as_ref().map(EdgeSpec::build),
             observer,
             fingerprinter,

@@ -2,12 +2,11 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::overhead::Overhead;
-use crate::shaper::Rate;
 use crate::status::Status;
 
 /// Longest line: a status with two directions and their flows takes some 40 KB.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use netdev::link::name_of;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use super::lock::{Lock, Peer};
 use super::protocol::{Answer, Changes, Request, hear, say};
@@ -18,7 +18,7 @@ use crate::bridge::{LinkConfig, check_config};
 use crate::clock;
 use crate::datapath::command::{Command, Snapshot};
 use crate::settings::merge::overlaid;
-use crate::shaper::{Pacing, Rate};
+use crate::shaper::Pacing;
 use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
 
 /// How often the flags are looked at.
@@ -247,7 +247,7 @@ impl Handle {
                 usage: false,
             })?;
         }
-        let spec = config.spec.clone().on_link(config.rate.0);
+        let spec = config.spec.clone().on_link(config.rate);
         let pacing = config.pacing();
         let running = &self.config.spec;
         let is_live = spec.info() == running.info()

@@ -37,7 +37,7 @@ impl<O: Observer> Harness<O> {
         let parts = Parts {
             input,
             output,
-            qdisc: config.spec.clone().on_link(config.rate.0).build(config.seed),
+            qdisc: config.spec.clone().on_link(config.rate).build(config.seed),
             tagger: config.edge.as_ref().map(EdgeSpec::build),
             observer,
             fingerprinter: Fingerprinter::from_seed(config.seed),
@@ -63,7 +63,7 @@ impl<O: Observer> Harness<O> {
     /// there after it.
     pub fn change(&mut self, config: &LinkConfig) -> Receiver<Result<(), ParamError>> {
         let (answer, answered) = sync_channel(1);
-        let params = config.spec.clone().on_link(config.rate.0).params().clone();
+        let params = config.spec.clone().on_link(config.rate).params().clone();
         // The direction has the other end.
         let _ = self.commands.send(Command::Change(params, config.pacing(), answer));
         answered

@@ -3,23 +3,22 @@
 //! One may pass whole if all of it takes no longer on the link than [`LONGEST`], since whatever
 //! arrives meanwhile waits for all of it.
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use crate::buffers::{Buffers, Offload};
-use crate::shaper::Rate;
 
 /// What a super-packet may take on the link.
 pub const LONGEST: Nanos = Nanos::from_millis(1);
 
 /// Bytes that take [`LONGEST`] at this rate.
-pub(crate) fn bytes_in_time(rate: u64) -> u64 {
-    let bits = u128::from(rate) * u128::from(LONGEST.0) / 1_000_000_000;
+pub(crate) fn bytes_in_time(rate: Rate) -> u64 {
+    let bits = u128::from(rate.0) * u128::from(LONGEST.0) / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
 /// Whether so many bytes take no longer than [`LONGEST`].
 pub(crate) fn fits(bytes: u64, rate: Rate) -> bool {
-    bytes <= bytes_in_time(rate.0)
+    bytes <= bytes_in_time(rate)
 }
 
 /// What a frame is on the link: some segments of one size, and a last one.

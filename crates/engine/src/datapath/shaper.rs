@@ -9,19 +9,10 @@
 //!
 //! So in any interval at most `rate * (interval + burst_time)` and one packet are sent.
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use crate::framing::Framing;
 use crate::segments::Segments;
-
-/// A rate in bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Rate(pub u64);
-
-impl Rate {
-    /// No limit.
-    pub const UNLIMITED: Self = Self(u64::MAX);
-}
 
 /// What a transmission costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +148,7 @@ impl Shaper {
     }
 
     fn is_unlimited(&self) -> bool {
-        self.pacing.rate == Rate::UNLIMITED
+        self.pacing.rate.is_unlimited()
     }
 
     fn note_lateness(&mut self, due: Nanos, start: Nanos, now: Nanos) {

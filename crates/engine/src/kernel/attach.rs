@@ -7,7 +7,7 @@ use netdev::device::Device;
 use netdev::netlink::Refusal;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use super::compose::{Shaping, compose};
 use super::error::KernelError;
@@ -39,8 +39,8 @@ pub struct Order<'a> {
 /// What is to be changed; what is `None` stays.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Bits per second, or unlimited.
-    pub rate: Option<Option<u64>>,
+    /// Another rate.
+    pub rate: Option<Rate>,
     /// Another discipline, or other parameters of the same one: those that were not given stay.
     pub spec: Option<Spec>,
     /// What a packet takes on the link beside its own bytes.
@@ -280,7 +280,7 @@ fn wanted(
     work: &Work,
     device: &Device,
     journal: &Journal,
-    rate: Option<u64>,
+    rate: Rate,
 ) -> Result<Switched, KernelError> {
     let others = work.others(device.index)?;
     let Some(source) = ingress_of(&device.name) else {
@@ -316,7 +316,7 @@ fn settle(
     device: &Device,
     journal: &mut Journal,
     wanted: Switched,
-    rate: Option<u64>,
+    rate: Rate,
 ) -> Result<(), KernelError> {
     wanted.switch(rate, device)?;
     let others = work.others(device.index)?;
@@ -373,7 +373,7 @@ pub fn check_change(name: &str, changes: &Changes) -> Result<(), KernelError> {
 }
 
 /// What is switched, for people.
-fn switched(device: &Device, journal: &Journal, rate: Option<u64>) -> Option<String> {
+fn switched(device: &Device, journal: &Journal, rate: Rate) -> Option<String> {
     let what = journal.offloads.describe(rate, device);
     let note = || format!("{}: {} (detach puts it back)", device.name, what.join("; "));
     (!what.is_empty()).then(note)

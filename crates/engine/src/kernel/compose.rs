@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use sched::interface::parts::{Accounting, Buffer, Parts, Service};
 use sched::lanes::{Rule, miss_byte};
-use sched::{Amount, Nanos, Params, Share, Spec, registry};
+use sched::{Amount, Nanos, Params, Rate, Share, Spec, registry};
 
 use super::error::KernelError;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
@@ -32,8 +32,8 @@ const LEAST_PACKET: u64 = 64;
 /// The link that the qdisc paces for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shaping {
-    /// Bits per second; `None`: as fast as the device takes packets.
-    pub rate: Option<u64>,
+    /// Unlimited: as fast as the device takes packets.
+    pub rate: Rate,
     /// What a packet takes on the link beside its bytes (a segment of a super-packet each).
     pub overhead: Overhead,
     /// Bytes that the device's packets have before the IP header.
@@ -206,7 +206,7 @@ fn configure(
     let framing = shaping.overhead.framing(shaping.link_header.into());
     let text = spec.to_string();
     let mut config = sl_config {
-        rate: shaping.rate.unwrap_or(0),
+        rate: shaping.rate.limit().unwrap_or(0),
         burst: shaping.burst.0,
         limit: limit.value(),
         high_limit: limit.value() - limit.part(low_share),

@@ -12,6 +12,7 @@ use netdev::tc::{Qdisc, TrafficControl, handle_text};
 use netdev::tcx;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp, XdpAttached};
+use sched::Rate;
 
 use super::attach::{find_device, on};
 use super::error::KernelError;
@@ -93,8 +94,8 @@ pub struct DeviceFacts {
 
 /// Segments that a super-packet may have at a rate, so that it takes a millisecond at most.
 #[must_use]
-pub fn segments_in_time(rate_bps: u64, mtu: u32) -> u32 {
-    segments_at(Some(rate_bps), mtu)
+pub fn segments_in_time(rate: Rate, mtu: u32) -> u32 {
+    segments_at(rate, mtu)
 }
 
 /// Looks at the machine.

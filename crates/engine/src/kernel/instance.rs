@@ -16,7 +16,7 @@ use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
 use crate::framing::Framing;
 use crate::overhead::Overhead;
 use crate::status::{Histogram, LaneCounters};
-use sched::{Amount, Nanos, Share, Spec, SpecError};
+use sched::{Amount, Nanos, Rate, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
 const CAPABILITY: &str = "CAP_SYS_ADMIN";
@@ -150,7 +150,7 @@ impl Instance {
             source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         })?;
         let shaping = Shaping {
-            rate: (config.rate > 0).then_some(config.rate),
+            rate: rate_of(&config),
             overhead: overhead_of(&config),
             link_header: config.link_header,
             burst: Nanos(config.burst),
@@ -259,13 +259,18 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
     }
 }
 
+/// The rate that is paced for; 0 is none.
+fn rate_of(config: &sl_config) -> Rate {
+    if config.rate == 0 { Rate::UNLIMITED } else { Rate(config.rate) }
+}
+
 fn status(qdisc: &sl_qdisc) -> Status {
     let (state, config) = (&qdisc.instance, &wanted(qdisc));
     let counters = &state.counters;
     Status {
         scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
         from_tc: config.origin == FROM_TC,
-        rate_bps: (config.rate > 0).then_some(config.rate),
+        rate_bps: rate_of(config).limit(),
         overhead: overhead_of(config),
         framing: framing_of(config),
         burst_ns: config.burst,

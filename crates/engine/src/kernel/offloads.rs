@@ -9,6 +9,7 @@ use std::io;
 
 use netdev::device::{Device, set_gso_max_segs};
 use netdev::offload::features;
+use sched::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::error::KernelError;
@@ -38,16 +39,16 @@ pub(super) struct Receiver {
 }
 
 /// How many segments a super-packet of a device may have at this rate: one at least.
-pub(super) fn segments_at(rate: Option<u64>, mtu: u32) -> u32 {
-    let fit = |rate| bytes_in_time(rate) / (u64::from(mtu) + ETHERNET_HEADER);
-    rate.map_or(u32::MAX, |rate| u32::try_from(fit(rate).max(1)).unwrap_or(u32::MAX))
+pub(super) fn segments_at(rate: Rate, mtu: u32) -> u32 {
+    let fit = bytes_in_time(rate) / (u64::from(mtu) + ETHERNET_HEADER);
+    u32::try_from(fit.max(1)).unwrap_or(u32::MAX)
 }
 
 impl Switched {
     /// What has to be switched for a rate, given what is switched for this device now and what
     /// has been for others. Nothing is changed yet.
     pub(super) fn for_rate(
-        rate: Option<u64>,
+        rate: Rate,
         device: &Device,
         devices: &[Device],
         now: &Self,
@@ -56,7 +57,6 @@ impl Switched {
         let before = now.gso_max_segs.unwrap_or(device.gso_max_segs);
         let too_many = segments_at(rate, device.mtu) < before;
         let mut wanted = Self { gso_max_segs: too_many.then_some(before), receivers: Vec::new() };
-        let Some(rate) = rate else { return Ok(wanted) };
         if !device.forwards() {
             return Ok(wanted);
         }
@@ -95,7 +95,7 @@ impl Switched {
     }
 
     /// Switches them.
-    pub(super) fn switch(&self, rate: Option<u64>, device: &Device) -> Result<(), KernelError> {
+    pub(super) fn switch(&self, rate: Rate, device: &Device) -> Result<(), KernelError> {
         for receiver in &self.receivers {
             features::switch(&receiver.device, &receiver.features, false)
                 .map_err(|source| offload(&receiver.device, source))?;
@@ -138,7 +138,7 @@ impl Switched {
     }
 
     /// What was switched, for people.
-    pub(super) fn describe(&self, rate: Option<u64>, device: &Device) -> Vec<String> {
+    pub(super) fn describe(&self, rate: Rate, device: &Device) -> Vec<String> {
         let mut said = Vec::new();
         if let Some(before) = self.gso_max_segs {
             let now = segments_at(rate, device.mtu);
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn a_super_packet_takes_a_millisecond_at_most_but_has_one_segment_at_least() {
-        assert_eq!(segments_at(Some(10_000_000), 1500), 1);
-        assert_eq!(segments_at(Some(100_000_000), 1500), 8);
-        assert_eq!(segments_at(Some(1), 1500), 1);
-        assert_eq!(segments_at(None, 1500), u32::MAX);
-        assert_eq!(segments_at(Some(u64::MAX - 1), 68), u32::MAX);
+        assert_eq!(segments_at(Rate(10_000_000), 1500), 1);
+        assert_eq!(segments_at(Rate(100_000_000), 1500), 8);
+        assert_eq!(segments_at(Rate(1), 1500), 1);
+        assert_eq!(segments_at(Rate::UNLIMITED, 1500), u32::MAX);
+        assert_eq!(segments_at(Rate(u64::MAX - 1), 68), u32::MAX);
         // 64 KB fit from 524.288 Mbit/s on.
-        assert!(bytes_in_time(524_000_000) < 65_536);
-        assert_eq!(bytes_in_time(524_288_000), 65_536);
+        assert!(bytes_in_time(Rate(524_000_000)) < 65_536);
+        assert_eq!(bytes_in_time(Rate(524_288_000)), 65_536);
     }
 }

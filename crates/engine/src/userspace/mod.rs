@@ -39,13 +39,13 @@ use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::overhead::ETHERNET_HEADER;
 use crate::packet_socket::PacketSocket;
-use crate::shaper::Rate;
 use crate::status::Heading;
 use frame::LinkType;
 use netdev::capabilities::{BPF, NET_ADMIN, NET_RAW, lacking};
 use netdev::clsact::{self, Owner, Point};
 use netdev::link::Link;
 use netdev::watch::{Watch, Watched};
+use sched::Rate;
 
 pub use hook::HookKind;
 

@@ -21,7 +21,7 @@ use crate::clock;
 use crate::io::{BATCH, FrameIo};
 use crate::report::Tally;
 use crate::segments::fits;
-use crate::shaper::Rate;
+use sched::Rate;
 
 /// Frames that wait for the engine to read them; what comes beyond is lost. A burst of several
 /// connections without segmentation offload fits.

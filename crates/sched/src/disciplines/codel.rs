@@ -251,7 +251,7 @@ impl Course {
     }
 
     fn go_on(&mut self, law: &Law) {
-        self.drop_next = self.drop_next + law.spacing(self.count);
+        self.drop_next += law.spacing(self.count);
     }
 }
 

@@ -5,11 +5,10 @@ mod packet;
 pub mod params;
 pub mod parts;
 mod qdisc;
-mod units;
 
 pub use info::{Discipline, Info, Needs, always, shared};
 pub use packet::{Ecn, FlowId, HostId, Packet};
 pub use params::{Form, Kind, ParamDef, ParamError, Params};
 pub use parts::Parts;
 pub use qdisc::{Backlog, Dequeue, Drop, DropReason, Event, Lane, Qdisc, Queue, Sink};
-pub use units::{Amount, Level, Nanos, Share};
+pub use units::{Amount, Factor, Level, Nanos, Rate, Share};

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::interface::{Amount, Level, Nanos, Share};
+use crate::interface::{Amount, Factor, Level, Nanos, Rate, Share};
 
 /// The definition of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -152,31 +152,28 @@ impl Kind {
     fn parse(self, text: &str) -> Option<Value> {
         match self {
             Self::Amount { min, max, unlimited } => {
-                let amount = text::amount(text)?;
+                let amount: Amount = text.parse().ok()?;
                 in_range(amount.value(), min, max, unlimited).then_some(Value::Amount(amount))
             }
-            Self::Bytes { min, max } => match text::amount(text)? {
-                Amount::Bytes(n) => (min..=max).contains(&n).then_some(Value::Number(n)),
-                Amount::Packets(_) => None,
-            },
+            Self::Bytes { min, max } => {
+                let bytes = text.parse().ok().and_then(Amount::bytes)?;
+                (min..=max).contains(&bytes).then_some(Value::Number(bytes))
+            }
             Self::Time { min, max, unlimited } => {
-                let time = text::time(text)?;
+                let time: Nanos = text.parse().ok()?;
                 in_range(time.0, min.0, max.0, unlimited).then_some(Value::Number(time.0))
             }
             Self::Share { min, max } => {
-                let share = text::share(text)?;
+                let share = text.parse().ok()?;
                 (min..=max).contains(&share).then_some(Value::Share(share))
             }
-            Self::Level => match text::share(text) {
-                Some(share) => Some(Value::Level(Level::OfLimit(share))),
-                None => text::amount(text).map(|amount| Value::Level(Level::At(amount))),
-            },
+            Self::Level => text.parse().ok().map(Value::Level),
             Self::Count { min, max } => {
                 let n = text.parse().ok()?;
                 (min..=max).contains(&n).then_some(Value::Number(n))
             }
             Self::Rate { min, max } => {
-                let rate = text::rate(text)?;
+                let Rate(rate) = text.parse().ok()?;
                 in_range(rate, min, max, true).then_some(Value::Number(rate))
             }
             Self::Flag => match text {
@@ -186,7 +183,7 @@ impl Kind {
             },
             Self::Choice(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
             Self::Factor { min, max } => {
-                let factor = text::factor(text)?;
+                let Factor(factor) = text.parse().ok()?;
                 (min..=max).contains(&factor).then_some(Value::Number(factor))
             }
             Self::Form(form) => (form.check)(text).ok().map(|()| Value::Text(text.into())),
@@ -208,18 +205,18 @@ impl fmt::Display for Kind {
             }
             Self::Bytes { min, max } => write!(f, "{min}b to {max}b"),
             Self::Time { min, max, unlimited } => {
-                write!(f, "{} to {}{}", text::Time(min), text::Time(max), or_inf(unlimited))
+                write!(f, "{} to {}{}", min, max, or_inf(unlimited))
             }
             Self::Share { min, max } => write!(f, "{min} to {max}"),
             Self::Level => f.write_str("0 to 1 of the limit, or packets or b, kb, mb, or inf"),
             Self::Count { min, max } => write!(f, "{min} to {max}"),
             Self::Rate { min, max } => {
-                write!(f, "{} to {}, or inf", text::Rate(min), text::Rate(max))
+                write!(f, "{} to {}, or inf", Rate(min), Rate(max))
             }
             Self::Flag => f.write_str("yes or no"),
             Self::Choice(words) => f.write_str(&words.join(", ")),
             Self::Factor { min, max } => {
-                write!(f, "{} to {}", text::Factor(min), text::Factor(max))
+                write!(f, "{} to {}", Factor(min), Factor(max))
             }
             Self::Form(form) => f.write_str(form.pattern),
         }
@@ -468,10 +465,10 @@ impl Params {
 fn show(def: &ParamDef, value: &Value) -> String {
     match (def.kind, value) {
         (_, Value::Amount(amount)) => amount.to_string(),
-        (Kind::Time { .. }, Value::Number(n)) => text::Time(Nanos(*n)).to_string(),
-        (Kind::Rate { .. }, Value::Number(n)) => text::Rate(*n).to_string(),
+        (Kind::Time { .. }, Value::Number(n)) => Nanos(*n).to_string(),
+        (Kind::Rate { .. }, Value::Number(n)) => Rate(*n).to_string(),
         (Kind::Bytes { .. }, Value::Number(n)) => Amount::Bytes(*n).to_string(),
-        (Kind::Factor { .. }, Value::Number(n)) => text::Factor(*n).to_string(),
+        (Kind::Factor { .. }, Value::Number(n)) => Factor(*n).to_string(),
         (_, Value::Number(n)) => n.to_string(),
         (_, Value::Share(share)) => share.to_string(),
         (_, Value::Level(level)) => level.to_string(),
@@ -567,217 +564,3 @@ impl fmt::Display for ParamError {
 }
 
 impl core::error::Error for ParamError {}
-
-pub mod text {
-    //! Quantities as `tc` users write them: `300packets`, `30kb`, `5ms`, `10mbit`, `0.8`.
-    //!
-    //! As in `tc`, `k` and `m` of a size are powers of 1024, those of a rate powers of 1000.
-
-    use core::fmt;
-
-    use crate::interface::{Amount, Nanos, Share};
-
-    /// Reads packets or bytes; a unit is required, but for `inf`.
-    #[must_use]
-    pub fn amount(text: &str) -> Option<Amount> {
-        if is_infinite(text) {
-            return Some(Amount::UNLIMITED);
-        }
-        let (number, unit) = split(text)?;
-        let bytes = |factor| number.times(factor).map(Amount::Bytes);
-        match unit {
-            "packets" | "packet" | "p" => number.times(1).map(Amount::Packets),
-            "b" | "bytes" => bytes(1),
-            "k" | "kb" => bytes(1 << 10),
-            "m" | "mb" => bytes(1 << 20),
-            "g" | "gb" => bytes(1 << 30),
-            _ => None,
-        }
-    }
-
-    /// Reads a time; a unit is required, but for `inf`.
-    #[must_use]
-    pub fn time(text: &str) -> Option<Nanos> {
-        if is_infinite(text) {
-            return Some(Nanos::MAX);
-        }
-        let (number, unit) = split(text)?;
-        let factor = match unit {
-            "s" | "sec" => 1_000_000_000,
-            "ms" | "msec" => 1_000_000,
-            "us" | "usec" => 1_000,
-            "ns" => 1,
-            "min" => 60_000_000_000,
-            _ => return None,
-        };
-        number.times(factor).map(Nanos)
-    }
-
-    /// Reads a rate in bit/s; a unit is required, but for `inf`. `bps` is bytes, as in `tc`.
-    #[must_use]
-    pub fn rate(text: &str) -> Option<u64> {
-        if is_infinite(text) {
-            return Some(u64::MAX);
-        }
-        let (number, unit) = split(text)?;
-        let factor = match unit {
-            "bit" => 1,
-            "kbit" => 1_000,
-            "mbit" => 1_000_000,
-            "gbit" => 1_000_000_000,
-            "bps" => 8,
-            "kbps" => 8_000,
-            "mbps" => 8_000_000,
-            "gbps" => 8_000_000_000,
-            _ => return None,
-        };
-        number.times(factor)
-    }
-
-    /// Reads a fraction between 0 and 1, or a percentage.
-    #[must_use]
-    pub fn share(text: &str) -> Option<Share> {
-        let (number, unit) = split(text)?;
-        let factor = match unit {
-            "" => 1_000_000_000,
-            "%" => 10_000_000,
-            _ => return None,
-        };
-        let ppb = number.times(factor)?;
-        (ppb <= 1_000_000_000).then(|| Share::from_ppb(ppb as u32))
-    }
-
-    /// Reads a plain number of up to three decimals, in thousandths.
-    #[must_use]
-    pub fn factor(text: &str) -> Option<u64> {
-        let (number, unit) = split(text)?;
-        let exact = number.decimals <= 3 && unit.is_empty();
-        exact.then(|| number.times(1000)).flatten()
-    }
-
-    fn is_infinite(text: &str) -> bool {
-        matches!(text, "inf" | "unlimited" | "none")
-    }
-
-    /// A decimal number without rounding: `digits / 10^decimals`.
-    struct Decimal {
-        digits: u64,
-        decimals: u32,
-    }
-
-    impl Decimal {
-        /// The whole number nearest below `self * factor`, if it fits (and is not "unlimited").
-        fn times(&self, factor: u64) -> Option<u64> {
-            let product = u128::from(self.digits) * u128::from(factor);
-            u64::try_from(product / 10u128.pow(self.decimals)).ok().filter(|n| *n != u64::MAX)
-        }
-    }
-
-    fn split(text: &str) -> Option<(Decimal, &str)> {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty()
-            || fraction.contains('.')
-            || (number.contains('.') && fraction.is_empty())
-        {
-            return None;
-        }
-        let decimals = u32::try_from(fraction.len()).ok().filter(|n| *n <= 18)?;
-        let whole: u64 = whole.parse().ok()?;
-        let fraction: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-        let digits = whole.checked_mul(10u64.pow(decimals))?.checked_add(fraction)?;
-        Some((Decimal { digits, decimals }, unit.trim_start()))
-    }
-
-    /// Writes a time with the largest unit that leaves a whole number.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Time(pub Nanos);
-
-    impl fmt::Display for Time {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self.0.0 {
-                u64::MAX => f.write_str("inf"),
-                0 => f.write_str("0s"),
-                n if n % 1_000_000_000 == 0 => write!(f, "{}s", n / 1_000_000_000),
-                n if n % 1_000_000 == 0 => write!(f, "{}ms", n / 1_000_000),
-                n if n % 1_000 == 0 => write!(f, "{}us", n / 1_000),
-                n => write!(f, "{n}ns"),
-            }
-        }
-    }
-
-    /// Writes thousandths as a number.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Factor(pub u64);
-
-    impl fmt::Display for Factor {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let (whole, thousandths) = (self.0 / 1000, self.0 % 1000);
-            if thousandths == 0 {
-                return write!(f, "{whole}");
-            }
-            let digits = alloc::format!("{thousandths:03}");
-            write!(f, "{whole}.{}", digits.trim_end_matches('0'))
-        }
-    }
-
-    /// Writes a rate with the largest unit that leaves a whole number.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Rate(pub u64);
-
-    impl fmt::Display for Rate {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self.0 {
-                u64::MAX => f.write_str("inf"),
-                0 => f.write_str("0bit"),
-                n if n % 1_000_000_000 == 0 => write!(f, "{}gbit", n / 1_000_000_000),
-                n if n % 1_000_000 == 0 => write!(f, "{}mbit", n / 1_000_000),
-                n if n % 1_000 == 0 => write!(f, "{}kbit", n / 1_000),
-                n => write!(f, "{n}bit"),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::string::ToString;
-
-    use super::text::{Factor, amount, factor, rate, share, time};
-    use crate::interface::{Amount, Nanos, Share};
-
-    #[test]
-    fn quantities_read_as_tc_users_write_them() {
-        assert_eq!(amount("300packets"), Some(Amount::Packets(300)));
-        assert_eq!(amount("30kb"), Some(Amount::Bytes(30 * 1024)));
-        assert_eq!(amount("1.5kb"), Some(Amount::Bytes(1536)));
-        assert_eq!(amount("inf"), Some(Amount::UNLIMITED));
-        assert_eq!(rate("10mbit"), Some(10_000_000));
-        assert_eq!(rate("1mbps"), Some(8_000_000));
-        assert_eq!(time("1.5ms"), Some(Nanos(1_500_000)));
-        assert_eq!(share("0.8"), Some(Share::from_ppb(800_000_000)));
-        assert_eq!(share("1%"), Some(Share::from_ppb(10_000_000)));
-        for (text, thousandths) in [("4", 4000), ("1.5", 1500), ("2.125", 2125)] {
-            assert_eq!(factor(text), Some(thousandths));
-            assert_eq!(Factor(thousandths).to_string(), text);
-        }
-    }
-
-    #[test]
-    fn what_has_no_unit_or_no_number_is_refused() {
-        for text in ["", "300", "packets", "-3packets", "3..0kb", "3.kb", ".5kb", "30kbit"] {
-            assert_eq!(amount(text), None, "{text}");
-        }
-        assert_eq!(amount("99999999999999999999packets"), None);
-        for text in ["10", "mbit", "1e6bit", "10mb"] {
-            assert_eq!(rate(text), None, "{text}");
-        }
-        assert_eq!(time("5"), None);
-        assert_eq!(share("1.1"), None);
-        assert_eq!(share("-0.1"), None);
-        for text in ["", "-4", "1.", "1.0625", "4x"] {
-            assert_eq!(factor(text), None, "{text}");
-        }
-    }
-}

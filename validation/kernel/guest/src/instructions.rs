@@ -9,7 +9,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use engine::kernel::{self, Shaping, compose};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use crate::command::run as shell;
 
@@ -112,8 +112,11 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
         }
         Setting::Ours(_, spec, rate) => {
             let spec: Spec = spec.parse()?;
-            let shaping =
-                Shaping { rate: *rate, burst: Nanos::from_millis(5), ..Shaping::default() };
+            let shaping = Shaping {
+                rate: rate.map_or(Rate::UNLIMITED, Rate),
+                burst: Nanos::from_millis(5),
+                ..Shaping::default()
+            };
             let _registered = kernel::load(KIND, &compose(&spec, &shaping)?, 1, None)?;
             shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
         }

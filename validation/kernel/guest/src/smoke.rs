@@ -2,14 +2,18 @@
 
 use anyhow::{Context, Result, ensure};
 use engine::kernel::{Instance, Shaping, compose, load};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use crate::command;
 
 const KIND: &str = "shortlane";
 
 fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping { rate, burst: Nanos::from_millis(5), ..Shaping::default() }
+    Shaping {
+        rate: rate.map_or(Rate::UNLIMITED, Rate),
+        burst: Nanos::from_millis(5),
+        ..Shaping::default()
+    }
 }
 
 pub(crate) fn run(_: &[String]) -> Result<()> {

@@ -1,12 +1,12 @@
 //! What a direction is told while it runs: to say what it has counted, to change, to let go.
 
-use sched::{Dequeue, Nanos, Spec};
+use sched::{Dequeue, Nanos, Rate, Spec};
 
 use super::Direction;
 use crate::clock;
 use crate::control::{Command, Snapshot};
 use crate::observe::Observer;
-use crate::shaper::{Pacing, Rate};
+use crate::shaper::Pacing;
 
 /// With frames passing by themselves: how long the engine goes on with those it has, at most, and
 /// for how long none has to come for it to end.

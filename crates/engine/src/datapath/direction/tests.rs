@@ -5,13 +5,12 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 
 use sched::edge::EdgeSpec;
-use sched::{Backlog, ParamError, Params, Queue, Sink, Spec};
+use sched::{Backlog, ParamError, Params, Queue, Rate, Sink, Spec};
 
 use super::*;
 use crate::buffers::Offload;
 use crate::framing::Framing;
 use crate::observe::{Counters, Ledger, Observe};
-use crate::shaper::Rate;
 
 const CAPACITY: u32 = 200;
 

@@ -2,7 +2,7 @@
 
 use netdev::device::Device;
 use netdev::tc::handle_text;
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use super::RATES;
 use super::program::Placed;
@@ -16,8 +16,8 @@ use crate::overhead::Overhead;
 /// What is to be changed; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Changes {
-    /// Bits per second.
-    pub rate: Option<u64>,
+    /// Another rate.
+    pub rate: Option<Rate>,
     /// What a packet takes on the link beside its own bytes.
     pub overhead: Option<Overhead>,
     /// How far a late pacer may catch up.
@@ -85,10 +85,10 @@ fn checked(
                 handle_text(marks.handle)
             )));
         }
-        marks.rate_bps = changes.rate.unwrap_or(marks.rate_bps);
+        marks.rate = changes.rate.unwrap_or(marks.rate);
         marks.overhead = changes.overhead.unwrap_or(marks.overhead);
         marks.burst_ns = changes.burst.map_or(marks.burst_ns, |burst| burst.0);
-        if !RATES.contains(&marks.rate_bps) {
+        if !RATES.contains(&marks.rate) {
             let text = format!("{}: marks are for rates of 8kbit to 1tbit", device.name);
             return Err(KernelError::Marks(text));
         }

@@ -20,8 +20,8 @@ use netdev::device::Device;
 use netdev::netns::Namespace;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
-use sched::Nanos;
 use sched::marks::Marks;
+use sched::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 pub use self::change::{Changes, change};
@@ -39,16 +39,16 @@ use super::privileges::{BPF, NET_ADMIN, require};
 use crate::clock;
 use crate::overhead::Overhead;
 
-/// Rates that can be marked for, in bit/s.
-pub const RATES: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
+/// Rates that can be marked for.
+pub const RATES: RangeInclusive<Rate> = Rate(8_000)..=Rate(1_000_000_000_000);
 
 /// What is to be attached.
 #[derive(Clone, Debug)]
 pub struct Order<'a> {
     /// The device, by name.
     pub device: &'a str,
-    /// Bits per second; what is joined may tell by itself.
-    pub rate: Option<u64>,
+    /// The link's; what is joined may tell by itself.
+    pub rate: Option<Rate>,
     /// What a packet takes on the link beside its own bytes.
     pub overhead: Overhead,
     /// How far a late pacer may catch up; CAKE's has no such setting.
@@ -86,7 +86,8 @@ pub(super) struct Marked {
     short: u32,
     long: u32,
     mark_short: bool,
-    rate_bps: u64,
+    #[serde(rename = "rate_bps")]
+    rate: Rate,
     threshold: Option<u64>,
     overhead: Overhead,
     link_header: u32,
@@ -103,7 +104,7 @@ impl Marked {
 
     fn link(&self) -> Link {
         Link {
-            rate_bps: self.rate_bps,
+            rate_bps: self.rate.0,
             framing: self.overhead.framing(self.link_header),
             link_header: self.link_header,
             burst_ns: self.burst_ns,
@@ -113,13 +114,13 @@ impl Marked {
 
     fn rule(&self) -> Marks {
         match self.threshold {
-            Some(bytes) => Marks::with_threshold(self.rate_bps, bytes),
-            None => Marks::for_rate(self.rate_bps),
+            Some(bytes) => Marks::with_threshold(self.rate.0, bytes),
+            None => Marks::for_rate(self.rate.0),
         }
     }
 
     fn threshold_bytes(&self) -> u64 {
-        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.rate_bps))
+        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.rate.0))
     }
 
     fn config(&self) -> Config {
@@ -229,7 +230,7 @@ pub fn attach_ingress(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     attach_ifb(order.device, order.replace, |ifb| attach(&Order { device: ifb, ..order.clone() }))
 }
 
-fn rate_of(order: &Order<'_>, told: Option<u64>) -> Result<u64, KernelError> {
+fn rate_of(order: &Order<'_>, told: Option<Rate>) -> Result<Rate, KernelError> {
     match order.rate.or(told) {
         Some(rate) if RATES.contains(&rate) => Ok(rate),
         Some(_) => Err(KernelError::Marks(format!(
@@ -277,7 +278,7 @@ fn made(
         short,
         long,
         mark_short: false,
-        rate_bps: rate_of(order, None)?,
+        rate: rate_of(order, None)?,
         threshold: order.threshold,
         overhead: order.overhead,
         link_header,
@@ -312,7 +313,7 @@ fn joined(
         short: joined.classes.short,
         long: joined.classes.long,
         mark_short: joined.mark_short,
-        rate_bps: rate_of(order, joined.rate_bps)?,
+        rate: rate_of(order, joined.rate)?,
         threshold: order.threshold,
         overhead: Overhead::NONE,
         link_header,

@@ -7,6 +7,7 @@
 use netdev::netlink::Refusal;
 use netdev::tc::{Place, Qdisc, TrafficControl, handle_text};
 use netlink_packet_core::{DefaultNla, Emitable};
+use sched::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::tins::{self, Tins};
@@ -196,7 +197,7 @@ pub(super) struct Joined {
     /// Whether packets of short flows are to be marked as well.
     pub(super) mark_short: bool,
     /// What it shapes to, if it tells.
-    pub(super) rate_bps: Option<u64>,
+    pub(super) rate: Option<Rate>,
 }
 
 /// The classes of a root qdisc that somebody has: those that are named, or CAKE's tins.
@@ -213,7 +214,7 @@ pub(super) fn join(
             Ok(tins) => Ok(Joined {
                 classes: tins.classes(root.handle),
                 mark_short: false,
-                rate_bps: tins.rate_bps,
+                rate: tins.rate,
             }),
             Err(reason) => refuse(format!("its cake {handle} cannot be joined: {reason}")),
         },
@@ -233,7 +234,7 @@ pub(super) fn join(
                     ));
                 }
             }
-            Ok(Joined { classes: Classes { short, long }, mark_short: true, rate_bps: None })
+            Ok(Joined { classes: Classes { short, long }, mark_short: true, rate: None })
         }
         (kind @ ("prio" | "ets" | "htb" | "hfsc" | "drr" | "tbf"), None) => refuse(format!(
             "which classes of {kind} {handle} are for short flows and for long ones? \

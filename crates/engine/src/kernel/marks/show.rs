@@ -78,7 +78,7 @@ fn describe(
         peer: None,
         scheduler: format!("marks:{queues},threshold={}bytes", marks.threshold_bytes()),
         limit: None,
-        rate_bps: Some(marks.rate_bps),
+        rate_bps: Some(marks.rate.0),
         overhead: marks.overhead,
         overhead_bytes: framing.overhead,
         mpu_bytes: framing.mpu,

@@ -6,6 +6,7 @@
 
 use netdev::netlink::attributes;
 use netdev::tc::Qdisc;
+use sched::Rate;
 
 use super::queues::Classes;
 use crate::status::TcStats;
@@ -28,7 +29,7 @@ const THRESHOLD_RATE64: u16 = 12;
 
 /// The tins of a CAKE, in the order in which a packet's priority counts them from 1.
 pub(super) struct Tins {
-    pub(super) rate_bps: Option<u64>,
+    pub(super) rate: Option<Rate>,
     names: &'static [&'static str],
     pub(super) tins: Vec<Tin>,
 }
@@ -65,7 +66,7 @@ impl Tins {
         let tins = attributes(&tins).map_err(|error| error.to_string())?;
         let tins: Vec<Tin> = tins.iter().map(|(_, tin)| Tin::read(tin)).collect();
         let rate = find(&options, BASE_RATE64).filter(|rate| *rate > 0);
-        let found = Self { rate_bps: rate.map(|rate| rate * 8), names, tins };
+        let found = Self { rate: rate.map(|bytes| Rate(bytes * 8)), names, tins };
         found.check(rate)?;
         Ok(found)
     }
@@ -202,7 +203,7 @@ mod tests {
             (DIFFSERV4, &[78_125, 1_250_000, 625_000, 312_500]),
         ] {
             let tins = Tins::of(&cake(mode, thresholds)).unwrap();
-            assert_eq!(tins.rate_bps, Some(10_000_000));
+            assert_eq!(tins.rate, Some(Rate(10_000_000)));
             assert_eq!(
                 tins.classes(0x8001_0000),
                 Classes { short: 0x8001_0002, long: 0x8001_0001 }

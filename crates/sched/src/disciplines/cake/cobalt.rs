@@ -108,7 +108,7 @@ impl Cobalt {
         if due && late {
             verdict = Verdict { drop: !capable, mark: capable };
             self.count = self.count.saturating_add(1);
-            self.next = self.next + law.spacing(self.count);
+            self.next += law.spacing(self.count);
         } else if !late {
             while self.is_due(now) {
                 self.count_down(law);
@@ -158,7 +158,7 @@ impl Cobalt {
 
     fn count_down(&mut self, law: &Law) {
         self.count -= 1;
-        self.next = self.next + law.spacing(self.count);
+        self.next += law.spacing(self.count);
     }
 }
 

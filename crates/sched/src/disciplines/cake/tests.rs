@@ -223,7 +223,7 @@ fn bulk_queues_are_counted_at_their_hosts() {
     let mut sink = Vec::new();
     let mut now = Nanos::ZERO;
     for _ in 0..50_000 {
-        now = now + Nanos(random.below(2 * MS));
+        now += Nanos(random.below(2 * MS));
         if random.below(100) < 52 {
             let (flow, host) = (1 + random.below(20), random.below(5) as u32);
             cake.enqueue(packet(flow, host, 7 - host, 1500), now, &mut sink);

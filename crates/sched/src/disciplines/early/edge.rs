@@ -209,7 +209,7 @@ impl Edge {
             self.adjust(self.next_update);
             // While nobody sends the threshold stays, however many updates pass.
             let passed = (now - self.next_update).0 / update.0 + 1;
-            self.next_update = self.next_update + Nanos(update.0.saturating_mul(passed));
+            self.next_update += Nanos(update.0.saturating_mul(passed));
         }
         if now >= self.next_sweep {
             self.flows.retain(

@@ -11,7 +11,7 @@
 use alloc::string::String;
 
 use super::marks;
-use crate::interface::params::text;
+use crate::interface::{Amount, Factor};
 
 /// Units of virtual time in which a byte is served at slope 1. Slopes that divide it are exact;
 /// the others, up to the steepest of 100,000, are right to one part in 1,800.
@@ -48,9 +48,9 @@ impl Curve {
         let (bpr, pbs) = burst.split_once('/').ok_or_else(|| {
             alloc::format!("'{text}' has a burst ratio, and no size of the burst: {text}/6000b")
         })?;
-        let bpr = match text::factor(bpr.trim()) {
-            Some(bpr @ 1000..=MOST_BPR) => bpr,
-            Some(0..1000) => {
+        let bpr = match bpr.trim().parse() {
+            Ok(Factor(bpr @ 1000..=MOST_BPR)) => bpr,
+            Ok(Factor(0..1000)) => {
                 return Err(alloc::format!(
                     "'{text}' is convex: its burst is slower than what follows, and a fair curve is \
                      concave; the ratio is from 1 to {}",
@@ -62,10 +62,8 @@ impl Curve {
                 return Err(alloc::format!("burst ratio '{bpr}' is no factor from 1 to {most}"));
             }
         };
-        match text::amount(pbs.trim()) {
-            Some(crate::interface::Amount::Bytes(pbs @ 0..=MOST_PBS)) => {
-                Ok(Self::new(weight, bpr, pbs))
-            }
+        match pbs.trim().parse() {
+            Ok(Amount::Bytes(pbs @ 0..=MOST_PBS)) => Ok(Self::new(weight, bpr, pbs)),
             _ => Err(alloc::format!("burst size '{pbs}' is not from 0b to {MOST_PBS}b")),
         }
     }

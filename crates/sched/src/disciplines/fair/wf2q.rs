@@ -295,7 +295,7 @@ mod tests {
             let mut random = Random(seed);
             let (mut now, mut last, mut waited) = (Nanos::ZERO, 0, 0);
             for _ in 0..2000 {
-                now = now + Nanos(random.below(1_000_000));
+                now += Nanos(random.below(1_000_000));
                 if random.below(100) < 55 {
                     let flow = random.below(6);
                     let mut packet = Packet::new(FlowId::new(flow + 1), random.below(1501) as u32);

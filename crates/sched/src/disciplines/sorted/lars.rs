@@ -202,7 +202,7 @@ impl Inflation {
         let mut elapsed = now.since(self.began);
         if elapsed >= self.half_life {
             let halvings = elapsed.0 / self.half_life.0;
-            self.began = self.began + Nanos(halvings * self.half_life.0);
+            self.began += Nanos(halvings * self.half_life.0);
             self.halvings =
                 self.halvings.saturating_add(u32::try_from(halvings).unwrap_or(u32::MAX));
             elapsed = now.since(self.began);
@@ -401,7 +401,7 @@ mod tests {
             let mut now = Nanos::ZERO;
             let mut flows = [Recent::default(); 20];
             for _ in 0..200 {
-                now = now + Nanos(random.below(300_000_000));
+                now += Nanos(random.below(300_000_000));
                 let (flow, size) = (random.below(20) as usize, 40 + random.below(1461) as u32);
                 serve(&mut lars, &mut flows, flow, size, now);
             }
@@ -414,7 +414,7 @@ mod tests {
             let mut rebased = 0;
             for _ in 0..300 {
                 // Flow 0 alone is served.
-                now = now + Nanos(random.below(300_000_000));
+                now += Nanos(random.below(300_000_000));
                 let largest = flows[order[18]].inflated;
                 serve(&mut lars, &mut flows, 0, 1500, now);
                 rebased += u32::from(flows[order[18]].inflated < largest);
@@ -444,7 +444,7 @@ mod tests {
             let (mut now, mut flows) = (Nanos(12_345), [Recent::default()]);
             let mut services = Vec::new();
             for _ in 0..3000 {
-                now = now + Nanos(random.below(gap * 1_000_000));
+                now += Nanos(random.below(gap * 1_000_000));
                 let size = 40 + random.below(1461) as u32;
                 serve(&mut lars, &mut flows, 0, size, now);
                 services.push((size, now));
@@ -466,7 +466,7 @@ mod tests {
         let (mut now, mut flows) = (Nanos::ZERO, [Recent::default()]);
         // 64 kbit/s in packets of 160 bytes, for 100 s.
         for _ in 0..5_000 {
-            now = now + Nanos::from_millis(20);
+            now += Nanos::from_millis(20);
             serve(&mut lars, &mut flows, 0, 160, now);
         }
         let found = lars.inflation.deflator().volume(flows[0].inflated) as f64 / 256.0;

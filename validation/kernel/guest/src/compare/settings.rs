@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use anyhow::Result;
 use engine::kernel::marks::{self, Queues};
 use engine::kernel::{self, Registered, Shaping, compose, load};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use crate::command;
 
@@ -114,7 +114,7 @@ impl Kinds {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let spec = with_limit(spec, rate_bps)?;
-                let shaping = Shaping { rate: Some(rate_bps), burst: BURST, ..Shaping::default() };
+                let shaping = Shaping { rate: Rate(rate_bps), burst: BURST, ..Shaping::default() };
                 let name = format!("shortlane{number}");
                 let registered = load(&name, &compose(&spec, &shaping)?, INSTANCES, None)?;
                 new.insert((name, registered))
@@ -135,7 +135,7 @@ impl Setting {
         let _ = command::run(&format!("tc qdisc del dev {device} root"));
         marks::attach(&marks::Order {
             device,
-            rate: Some(rate_bps),
+            rate: Some(Rate(rate_bps)),
             overhead: engine::Overhead::NONE,
             burst: BURST,
             queues: Some(queues),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use engine::kernel::{Instance, Registered, Shaping, Status, compose, load};
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use crate::{command, namespace};
 
@@ -52,7 +52,11 @@ impl Drop for Link {
 
 /// A rate, or `None`, without overhead.
 pub(crate) fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping { rate, burst: Nanos::from_millis(5), ..Shaping::default() }
+    Shaping {
+        rate: rate.map_or(Rate::UNLIMITED, Rate),
+        burst: Nanos::from_millis(5),
+        ..Shaping::default()
+    }
 }
 
 /// Registers a discipline as a kind of qdisc.

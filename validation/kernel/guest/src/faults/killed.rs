@@ -8,6 +8,7 @@ use std::{env, fs, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use engine::kernel::{Changes, DIRECTORY, Instance, Order, attach, change, detach};
+use sched::Rate;
 
 use super::bench::{Link, find, register, sent, shaping, wait_until};
 use super::census::Census;
@@ -99,7 +100,7 @@ fn round() -> Result<()> {
     attach_by_command()?;
     for threshold in 1..20 {
         let spec = Some(format!("efd:threshold={threshold}packets").parse()?);
-        change("v0", &Changes { rate: Some(Some(20_000_000)), spec, ..Changes::default() })?;
+        change("v0", &Changes { rate: Some(Rate(20_000_000)), spec, ..Changes::default() })?;
     }
     detach("v0")?;
     Ok(())

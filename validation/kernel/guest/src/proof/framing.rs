@@ -10,6 +10,7 @@ use engine::kernel::{Registered, Shaping, compose, load};
 use engine::overhead::{ETHERNET_HEADER, KEYWORDS};
 use engine::segments::Segments;
 use engine::{Framing, Overhead};
+use sched::Rate;
 use serde_json::Value;
 
 use super::device::{Device, run_command};
@@ -70,7 +71,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
 
 fn charged(device: &mut Device, overhead: Overhead, framing: Framing) -> Result<u64> {
     let shaping = Shaping {
-        rate: Some(RATE),
+        rate: Rate(RATE),
         overhead,
         link_header: ETHERNET_HEADER as u8,
         ..Shaping::default()

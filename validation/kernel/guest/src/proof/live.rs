@@ -17,7 +17,7 @@ use engine::kernel::{Instance, Registered, Shaping, compose, load};
 use engine::packet_socket::PacketSocket;
 use netdev::link::{Home, Links};
 use netdev::netns::Namespace;
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 
 use super::device::run_command;
 
@@ -62,7 +62,7 @@ fn at_rate(spec: &Spec, rate: u64, seconds: u64) -> Result<()> {
     })??;
     links.offloads_off(NEAR)?;
     links.set_up(NEAR)?;
-    let shaping = Shaping { rate: Some(rate), burst: Nanos::from_millis(5), ..Shaping::default() };
+    let shaping = Shaping { rate: Rate(rate), burst: Nanos::from_millis(5), ..Shaping::default() };
     let hooks = TestHooks { key_seed: 1, seed: 1, only_slow_parser: false, recorded: true };
     let registered = load(KIND, &compose(spec, &shaping)?, 1, Some(hooks))?;
     let let_out = |packets| (0..RECORDS).try_for_each(|n| registered.let_out(0, n, packets));

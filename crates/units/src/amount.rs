@@ -1,50 +1,10 @@
-//! Units as types: times, amounts of traffic, shares.
+//! Amounts of traffic, and levels that a queue fills up to.
 
 use core::fmt;
-use core::ops::{Add, Sub};
+use core::str::FromStr;
 
-/// A point in time or a span, in integer nanoseconds. Where zero lies is the caller's business.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Nanos(pub u64);
-
-impl Nanos {
-    /// The origin, or no time at all.
-    pub const ZERO: Self = Self(0);
-    /// Later than everything: "never".
-    pub const MAX: Self = Self(u64::MAX);
-
-    /// A span of whole milliseconds.
-    #[must_use]
-    pub const fn from_millis(ms: u64) -> Self {
-        Self(ms.saturating_mul(1_000_000))
-    }
-
-    /// A span of whole seconds.
-    #[must_use]
-    pub const fn from_secs(s: u64) -> Self {
-        Self(s.saturating_mul(1_000_000_000))
-    }
-
-    /// The span since `earlier`, zero if `earlier` is later.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self(self.0.saturating_sub(earlier.0))
-    }
-}
-
-impl Add for Nanos {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl Sub for Nanos {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        self.since(other)
-    }
-}
+use crate::Share;
+use crate::spelling::{Misspelt, is_infinite, number_of};
 
 /// An amount of traffic: a queue limit or a flow-size threshold.
 ///
@@ -70,14 +30,29 @@ impl Amount {
         }
     }
 
+    /// Whether it is no limit, in either unit.
+    #[must_use]
+    pub const fn is_unlimited(self) -> bool {
+        self.value() == u64::MAX
+    }
+
+    /// The number of bytes, if that is the unit.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Packets(_) => None,
+            Self::Bytes(n) => Some(n),
+        }
+    }
+
     /// Whether both amounts are counted in the same unit. "Unlimited" fits any unit.
     #[must_use]
     pub const fn same_unit(self, other: Self) -> bool {
         matches!(
             (self, other),
             (Self::Packets(_), Self::Packets(_)) | (Self::Bytes(_), Self::Bytes(_))
-        ) || self.value() == u64::MAX
-            || other.value() == u64::MAX
+        ) || self.is_unlimited()
+            || other.is_unlimited()
     }
 
     /// The whole units in a share of it.
@@ -94,6 +69,31 @@ impl Amount {
             Self::Packets(_) => segments as u32,
             Self::Bytes(_) => bytes,
         }
+    }
+}
+
+/// Needs a unit, but for `inf`: `300packets`, `30kb`.
+impl FromStr for Amount {
+    type Err = Misspelt;
+
+    fn from_str(text: &str) -> Result<Self, Misspelt> {
+        const PACKETS: [(&str, u64); 3] = [("packets", 1), ("packet", 1), ("p", 1)];
+        const BYTES: [(&str, u64); 8] = [
+            ("b", 1),
+            ("bytes", 1),
+            ("k", 1 << 10),
+            ("kb", 1 << 10),
+            ("m", 1 << 20),
+            ("mb", 1 << 20),
+            ("g", 1 << 30),
+            ("gb", 1 << 30),
+        ];
+        if is_infinite(text) {
+            return Ok(Self::UNLIMITED);
+        }
+        let packets = number_of(text, &PACKETS).map(Self::Packets);
+        let amount = packets.or_else(|| number_of(text, &BYTES).map(Self::Bytes));
+        amount.ok_or(Misspelt("an amount with its unit, such as 300packets or 64kb"))
     }
 }
 
@@ -130,6 +130,15 @@ impl Level {
     }
 }
 
+/// A share without unit, `0.5`, or an amount.
+impl FromStr for Level {
+    type Err = Misspelt;
+
+    fn from_str(text: &str) -> Result<Self, Misspelt> {
+        text.parse().map(Self::OfLimit).or_else(|_| text.parse().map(Self::At))
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -139,56 +148,36 @@ impl fmt::Display for Level {
     }
 }
 
-/// A fraction between 0 and 1 as parts per billion, so that arithmetic stays in integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Share(u32);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Share {
-    /// Nothing.
-    pub const ZERO: Self = Self(0);
-    /// Everything.
-    pub const ONE: Self = Self(Self::BILLION);
-    const BILLION: u32 = 1_000_000_000;
-
-    /// A share from parts per billion, at most one.
-    #[must_use]
-    pub const fn from_ppb(ppb: u32) -> Self {
-        Self(if ppb > Self::BILLION { Self::BILLION } else { ppb })
-    }
-
-    /// Parts per billion.
-    #[must_use]
-    pub const fn ppb(self) -> u32 {
-        self.0
-    }
-
-    /// What is left of the whole.
-    #[must_use]
-    pub const fn rest(self) -> Self {
-        Self(Self::BILLION - self.0)
-    }
-
-    /// The probability as a threshold for a random `u64`: an event of this probability happens
-    /// iff the draw is below the returned value. `None` means always.
-    #[must_use]
-    pub const fn as_draw(self) -> Option<u64> {
-        if self.0 == Self::BILLION {
-            None
-        } else {
-            Some((((self.0 as u128) << 64) / Self::BILLION as u128) as u64)
+    #[test]
+    fn amounts_read_as_tc_users_write_them() {
+        for (text, amount) in [
+            ("300packets", Amount::Packets(300)),
+            ("7p", Amount::Packets(7)),
+            ("30kb", Amount::Bytes(30 * 1024)),
+            ("1.5kb", Amount::Bytes(1536)),
+            ("2gb", Amount::Bytes(2 << 30)),
+            ("inf", Amount::UNLIMITED),
+        ] {
+            assert_eq!(text.parse(), Ok(amount));
         }
     }
-}
 
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == Self::BILLION {
-            return f.write_str("1");
+    #[test]
+    fn what_has_no_unit_or_no_number_is_refused() {
+        for text in ["", "300", "packets", "-3packets", "3..0kb", "3.kb", ".5kb", "30kbit"] {
+            assert!(text.parse::<Amount>().is_err(), "{text}");
         }
-        if self.0 == 0 {
-            return f.write_str("0");
-        }
-        let digits = alloc::format!("{:09}", self.0);
-        write!(f, "0.{}", digits.trim_end_matches('0'))
+        assert!("99999999999999999999packets".parse::<Amount>().is_err());
+    }
+
+    #[test]
+    fn a_level_is_a_share_of_the_limit_or_an_amount() {
+        assert_eq!("0.5".parse(), Ok(Level::OfLimit(Share::from_ppb(500_000_000))));
+        assert_eq!("9kb".parse(), Ok(Level::At(Amount::Bytes(9216))));
+        assert!("1.5".parse::<Level>().is_err());
     }
 }
