@@ -8,12 +8,19 @@ use serde_json::{Value, json};
 use crate::{Failure, print};
 
 #[derive(Args)]
+#[command(after_help = names())]
 pub(crate) struct Options {
     /// Show only this discipline
     name: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// All disciplines by name, for the help and the man page.
+fn names() -> String {
+    let names: Vec<&str> = registry::ALL.iter().map(|info| info.name).collect();
+    format!("Disciplines: {}", names.join(", "))
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {

@@ -2,11 +2,11 @@
 //! commands with their options, relative links with files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
-use sched::registry;
+use sched::{Info, registry};
 
 const HEADINGS: [&str; 7] = [
     "## What it does",
@@ -17,6 +17,9 @@ const HEADINGS: [&str; 7] = [
     "## Validation",
     "## Source",
 ];
+
+/// What a section has until somebody writes it.
+const UNWRITTEN: &str = "(to be written)";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -49,14 +52,46 @@ fn table_below(page: &str, heading: &str) -> Vec<Vec<String>> {
     rows.map(cells).collect()
 }
 
+/// What the registry knows of a discipline, as the page that its author goes on with.
+fn skeleton(info: &Info) -> String {
+    let mut page = format!("# {}: {}\n", info.name, info.summary);
+    for heading in HEADINGS {
+        let text = match heading {
+            "## Parameters" => parameter_table(info),
+            "## Source" => info.source.to_owned(),
+            _ => UNWRITTEN.to_owned(),
+        };
+        page += &format!("\n{heading}\n\n{text}\n");
+    }
+    page
+}
+
+fn parameter_table(info: &Info) -> String {
+    let mut table = "| name | unit | default | effect | live |\n|---|---|---|---|---|".to_owned();
+    for (def, default) in info.defaults().iter() {
+        let (name, unit, effect) = (def.name, def.kind.unit(), def.effect);
+        let live = if def.live { "yes" } else { "no" };
+        table += &format!("\n| `{name}` | {unit} | `{default}` | {effect} | {live} |");
+    }
+    table
+}
+
 #[test]
 fn every_discipline_has_a_page_and_every_page_a_discipline() {
+    if env::var_os("UPDATE_DOCS").is_some() {
+        for info in registry::ALL {
+            let path = pages().join(format!("{}.md", info.name));
+            if !path.exists() {
+                fs::write(path, skeleton(info)).expect("docs can be written");
+            }
+        }
+    }
     let registered: BTreeSet<String> = registry::ALL.iter().map(|i| i.name.to_owned()).collect();
     let described: BTreeSet<String> = markdown_in(&pages())
         .iter()
         .map(|path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned())
         .collect();
-    assert_eq!(described, registered);
+    assert_eq!(described, registered, "UPDATE_DOCS=1 begins a page that is missing");
 }
 
 #[test]
@@ -65,6 +100,7 @@ fn every_page_has_the_headings_in_their_order() {
         let page = read(&path);
         let found: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
         assert_eq!(found, HEADINGS, "{}", path.display());
+        assert!(!page.contains(UNWRITTEN), "{} has an empty section", path.display());
     }
 }
 
