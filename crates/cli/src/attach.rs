@@ -1,6 +1,7 @@
 //! `shortlane attach`, `change`, `detach` and `show`: a discipline on a device of this machine.
 
 pub(crate) mod daemon;
+pub(crate) mod hosts;
 #[cfg(feature = "kernel")]
 mod in_kernel;
 #[cfg(feature = "kernel")]
@@ -202,6 +203,19 @@ struct Order {
     replace: bool,
     keep_offloads: bool,
     foreground: bool,
+}
+
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
+impl Order {
+    /// The discipline for what the device sends at this rate.
+    fn leaving(&self, rate: Rate) -> Spec {
+        hosts::leaving(&self.spec, &self.device).with_limit_for(rate)
+    }
+
+    /// The discipline for what the device receives at this rate.
+    fn arriving(&self, rate: Rate) -> Spec {
+        hosts::arriving(&self.spec, &self.device).with_limit_for(rate)
+    }
 }
 
 pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure> {

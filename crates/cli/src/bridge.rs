@@ -5,7 +5,7 @@ use engine::{Engine, EngineError, Io, LinkConfig, Overhead};
 use sched::{Nanos, Rate, Spec};
 
 use crate::attach::daemon::foreground;
-use crate::attach::{DEFAULT_BURST, link_rate};
+use crate::attach::{DEFAULT_BURST, hosts, link_rate};
 use crate::{Failure, quantity, say};
 
 /// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
@@ -70,7 +70,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// From left to right, and back.
 fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
     let forth: Spec = options.scheduler.parse()?;
-    let back = options.back_scheduler.as_ref().map_or(Ok(forth.clone()), |spec| spec.parse())?;
+    let back = match &options.back_scheduler {
+        Some(spec) => spec.parse()?,
+        None => hosts::opposite(&forth),
+    };
     let link = |spec: Spec, rate: Rate| LinkConfig {
         overhead: options.overhead,
         burst_time: options.burst_time,

@@ -9,6 +9,7 @@ use netlink_packet_route::link::{
 };
 
 use crate::netlink::{Connection, Refusal};
+use crate::routes;
 
 /// What a device is.
 #[derive(Clone, Debug)]
@@ -61,17 +62,8 @@ impl Device {
     #[must_use]
     pub fn forwards(&self) -> bool {
         let bridge_port = Path::new("/sys/class/net").join(&self.name).join("brport");
-        self.ifb || bridge_port.exists() || forwarding("ipv4") || forwarding("ipv6")
+        self.ifb || bridge_port.exists() || routes::forwarding()
     }
-}
-
-/// Whether any device of the namespace is a router's.
-fn forwarding(family: &str) -> bool {
-    let devices = std::fs::read_dir(format!("/proc/sys/net/{family}/conf"));
-    let is_on = |device: std::fs::DirEntry| {
-        std::fs::read(device.path().join("forwarding")).is_ok_and(|value| value != b"0\n")
-    };
-    devices.is_ok_and(|devices| devices.flatten().any(is_on))
 }
 
 /// Sets how many segments a super-packet of a device may have.

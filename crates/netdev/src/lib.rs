@@ -16,6 +16,7 @@ pub mod netlink;
 pub mod netns;
 pub mod offload;
 pub mod root_qdisc;
+pub mod routes;
 pub mod tc;
 #[cfg(feature = "bpf")]
 pub mod tcx;

@@ -30,13 +30,10 @@ pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
 
 /// Whether the kernel can do what is wanted in each direction.
 fn can(order: &Order) -> Result<(), KernelError> {
-    let mut rates = [order.rate, order.ingress].into_iter().flatten();
-    rates.try_for_each(|rate| kernel::can(&limited(order, rate), &shaping(order, rate)))
-}
-
-/// The discipline with a limit for this rate, where it is given none.
-fn limited(order: &Order, rate: Rate) -> Spec {
-    order.spec.clone().with_limit_for(rate)
+    let leaving = order.rate.map(|rate| (rate, order.leaving(rate)));
+    let arriving = order.ingress.map(|rate| (rate, order.arriving(rate)));
+    let mut ways = [leaving, arriving].into_iter().flatten();
+    ways.try_for_each(|(rate, spec)| kernel::can(&spec, &shaping(order, rate)))
 }
 
 fn shaping(order: &Order, rate: Rate) -> Shaping {
@@ -51,11 +48,13 @@ pub(super) fn attach(order: &Order) -> Result<(), Failure> {
     }
     make_way_for(order, EngineKind::Kernel)?;
     if let Some(rate) = order.rate {
-        tell(&kernel::attach(&ordered(order, rate, &limited(order, rate)))?);
-        said(order, rate, "sends");
+        let spec = order.leaving(rate);
+        tell(&kernel::attach(&ordered(order, rate, &spec))?);
+        said(order, rate, &spec, "sends");
     }
     if let Some(rate) = order.ingress {
-        match kernel::attach_ingress(&ordered(order, rate, &limited(order, rate))) {
+        let spec = order.arriving(rate);
+        match kernel::attach_ingress(&ordered(order, rate, &spec)) {
             Ok(notes) => tell(&notes),
             Err(error) => {
                 if order.rate.is_some() {
@@ -64,7 +63,7 @@ pub(super) fn attach(order: &Order) -> Result<(), Failure> {
                 return Err(error.into());
             }
         }
-        said(order, rate, "receives");
+        said(order, rate, &spec, "receives");
     }
     if order.foreground {
         daemon::wait()?;
@@ -89,12 +88,11 @@ fn ordered<'a>(order: &'a Order, rate: Rate, spec: &'a Spec) -> kernel::Order<'a
     }
 }
 
-fn said(order: &Order, rate: Rate, does: &str) {
+fn said(order: &Order, rate: Rate, spec: &Spec, does: &str) {
     let at = pace(rate);
     say(&format!(
-        "{}: {} for what it {does}, at {at}, in the kernel; `shortlane show` tells how it goes",
+        "{}: {spec} for what it {does}, at {at}, in the kernel; `shortlane show` tells how it goes",
         order.device,
-        limited(order, rate)
     ));
 }
 

@@ -8,7 +8,7 @@ use engine::{Engine, EngineError, LinkConfig, Overhead};
 use sched::{Nanos, Rate, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::{Order, daemon, make_way_for, pace};
+use super::{Order, daemon, hosts, make_way_for, pace};
 use crate::{Call, Failure, say};
 
 impl From<EngineError> for Failure {
@@ -60,11 +60,13 @@ fn said(order: &Order, since: Option<&str>) {
     if let Some(since) = since {
         say(&format!("{}: the userspace engine, since {since}", order.device));
     }
-    let at = |rate: Option<Rate>, what: &str| {
-        let spec = order.spec.clone().with_limit_for(rate?);
-        Some(format!("{spec} for what it {what}, at {}", pace(rate?)))
+    let at = |rate: Rate, spec: Spec, what: &str| {
+        format!("{spec} for what it {what}, at {}", pace(rate))
     };
-    let ways = [at(order.rate, "sends"), at(order.ingress, "receives")];
+    let ways = [
+        order.rate.map(|rate| at(rate, order.leaving(rate), "sends")),
+        order.ingress.map(|rate| at(rate, order.arriving(rate), "receives")),
+    ];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
     say(&format!(
         "{}: {}, in userspace; `shortlane show` tells how it goes",
@@ -98,10 +100,12 @@ fn open(task: &Task) -> Result<Engine, Failure> {
 /// Of what leaves and of what arrives.
 fn links(task: &Task) -> Result<(Option<LinkConfig>, Option<LinkConfig>), Failure> {
     let spec: Spec = task.scheduler.parse()?;
-    let link = |rate: Rate| LinkConfig {
+    let link = |spec: Spec, rate: Rate| LinkConfig {
         overhead: task.overhead,
         burst_time: Nanos(task.burst_ns),
-        ..LinkConfig::new(spec.clone().with_limit_for(rate), rate)
+        ..LinkConfig::new(spec.with_limit_for(rate), rate)
     };
-    Ok((task.rate.map(link), task.ingress.map(link)))
+    let egress = task.rate.map(|rate| link(hosts::leaving(&spec, &task.device), rate));
+    let ingress = task.ingress.map(|rate| link(hosts::arriving(&spec, &task.device), rate));
+    Ok((egress, ingress))
 }
