@@ -25,10 +25,31 @@ pub(super) const ALL: &[Invariant] = &[
         given: shares_by_destination,
         check: destinations_take_turns,
     },
+    Invariant { of: Of::Named(&["fq-lanes"]), given: knows_its_hosts, check: hosts_with_lanes },
 ];
 
 /// Flows of CAKE that find queues of their own, whatever their hashes: as many as a set has.
 const FEW: usize = 8;
+
+/// Flows that a run has at most, spill queues of `fq-lanes` aside.
+const ROOM: u64 = 64;
+
+/// Hosts are told apart, and none has to share with others for want of room.
+fn knows_its_hosts(params: &Params) -> bool {
+    params.word("hosts") != "none" && params.number("flows") >= ROOM
+}
+
+/// Hosts take turns, and each may be ahead of its share by 15 kB and the packet with which it gets
+/// there. The share is that of one more among all that is sent, what is sent ahead included: where
+/// there are two hosts, a third of it, so that it may be half as much again.
+fn hosts_with_lanes() -> Check {
+    const QUANTUM: i64 = 1514;
+    let host = |params: &Params, packet: &Packet| match params.word("hosts") {
+        "source" => u64::from(packet.source.0),
+        _ => u64::from(packet.destination.0),
+    };
+    take_turns(host, |_, packet| 3 * QUANTUM + 2 * packet + 3 * (15_000 + packet))
+}
 
 /// CAKE sends a flow's packets in order while no set of queues is full.
 fn few_flows_keep_their_order() -> Check {
