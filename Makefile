@@ -301,7 +301,7 @@ ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes
 	python3 bench/fq-lanes/ablation.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
 
 .PHONY: bench-lanes
-bench-lanes: ## fq-lanes, cake and fq-codel on real TCP, on 14 links: writes its page, 35 minutes
+bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page, 80 minutes
 	@scripts/setup.sh python
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/fq-lanes/cells.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md

@@ -26,7 +26,7 @@ STREAMS = ("voice", "video", "ping")
 BEGIN, END = "<!-- cells: begin -->", "<!-- cells: end -->"
 
 # What is wanted of a cell.
-SLOWEST, GOODPUT, JAIN, LATER_MS, TIMEOUTS = 0.85, 0.99, 0.95, 0.5, 2
+SLOWEST, USED, JAIN, LATER_MS, TIMEOUTS = 0.85, 0.99, 0.95, 0.5, 2
 
 
 def grid() -> dict[str, tuple[str, ...]]:
@@ -60,7 +60,8 @@ class Figures:
 
     #: Shortest, mean of the rounds of a cell, in bytes.
     slowest: float
-    goodput: float
+    #: Part of the link.
+    used: float
     jain: float
     p99_ms: dict[str, float | None]
     lost: dict[str, float]
@@ -78,6 +79,7 @@ def figures(tables: Path, scheduler: str) -> Figures:
         return of.filter((pl.col("scheduler") == scheduler) & ~pl.col("round").is_in(void))
 
     flows, probes = rows("flows"), rows("probes")
+    used: Any = rows("links").filter(pl.col("link") == "down")["utilisation"].mean()
     requests = flows.filter((pl.col("kind") == "request") & pl.col("complete"))
     long = flows.filter(pl.col("kind") == "download").group_by("round")
     received = pl.col("received_bytes").cast(pl.Float64)
@@ -87,7 +89,8 @@ def figures(tables: Path, scheduler: str) -> Figures:
     )
 
     def mean(column: str) -> float:
-        return float(per_round[column].mean() or 0.0)
+        value: Any = per_round[column].mean()
+        return float(value or 0.0)
 
     def p99(values: pl.Series) -> float | None:
         value = values.quantile(0.99)
@@ -96,7 +99,7 @@ def figures(tables: Path, scheduler: str) -> Figures:
     delays = {stream: probes.filter(pl.col("stream") == stream)["delay_ns"] for stream in STREAMS}
     return Figures(
         slowest=mean("slowest"),
-        goodput=float(flows["received_bytes"].sum()),
+        used=float(used or 0.0),
         jain=mean("jain"),
         p99_ms={stream: p99(of) for stream, of in delays.items()}
         | {"requests": p99(requests["completion_ns"])},
@@ -110,12 +113,13 @@ def measure(
     binary: Path, options: tuple[str, ...], schedulers: list[str], duration: str, into: Path
 ) -> dict[str, Any]:
     named = [part for spec in schedulers for part in ("--scheduler", spec)]
-    command = [binary, "lab", "--json", "--duration", duration, "--out", into, *named, *options]
+    command = [str(binary), "lab", "--json", "--duration", duration, "--out", str(into)]
+    command += [*named, *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"cells: {' '.join(options)}: {done.stderr.strip().splitlines()[-1]}")
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document["summary"]
+    summary: dict[str, Any] = json.loads(done.stdout)["summary"]
+    return summary
 
 
 class Row:
@@ -127,7 +131,7 @@ class Row:
         *(f"{size} packets" for size in CLASSES),
         "incomplete",
         "slowest download",
-        "goodput",
+        "link used",
         "Jain's index",
         *(f"{stream} p99, ms" for stream in (*STREAMS, "requests")),
         "timeouts",
@@ -139,12 +143,12 @@ class Row:
         self.completion = {row["packets"]: row["vs_fq_codel"] for row in of_cell["classes"]}
         self.own, self.reference = (figures(tables, name) for name in (scheduler, REFERENCE))
         self.slowest = self.own.slowest / max(1.0, self.reference.slowest)
-        self.goodput = self.own.goodput / max(1.0, self.reference.goodput)
 
     def line(self) -> str:
         cells = [self.cell, f"`{self.scheduler}`", *map(self.ratio, CLASSES)]
         cells.append(f"{self.own.incomplete} / {self.reference.incomplete}")
-        cells += [f"{self.slowest:.2f}", f"{self.goodput:.3f}"]
+        cells.append(f"{self.slowest:.2f}")
+        cells.append(f"{self.own.used:.3f} / {self.reference.used:.3f}")
         cells.append(f"{self.own.jain:.2f} / {self.reference.jain:.2f}")
         cells += [
             f"{self.delay(self.own, stream)} / {self.delay(self.reference, stream)}"
@@ -181,8 +185,8 @@ class Row:
                 found.append(f"{stream} {own:.1f} ms, {reference:.1f} ms")
         if self.slowest < SLOWEST:
             found.append(f"slowest download {self.slowest:.2f}")
-        if self.goodput < GOODPUT:
-            found.append(f"goodput {self.goodput:.3f}")
+        if self.own.used < USED * self.reference.used:
+            found.append(f"link used {self.own.used:.3f}, {self.reference.used:.3f}")
         if self.own.jain < min(JAIN, self.reference.jain):
             found.append(f"Jain's index {self.own.jain:.2f}, {self.reference.jain:.2f}")
         if self.own.timeouts > self.reference.timeouts + TIMEOUTS:
