@@ -249,7 +249,7 @@ test-long: python setup-python ## Tests of the Python package that take long: cl
 	python3 -m pytest -m long
 
 .PHONY: test-newcomer
-test-newcomer: ## A new discipline is one file and two lines: in a copy of the tree, under the suite
+test-newcomer: setup-test setup-python ## A new discipline is one file and two lines: in a copy of the tree, on every surface
 	scripts/test-newcomer.sh
 
 .PHONY: test-toolchains

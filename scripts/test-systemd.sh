@@ -16,7 +16,8 @@ for unit in "${!most[@]}"; do
 	# The program need not be installed for this, nor its man pages.
 	sed -e 's#=/usr/bin/shortlane#=/bin/true#' -e '/^Documentation=/d' \
 		"packaging/systemd/$unit" > "$work/$unit"
-	said=$(systemd-analyze verify "$work/$unit" 2>&1)
+	# It also has words for other units of the machine.
+	said=$(systemd-analyze verify "$work/$unit" 2>&1 | grep shortlane || true)
 	if [ -n "$said" ]; then
 		echo "$unit: $said" >&2
 		exit 1

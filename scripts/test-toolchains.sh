@@ -32,7 +32,16 @@ echo "ok: the engine with its harness, the Python package without the engines (m
 # features of what they share.
 mapfile -t named < <("$CARGO" tree --locked --edges normal --prefix none "${PUBLISHED[@]/#/--package=shortlane-}" |
 	sed -n 's/^\(shortlane-[a-z]*\) v.*/--package=\1/p' | sort -u)
-"$CARGO" package --quiet --locked --allow-dirty "${named[@]}"
+# Cargo keeps what a package of this name and version once had: it gets a home that has the crates of others only.
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+real=${CARGO_HOME:-$HOME/.cargo}
+for part in index cache src; do
+	mkdir -p "$home/registry/$part"
+	find "$real/registry/$part" -mindepth 1 -maxdepth 1 -name 'index.*' -exec ln -s {} "$home/registry/$part/" \;
+done
+[ ! -e "$real/config.toml" ] || ln -s "$real/config.toml" "$home/"
+CARGO_HOME=$home "$CARGO" package --quiet --locked --allow-dirty "${named[@]}"
 echo "ok: as packages, built from what is in them: ${named[*]#--package=}"
 
 "$CARGO" check --quiet --locked --manifest-path fuzz/Cargo.toml --bins --target-dir target/fuzz
