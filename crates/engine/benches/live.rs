@@ -25,7 +25,7 @@ fn main() {
         let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for _ in 0..ROUNDS {
             times.entry("counters").or_default().push(round(Counters::default(), flows));
-            times.entry("live").or_default().push(round(Live::new(2), flows));
+            times.entry("live").or_default().push(round(Live::account(2), flows));
         }
         let median = |name| {
             let mut all = times.get(name).cloned().unwrap_or_default();
@@ -55,7 +55,6 @@ fn round<O: Observer>(mut observer: O, flows: u64) -> f64 {
         observer.arriving(&packet, &key, now);
         qdisc.enqueue(packet, now, &mut observer);
         if n >= QUEUED {
-            observer.serving(now);
             black_box(qdisc.dequeue(now, &mut observer));
         }
     }

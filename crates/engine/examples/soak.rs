@@ -55,7 +55,7 @@ fn soak(info: &Info, packets: u64) -> bool {
     let buffers = Buffers::new(MTU as usize + 22, 1 << 16).expect("address space");
     let config = LinkConfig::new(Spec::named(info.name).expect("of the registry"), Rate(GIGABIT));
     let sink = Box::new(Sink(UnixDatagram::unbound().expect("a socket")));
-    let mut harness = Harness::new(Box::new(source), sink, buffers, &config, Live::new(2), MTU);
+    let mut harness = Harness::new(Box::new(source), sink, buffers, &config, Live::account(2), MTU);
     let begin = Instant::now();
     let (mut now, mut half) = (Nanos(1), None);
     for turn in 0.. {

@@ -12,7 +12,6 @@
 
 pub mod capture;
 mod config;
-mod delays;
 mod events;
 mod facts;
 mod flows;

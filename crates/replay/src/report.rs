@@ -1,15 +1,15 @@
 //! The result of a replay.
 
+use account::{Drops, LaneTotals, Tally, Totals};
 use measure::{RunInfo, SCHEMA_VERSION, SizeClass};
-use sched::DropReason;
+use sched::{DropReason, Lane};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::delays::Delays;
 use crate::facts::CaptureFacts;
 use crate::rows::RUN;
-use crate::trial::Trial;
+use crate::trial::{Delays, Trial};
 
 /// The whole result: the capture as it was found, and what each discipline made of it.
 #[derive(Clone, Debug, Serialize)]
@@ -178,7 +178,7 @@ impl SchedulerReport {
         let totals = ledger.totals();
         let end_ns = trial.end.0.max(duration_ns);
         let end = sched::Nanos(end_ns);
-        let busy_ns = totals.sent_bytes as f64 * 8e9 / rate_bps as f64;
+        let busy_ns = totals.sent().bytes as f64 * 8e9 / rate_bps as f64;
         let mut all = Delays::default();
         trial.classes.iter().for_each(|class| all.merge(&class.delays));
         let classes = SizeClass::ALL.into_iter().zip(&trial.classes);
@@ -186,15 +186,15 @@ impl SchedulerReport {
         Self {
             scheduler: trial.name.to_string(),
             has_lanes: trial.has_lanes,
-            arrived_packets: totals.arrived_packets,
-            sent_packets: totals.sent_packets,
-            sent_bytes: totals.sent_bytes,
-            dropped_packets: totals.dropped_packets(),
-            dropped_bytes: totals.dropped.iter().flatten().map(|(_, bytes)| bytes).sum(),
+            arrived_packets: totals.arrived.packets,
+            sent_packets: totals.sent().packets,
+            sent_bytes: totals.sent().bytes,
+            dropped_packets: totals.drops.total().packets,
+            dropped_bytes: totals.drops.total().bytes,
             queued_packets: trial.port.backlog().packets,
             marked_packets: totals.marked_packets,
-            drops: drops(&totals.dropped),
-            lanes: lanes(&totals.sent_by_lane),
+            drops: drops(&totals.drops),
+            lanes: lanes(totals),
             delay: DelayReport::new(&all),
             first_20_packets: DelayReport::new(&trial.first_packets),
             classes: classes
@@ -202,7 +202,7 @@ impl SchedulerReport {
                     size_class,
                     flows: tally.flows,
                     packets: tally.packets,
-                    dropped_packets: tally.dropped.iter().flatten().map(|(n, _)| n).sum(),
+                    dropped_packets: tally.dropped.total().packets,
                     delay: DelayReport::new(&tally.delays),
                 })
                 .collect(),
@@ -219,37 +219,35 @@ impl SchedulerReport {
     }
 }
 
-fn drops(by_lane: &[[(u64, u64); DropReason::ALL.len()]]) -> Vec<DropReport> {
-    let mut drops = Vec::new();
-    for (lane, reasons) in by_lane.iter().enumerate() {
-        for (reason, &(packets, bytes)) in DropReason::ALL.into_iter().zip(reasons) {
-            if packets > 0 {
-                drops.push(DropReport { lane, reason: reason.name(), packets, bytes });
-            }
-        }
-    }
-    drops
+fn drops(drops: &Drops) -> Vec<DropReport> {
+    let report = |(lane, reason, dropped): (Lane, DropReason, Tally)| DropReport {
+        lane: lane.0.into(),
+        reason: reason.name(),
+        packets: dropped.packets,
+        bytes: dropped.bytes,
+    };
+    drops.iter().map(report).collect()
 }
 
-fn lanes(sent_by_lane: &[u64]) -> Vec<LaneReport> {
-    let all: u64 = sent_by_lane.iter().sum();
-    let lane = |(lane, &sent_packets)| LaneReport {
+fn lanes(totals: &Totals) -> Vec<LaneReport> {
+    let all = totals.sent().packets;
+    let lane = |(lane, totals): (usize, &LaneTotals)| LaneReport {
         lane,
-        sent_packets,
-        share: sent_packets as f64 / all.max(1) as f64,
+        sent_packets: totals.sent.packets,
+        share: totals.sent.packets as f64 / all.max(1) as f64,
     };
-    sent_by_lane.iter().enumerate().map(lane).collect()
+    totals.lanes.iter().enumerate().map(lane).collect()
 }
 
 impl DelayReport {
     fn new(delays: &Delays) -> Self {
         Self {
             packets: delays.count(),
-            mean_ns: delays.mean_ns(),
-            p50_ns: delays.quantile_ns(0.5),
-            p95_ns: delays.quantile_ns(0.95),
-            p99_ns: delays.quantile_ns(0.99),
-            max_ns: delays.max_ns(),
+            mean_ns: delays.mean(),
+            p50_ns: delays.quantile(0.5),
+            p95_ns: delays.quantile(0.95),
+            p99_ns: delays.quantile(0.99),
+            max_ns: delays.max(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Rows of the results schema.
 
 use measure::{AnyRow, Block, DropCount, Flow, FlowKind, Key, LinkUse, SizeClass, Text};
-use sched::DropReason;
 
 use crate::config::Config;
 use crate::flows;
@@ -91,11 +90,11 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
         key,
         link: link(),
         rate_bps: config.rate_bps,
-        arrived_packets: totals.arrived_packets,
-        arrived_bytes: totals.arrived_bytes,
-        sent_packets: totals.sent_packets,
-        sent_bytes: totals.sent_bytes,
-        dropped_packets: totals.dropped_packets(),
+        arrived_packets: totals.arrived.packets,
+        arrived_bytes: totals.arrived.bytes,
+        sent_packets: totals.sent().packets,
+        sent_bytes: totals.sent().bytes,
+        dropped_packets: totals.drops.total().packets,
         marked_packets: Some(totals.marked_packets),
         utilisation: scheduler.utilisation,
         backlog_mean_packets: Some(scheduler.backlog_mean_packets),
@@ -103,7 +102,7 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
         flow_entries_mean: Some(scheduler.flow_table_mean),
         flow_entries_peak: Some(scheduler.flow_table_peak),
         flow_entries_p99: scheduler.flow_table_p99,
-        flow_entries_beyond_backlog: Some(totals.entries_beyond_backlog),
+        flow_entries_beyond_backlog: Some(trial.port.ledger().entries_beyond_backlog()),
         flows_untracked: Some(totals.flows_untracked),
         ..LinkUse::default()
     }
@@ -112,22 +111,15 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
 fn drops(key: &Key, trial: &Trial) -> Vec<DropCount> {
     let mut rows = Vec::new();
     for (class, tally) in SizeClass::ALL.into_iter().zip(&trial.classes) {
-        for (lane, reasons) in (0u64..).zip(&tally.dropped) {
-            for (reason, &(packets, bytes)) in DropReason::ALL.into_iter().zip(reasons) {
-                if packets == 0 {
-                    continue;
-                }
-                rows.push(DropCount {
-                    key: key.clone(),
-                    link: link(),
-                    lane: Some(lane),
-                    reason: reason.name().into(),
-                    size_class: Some(class),
-                    packets,
-                    bytes,
-                });
-            }
-        }
+        rows.extend(tally.dropped.iter().map(|(lane, reason, dropped)| DropCount {
+            key: key.clone(),
+            link: link(),
+            lane: Some(lane.0.into()),
+            reason: reason.name().into(),
+            size_class: Some(class),
+            packets: dropped.packets,
+            bytes: dropped.bytes,
+        }));
     }
     rows
 }

@@ -1,16 +1,20 @@
 //! One discipline's link, and the delays and drops of its packets.
 
+use account::{Drops, Histogram, Tally};
 use measure::{SizeClass, Text};
-use sched::{DropReason, Nanos, Packet, Spec};
-use sim::{FlowAccount, FlowNames, Port};
+use sched::{DropReason, Lane, Nanos, Packet, Spec};
+use sim::{FlowAccount, FlowNames, Port, Sent};
 
-use crate::delays::{Bucket, Delays};
-use crate::flows::{Flow, Flows};
+use crate::flows::Flows;
 
 /// The first packets of a flow: what EFD's default threshold calls short.
-const FIRST_PACKETS: u64 = 20;
+const FIRST_PACKETS: u32 = 20;
 /// A flow of more packets is of the largest class, whatever is to come.
 const LARGE: u64 = 1000;
+
+/// Delays in ns, with quantiles to 0.1 %.
+pub(crate) type Delays = Histogram<9>;
+type Bucket = account::Bucket<9>;
 
 /// A discipline in front of a link of its own.
 pub(crate) struct Trial {
@@ -18,23 +22,16 @@ pub(crate) struct Trial {
     /// Whether the discipline has lanes.
     pub(crate) has_lanes: bool,
     pub(crate) port: Port,
-    /// By packet id.
-    tickets: Vec<Ticket>,
-    free: Vec<u32>,
+    names: FlowNames,
+    /// Packet ids that are free, of those below `ids`.
+    free: Vec<u64>,
+    ids: u64,
     /// By slot of the flow.
     flows: Vec<OwnFlow>,
     pub(crate) classes: [ClassTally; 4],
     pub(crate) first_packets: Delays,
     /// When the last bit of all had left.
     pub(crate) end: Nanos,
-}
-
-/// What is known of a packet in the queue.
-#[derive(Clone, Copy, Default)]
-struct Ticket {
-    arrival: Nanos,
-    slot: u32,
-    is_first: bool,
 }
 
 /// What a discipline did to a flow, as far as its port does not know it.
@@ -54,8 +51,8 @@ pub(crate) struct ClassTally {
     /// Flows of which every packet was sent.
     pub(crate) complete: u64,
     pub(crate) delays: Delays,
-    /// Packets and bytes dropped, by lane (short, long) and reason.
-    pub(crate) dropped: [[(u64, u64); DropReason::ALL.len()]; 2],
+    /// What was dropped from the short lane, and from any other as if it were the long one.
+    pub(crate) dropped: Drops,
 }
 
 /// What became of a flow under one discipline.
@@ -70,8 +67,9 @@ impl Trial {
             name: spec.to_string().into(),
             has_lanes: spec.info().parts.is_some(),
             port: Port::new(spec, rate_bps, seed, names, log),
-            tickets: Vec::new(),
+            names,
             free: Vec::new(),
+            ids: 0,
             flows: Vec::new(),
             classes: Default::default(),
             first_packets: Delays::default(),
@@ -92,44 +90,40 @@ impl Trial {
     /// A packet arrives, after [`Trial::advance`] to the same time.
     #[inline]
     pub(crate) fn arrive(&mut self, packet: Packet, slot: u32, now: Nanos, flows: &mut Flows) {
-        let ticket =
-            Ticket { arrival: now, slot, is_first: flows.get(slot).packets <= FIRST_PACKETS };
-        let id = self.free.pop().unwrap_or(self.tickets.len() as u32);
-        match self.tickets.get_mut(id as usize) {
-            Some(unused) => *unused = ticket,
-            None => self.tickets.push(ticket),
-        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.ids += 1;
+            self.ids - 1
+        });
         flows.joins(slot);
-        self.port.arrive(packet.with_id(id.into()), 0, now);
+        self.port.arrive(packet.with_id(id), 0, now);
         self.part_with_lost(flows);
         self.advance(now, flows);
     }
 
     fn serve(&mut self, at: Nanos, flows: &mut Flows) {
         if let Some(sent) = self.port.serve(at) {
-            let id = sent.packet.id as u32;
-            let ticket = self.tickets[id as usize];
-            self.record(ticket, at, sent.end, flows.get(ticket.slot));
-            flows.leaves(ticket.slot);
-            self.free.push(id);
+            let slot = self.names.name(sent.packet.flow).slot;
+            self.record(&sent, at, slot, flows.get(slot).packets > LARGE);
+            flows.leaves(slot);
+            self.free.push(sent.packet.id);
         }
         self.part_with_lost(flows);
     }
 
     #[inline]
-    fn record(&mut self, ticket: Ticket, start: Nanos, end: Nanos, flow: &Flow) {
-        let delay = start.since(ticket.arrival).0;
-        if ticket.is_first {
+    fn record(&mut self, sent: &Sent, start: Nanos, slot: u32, is_large: bool) {
+        let delay = start.since(sent.arrival).0;
+        if sent.place <= FIRST_PACKETS {
             self.first_packets.add(delay);
         }
-        let slot = ticket.slot as usize;
+        let slot = slot as usize;
         if slot >= self.flows.len() {
             self.flows.resize(slot + 1, OwnFlow::default());
         }
         let own = &mut self.flows[slot];
-        own.end = end;
-        self.end = end;
-        if flow.packets > LARGE {
+        own.end = sent.end;
+        self.end = sent.end;
+        if is_large {
             let large = &mut self.classes[SizeClass::Over1000 as usize].delays;
             // The memory goes as well: few flows are large, and their slots are used again.
             std::mem::take(&mut own.delays).into_iter().for_each(|bucket| large.add_bucket(bucket));
@@ -142,8 +136,8 @@ impl Trial {
     #[inline]
     fn part_with_lost(&mut self, flows: &mut Flows) {
         for (packet, _) in self.port.take_lost() {
-            flows.leaves(self.tickets[packet.id as usize].slot);
-            self.free.push(packet.id as u32);
+            flows.leaves(self.names.name(packet.flow).slot);
+            self.free.push(packet.id);
         }
     }
 
@@ -159,11 +153,11 @@ impl Trial {
         let sent = account.sent.iter().map(|sent| u64::from(*sent)).sum();
         class.complete += u64::from(sent == flow.packets);
         class.delays.add_moments(sent, account.sojourn_sum_ns.into(), account.sojourn_max_ns);
-        for lane in 0..2 {
-            for reason in 0..DropReason::ALL.len() {
-                let dropped = &mut class.dropped[lane][reason];
-                dropped.0 += u64::from(account.dropped[lane][reason]);
-                dropped.1 += account.dropped_bytes[lane][reason];
+        for (at, lane) in [Lane::SHORT, Lane::LONG].into_iter().enumerate() {
+            for reason in DropReason::ALL {
+                let packets = account.dropped[at][reason as usize].into();
+                let bytes = account.dropped_bytes[at][reason as usize];
+                class.dropped.add(lane, reason, Tally { packets, bytes });
             }
         }
         FlowOutcome { account, end: own.end }

@@ -173,61 +173,38 @@ impl Job<'_> {
             let Some(port) = simulation.port(*id) else { continue };
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
-            let all = before.get(at).map_or_else(|| counted.clone(), |before| sum(before, counted));
+            let all = before.get(at).cloned().unwrap_or_default().and(counted);
             let tally = LinkTally {
-                utilisation: counted.sent_bytes as f64 * 8e9 / rate_bps as f64 / counted_ns as f64,
+                utilisation: counted.sent().bytes as f64 * 8e9
+                    / rate_bps as f64
+                    / counted_ns as f64,
                 backlog_mean: ledger.backlog().mean(now),
                 backlog_peak: ledger.backlog().peak(),
                 entries_mean: ledger.table().mean(now),
                 entries_peak: ledger.table().peak(),
                 entries_p99: ledger.table().quantile(0.99, now),
-                dropped: dropped(counted),
-                arrived: counted.arrived_packets,
+                dropped: counted.drops.short_and_long(),
+                arrived: counted.arrived.packets,
                 marked: counted.marked_packets,
             };
-            recording.put_link(*id, rate_bps, &tally, &all);
+            let beyond = ledger.entries_beyond_backlog();
+            recording.put_link(*id, rate_bps, &tally, (&all, beyond));
             recording.tally.links.push(tally);
-            drops.push((*id, all.dropped));
+            drops.push((*id, all.drops));
         }
         recording.tally.packet_hops = simulation.effort().packet_hops;
         simulation.finish(&mut recording);
-        for (id, totals) in drops {
-            recording.put_drops(id, &totals);
+        for (id, drops) in drops {
+            recording.put_drops(id, &drops);
         }
         recording.end(self.scenario.duration_ns, None);
         Ended::Complete(Box::new(recording.tally))
     }
 }
 
-/// Packets dropped in or before the short lane, and any other.
-fn dropped(totals: &Totals) -> [u64; 2] {
-    let of_lane = |reasons: &[(u64, u64); 3]| reasons.iter().map(|(packets, _)| packets).sum();
-    let by_lane: Vec<u64> = totals.dropped.iter().map(of_lane).collect();
-    [by_lane.iter().take(1).sum(), by_lane.iter().skip(1).sum()]
-}
-
 fn totals(simulation: &Simulation, tested: &[LinkId]) -> Vec<Totals> {
     let of = |id: &LinkId| simulation.port(*id).map(|port| port.ledger().totals().clone());
     tested.iter().filter_map(of).collect()
-}
-
-fn sum(a: &Totals, b: &Totals) -> Totals {
-    let mut all = b.clone();
-    all.arrived_packets += a.arrived_packets;
-    all.arrived_bytes += a.arrived_bytes;
-    all.sent_packets += a.sent_packets;
-    all.sent_bytes += a.sent_bytes;
-    all.marked_packets += a.marked_packets;
-    all.flows_untracked += a.flows_untracked;
-    all.entries_beyond_backlog += a.entries_beyond_backlog;
-    all.dropped.resize(all.dropped.len().max(a.dropped.len()), Default::default());
-    for (sum, lane) in all.dropped.iter_mut().zip(&a.dropped) {
-        for (sum, reason) in sum.iter_mut().zip(lane) {
-            sum.0 += reason.0;
-            sum.1 += reason.1;
-        }
-    }
-    all
 }
 
 /// The ends of the slices of a run; the warm-up ends with one.
@@ -245,7 +222,14 @@ fn slices(warm_up_ns: u64, duration_ns: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Recording<'_> {
-    fn put_link(&mut self, id: LinkId, rate_bps: u64, tally: &LinkTally, all: &Totals) {
+    /// The row of a link, whose flow table had more entries than its queue packets so many times.
+    fn put_link(
+        &mut self,
+        id: LinkId,
+        rate_bps: u64,
+        tally: &LinkTally,
+        (all, beyond): (&Totals, u64),
+    ) {
         let Some(link) = self.tested.get(&id).cloned().filter(|_| self.wanted.tables) else {
             return;
         };
@@ -253,11 +237,11 @@ impl Recording<'_> {
             key: self.key.clone(),
             link,
             rate_bps,
-            arrived_packets: all.arrived_packets,
-            arrived_bytes: all.arrived_bytes,
-            sent_packets: all.sent_packets,
-            sent_bytes: all.sent_bytes,
-            dropped_packets: all.dropped_packets(),
+            arrived_packets: all.arrived.packets,
+            arrived_bytes: all.arrived.bytes,
+            sent_packets: all.sent().packets,
+            sent_bytes: all.sent().bytes,
+            dropped_packets: all.drops.total().packets,
             marked_packets: Some(all.marked_packets),
             utilisation: Some(tally.utilisation),
             backlog_mean_packets: Some(tally.backlog_mean),
@@ -265,7 +249,7 @@ impl Recording<'_> {
             flow_entries_mean: Some(tally.entries_mean),
             flow_entries_peak: Some(tally.entries_peak),
             flow_entries_p99: tally.entries_p99,
-            flow_entries_beyond_backlog: Some(all.entries_beyond_backlog),
+            flow_entries_beyond_backlog: Some(beyond),
             flows_untracked: Some(all.flows_untracked),
             ..LinkUse::default()
         })));

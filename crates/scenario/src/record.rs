@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use account::Drops;
 use measure::{
     Advance, DropCount, Flow, FlowKind, Key, PacketEvent, PacketOutcome, Probe, Sample, SizeClass,
     Text,
 };
-use sched::{DropReason, Nanos};
+use sched::{DropReason, Lane, Nanos};
 use sim::{ENDLESS, Exchange, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
 
 use crate::idle::IdleTimes;
@@ -127,19 +128,16 @@ impl<'a> Recording<'a> {
     }
 
     /// Rows of table `drops`: those of transfers by class, and all others of a direction's totals.
-    pub(crate) fn put_drops(
-        &mut self,
-        link: LinkId,
-        totals: &[[(u64, u64); DropReason::ALL.len()]],
-    ) {
+    pub(crate) fn put_drops(&mut self, link: LinkId, drops: &Drops) {
         let Some(name) = self.tested.get(&link).cloned() else { return };
         let mut rows = Vec::new();
-        for (lane, by_reason) in totals.iter().enumerate() {
+        let lanes = drops.iter().last().map_or(0, |(lane, ..)| lane.0 + 1);
+        for lane in (0..lanes).map(Lane) {
             for reason in DropReason::ALL {
-                let (mut packets, mut bytes) = by_reason[reason as usize];
+                let account::Tally { mut packets, mut bytes } = drops.of(lane, reason);
                 // Flows know "short" and "other" lanes only.
                 let mut row = |size_class, (packets, bytes)| {
-                    let lane = Some(lane as u64);
+                    let lane = Some(lane.0.into());
                     let (key, link) = (self.key.clone(), name.clone());
                     rows.push(DropCount {
                         key,
@@ -152,7 +150,7 @@ impl<'a> Recording<'a> {
                     });
                 };
                 for class in SizeClass::ALL {
-                    if let Some(&sum) = self.drops.get(&(link, lane, reason, class)) {
+                    if let Some(&sum) = self.drops.get(&(link, lane.0.into(), reason, class)) {
                         row(Some(class), sum);
                         packets = packets.saturating_sub(sum.0);
                         bytes = bytes.saturating_sub(sum.1);

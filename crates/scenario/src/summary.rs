@@ -237,7 +237,7 @@ fn traffic(
         }
         Kind::Requests { .. } => TrafficKind::Requests {
             times_ms: times(&own),
-            answered: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+            answered: own.iter().map(|run| run.times_ns.count()).sum(),
             unanswered: own.iter().map(|run| run.unanswered).sum(),
         },
         Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => {
@@ -254,7 +254,7 @@ fn traffic(
         kind => {
             let pages = PagesSummary {
                 times_ms: times(&own),
-                complete: own.iter().map(|run| run.times_ns.mean.n()).sum(),
+                complete: own.iter().map(|run| run.times_ns.count()).sum(),
                 incomplete: own.iter().map(|run| run.unanswered).sum(),
             };
             TrafficKind::Transfers {
@@ -287,11 +287,11 @@ fn classes(own: &[TrafficTally]) -> Vec<ClassSummary> {
 fn times(own: &[TrafficTally]) -> TimesSummary {
     let ms = |ns: f64| ns / 1e6;
     TimesSummary {
-        mean: mean(own.iter().map(|run| run.times_ns.mean.value().map(ms))),
-        p95: mean(own.iter().map(|run| run.times_ns.quantile(0.95).map(|ns| ms(ns as f64)))),
+        mean: mean(own.iter().map(|run| run.times_ns.mean().map(ms))),
+        p95: mean(own.iter().map(|run| run.times_ns.quantile_above(0.95).map(|ns| ms(ns as f64)))),
         max: own
             .iter()
-            .map(|run| run.times_ns.max)
+            .filter_map(|run| run.times_ns.max())
             .max()
             .filter(|max| *max > 0)
             .map(|ns| ms(ns as f64)),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use account::Histogram;
 use measure::SizeClass;
 
 /// One run: one scheduler, one seed.
@@ -48,8 +49,8 @@ pub(crate) struct TrafficTally {
     pub(crate) packets_sent: u64,
     /// Of these, packets lost.
     pub(crate) packets_lost: u64,
-    /// Response times of requests, or delays of packets, in ns.
-    pub(crate) times_ns: Spread,
+    /// Response times of requests, or delays of packets, in ns; quantiles to 3 %.
+    pub(crate) times_ns: Histogram<5>,
     /// Requests without an answer by the end.
     pub(crate) unanswered: u64,
 }
@@ -102,62 +103,6 @@ impl Mean {
     }
 }
 
-/// Mean, 95th percentile and maximum of times, from a histogram of fixed size. The percentile is
-/// that of the histogram: within 3 % above.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spread {
-    pub(crate) mean: Mean,
-    pub(crate) max: u64,
-    buckets: Vec<u64>,
-}
-
-/// Buckets for each power of two.
-const FINE: u32 = 32;
-
-impl Spread {
-    pub(crate) fn add(&mut self, value: u64) {
-        self.mean.add(value as f64);
-        self.max = self.max.max(value);
-        let bucket = bucket(value);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-    }
-
-    /// The value that a part `q` of all values does not exceed.
-    pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
-        let goal = (q * self.mean.n() as f64).ceil().max(1.0) as u64;
-        let mut below = 0;
-        let bucket = self.buckets.iter().position(|n| {
-            below += n;
-            below >= goal
-        });
-        bucket.map(|bucket| upper(bucket).min(self.max))
-    }
-}
-
-fn bucket(value: u64) -> usize {
-    if value < u64::from(FINE) {
-        return value as usize;
-    }
-    let power = value.ilog2() - FINE.ilog2();
-    // The leading bits, of which the first is always set, after the buckets of smaller powers.
-    ((power * FINE) + (value >> power) as u32) as usize
-}
-
-/// The largest value of a bucket.
-fn upper(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    let fine = u64::from(FINE);
-    if bucket < 2 * fine {
-        return bucket;
-    }
-    let power = bucket / fine - 1;
-    (((bucket % fine + fine + 1) as u128) << power).saturating_sub(1).min(u128::from(u64::MAX))
-        as u64
-}
-
 /// Completion times by the number of a transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times(BTreeMap<u64, u64>);
@@ -188,27 +133,6 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_hold_what_they_say() {
-        for value in (0..5000).chain([1 << 20, (1 << 40) + 12_345, u64::MAX - 1, u64::MAX]) {
-            let bucket = bucket(value);
-            assert!(value <= upper(bucket), "{value}");
-            assert!(bucket == 0 || value > upper(bucket - 1), "{value}");
-            assert!((upper(bucket) - value) as f64 <= value as f64 / 32.0, "{value}");
-        }
-    }
-
-    #[test]
-    fn quantiles_are_near_and_never_below() {
-        let mut spread = Spread::default();
-        assert_eq!(spread.quantile(0.95), None);
-        (1..=1000).for_each(|value| spread.add(value * 1000));
-        let p95 = spread.quantile(0.95).unwrap();
-        assert!((950_000..=980_000).contains(&p95), "{p95}");
-        assert_eq!(spread.quantile(1.0), Some(1_000_000));
-        assert_eq!(spread.mean.value(), Some(500_500.0));
-    }
 
     #[test]
     fn only_what_is_complete_under_both_is_compared() {

@@ -53,7 +53,7 @@ fn main() {
         simulation.run_until(Nanos(2 * duration_ns), &mut Nothing).expect("it runs");
         let seconds = start.elapsed().as_secs_f64();
         let port = simulation.port(link).expect("a discipline");
-        let packets = port.ledger().totals().arrived_packets as f64;
+        let packets = port.ledger().totals().arrived.packets as f64;
         println!(
             "{:>12} {:>14.2} {:>12.0}",
             info.name,

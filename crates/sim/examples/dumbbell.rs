@@ -242,8 +242,8 @@ fn main() -> Result<(), Failure> {
         fs::write(&settings.out, head.to_owned() + &rows.text)?;
     }
     println!("complete,{}", rows.complete);
-    println!("arrived,{}", totals.arrived_packets);
-    println!("dropped,{}", totals.dropped_packets());
+    println!("arrived,{}", totals.arrived.packets);
+    println!("dropped,{}", totals.drops.total().packets);
     println!("hops,{}", effort.packet_hops);
     println!("events,{}", effort.events);
     println!("cpu_s,{}", after - before);

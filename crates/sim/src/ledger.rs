@@ -1,47 +1,13 @@
 //! The ledger of a port: totals, time means, an account for each flow.
 
-use sched::{Backlog, Drop, DropReason, Event, Lane, Nanos, Packet, Sink};
+use account::{Account, Book, Held, Totals};
+use sched::{Backlog, Drop, DropReason, Event, FlowId, Lane, Nanos, Packet};
 
 use crate::flow_names::{FlowName, FlowNames};
 use crate::over_time::{TimeHistogram, TimeMean};
 use crate::packet_log::{Outcome, PacketLog};
 
 const REASONS: usize = DropReason::ALL.len();
-
-/// Packets and bytes of a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Packets that arrived.
-    pub arrived_packets: u64,
-    /// Bytes that arrived.
-    pub arrived_bytes: u64,
-    /// Packets whose transmission started.
-    pub sent_packets: u64,
-    /// Bytes whose transmission started.
-    pub sent_bytes: u64,
-    /// Packets marked "congestion experienced".
-    pub marked_packets: u64,
-    /// Sum of the times in the queue of all packets sent, in ns.
-    pub sojourn_ns: u128,
-    /// Sum of the times in the queue of all packets dropped, in ns: 0 for those dropped on arrival.
-    pub dropped_sojourn_ns: u128,
-    /// How often the flow table was at its bound and could not take up a flow.
-    pub flows_untracked: u64,
-    /// Arrivals and departures after which the flow table had more entries than the queue packets.
-    pub entries_beyond_backlog: u64,
-    /// Packets sent, by lane.
-    pub sent_by_lane: Vec<u64>,
-    /// Packets and bytes dropped, by lane and [`DropReason`].
-    pub dropped: Vec<[(u64, u64); REASONS]>,
-}
-
-impl Totals {
-    /// Packets dropped.
-    #[must_use]
-    pub fn dropped_packets(&self) -> u64 {
-        self.dropped.iter().flatten().map(|(packets, _)| packets).sum()
-    }
-}
 
 /// Little's law at a port: the integral of the queue's length is the sum of the times that packets
 /// were in the queue. Both sides are exact, in packets times nanoseconds.
@@ -97,34 +63,31 @@ impl FlowAccount {
     }
 }
 
-/// Accounts of a port's traffic, and the sink its discipline reports to.
+/// The account of a port: its traffic, the state of its queue over time, its flows.
 pub struct Ledger {
-    now: Nanos,
-    names: FlowNames,
-    /// By packet id.
-    tickets: Vec<Ticket>,
-    totals: Totals,
-    queued: Queued,
-    /// Packets in the short lane.
-    short_lane: u64,
+    account: Account<Flows>,
     backlog: TimeMean,
     table: TimeHistogram,
+    entries_beyond_backlog: u64,
+}
+
+/// The flows of a port, what Little's law needs, and the log of packets.
+pub(crate) struct Flows {
+    names: FlowNames,
     /// By slot of the flow's name.
     accounts: Vec<FlowAccount>,
+    queued: Queued,
     log: Option<PacketLog>,
     lost: Vec<(Packet, Drop)>,
 }
 
 /// What is known of a packet that is queued.
 #[derive(Clone, Copy, Default)]
-struct Ticket {
-    arrival: Nanos,
+pub(crate) struct Ticket {
     /// Its place in the log.
     index: u64,
     /// Its place in its flow, from 1; 0 for a straggler.
     place: u32,
-    /// Whether it is in the short lane.
-    is_short: bool,
 }
 
 /// The packets in the queue, by what arrived and has not left.
@@ -160,25 +123,25 @@ impl Ledger {
     /// An empty ledger for flows named by `names`; with a record per packet if `log` is set.
     #[must_use]
     pub(crate) fn new(names: FlowNames, log: bool) -> Self {
-        Self {
-            now: Nanos::ZERO,
+        let flows = Flows {
             names,
-            tickets: Vec::new(),
-            totals: Totals::default(),
-            queued: Queued::default(),
-            short_lane: 0,
-            backlog: TimeMean::default(),
-            table: TimeHistogram::default(),
             accounts: Vec::new(),
+            queued: Queued::default(),
             log: log.then(PacketLog::default),
             lost: Vec::new(),
+        };
+        Self {
+            account: Account::new(flows, 0),
+            backlog: TimeMean::default(),
+            table: TimeHistogram::default(),
+            entries_beyond_backlog: 0,
         }
     }
 
     /// Packets and bytes so far.
     #[must_use]
     pub const fn totals(&self) -> &Totals {
-        &self.totals
+        self.account.totals()
     }
 
     /// The queue's length in packets over time.
@@ -193,48 +156,96 @@ impl Ledger {
         &self.table
     }
 
+    /// Arrivals and departures after which the flow table had more entries than the queue packets,
+    /// in the whole run.
+    #[must_use]
+    pub const fn entries_beyond_backlog(&self) -> u64 {
+        self.entries_beyond_backlog
+    }
+
     /// Packets in the short lane now.
     #[must_use]
-    pub const fn short_lane(&self) -> u64 {
-        self.short_lane
+    pub fn short_lane(&self) -> u64 {
+        self.account.short_lane()
     }
 
     /// Starts time means and totals anew, for a warm-up that does not count.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.backlog.restart(now);
         self.table.restart(now);
-        self.totals = Totals::default();
-        self.queued.before_restart_ns = self.queued.sojourns(now);
+        self.account.restart();
+        let queued = &mut self.account.book.queued;
+        queued.before_restart_ns = queued.sojourns(now);
     }
 
     /// Little's law from the last restart until `now`, which lies not before the last event.
     #[must_use]
     pub fn littles_law(&self, now: Nanos) -> LittlesLaw {
-        let gone = self.totals.sojourn_ns + self.totals.dropped_sojourn_ns;
-        let sojourns = gone + self.queued.sojourns(now) - self.queued.before_restart_ns;
+        let (totals, queued) = (self.totals(), &self.account.book.queued);
+        let gone = totals.sojourn_ns + totals.dropped_sojourn_ns;
+        let sojourns = gone + queued.sojourns(now) - queued.before_restart_ns;
         LittlesLaw { length: self.backlog.area(now), sojourns }
     }
 
     /// What happened to the flow so far.
     #[must_use]
     pub fn flow(&self, name: FlowName) -> FlowAccount {
-        match self.accounts.get(name.slot as usize) {
+        match self.account.book.accounts.get(name.slot as usize) {
             Some(account) if account.generation == name.generation => *account,
             _ => FlowAccount::default(),
         }
     }
 
     pub(crate) fn arriving(&mut self, packet: &Packet, tag: u64, now: Nanos) {
-        self.now = now;
-        self.totals.arrived_packets += 1;
-        self.totals.arrived_bytes += u64::from(packet.size);
+        let ticket = self.account.book.arriving(packet, tag, now);
+        self.account.arriving(packet, ticket, now);
+    }
+
+    /// What the discipline reports to.
+    #[inline]
+    pub(crate) fn sink(&mut self) -> &mut Account<Flows> {
+        &mut self.account
+    }
+
+    /// When a packet arrived that was just sent, and its place in its flow, from 1.
+    #[inline]
+    pub(crate) fn arrival(&self, packet: &Packet) -> (Nanos, u32) {
+        let held = self.account.held(packet);
+        (held.arrival, held.ticket.place)
+    }
+
+    /// The last bit of a packet that was just sent leaves at `end`.
+    pub(crate) fn sent(&mut self, packet: &Packet, end: Nanos) {
+        let index = self.account.held(packet).ticket.index;
+        if let Some(log) = &mut self.account.book.log {
+            log.settles(index, Outcome::Departed(end));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn queue_is(&mut self, backlog: Backlog, flows: usize, now: Nanos) {
+        self.backlog.set(backlog.packets, now);
+        self.table.set(flows, now);
+        self.entries_beyond_backlog += u64::from(flows as u64 > backlog.packets);
+    }
+
+    pub(crate) fn lost(&mut self) -> &mut Vec<(Packet, Drop)> {
+        &mut self.account.book.lost
+    }
+
+    pub(crate) fn stop_log(&mut self) {
+        self.account.book.log = None;
+    }
+
+    pub(crate) fn log(&mut self) -> Option<&mut PacketLog> {
+        self.account.book.log.as_mut()
+    }
+}
+
+impl Flows {
+    fn arriving(&mut self, packet: &Packet, tag: u64, now: Nanos) -> Ticket {
         self.queued.join(now);
         let index = self.log.as_mut().map_or(0, |log| log.arrives(now, packet.size, tag));
-        let id = packet.id as usize;
-        if id >= self.tickets.len() {
-            self.tickets.resize(id + 1, Ticket::default());
-        }
-        self.tickets[id] = Ticket { arrival: now, index, ..Ticket::default() };
         let name = self.names.name(packet.flow);
         let slot = name.slot as usize;
         if slot >= self.accounts.len() {
@@ -245,148 +256,76 @@ impl Ledger {
         if account.generation < name.generation {
             *account = FlowAccount { generation: name.generation, ..FlowAccount::default() };
         }
-        if account.generation == name.generation {
-            account.arrived_packets += 1;
-            self.tickets[id].place = account.arrived_packets;
+        if account.generation != name.generation {
+            return Ticket { index, place: 0 };
         }
-    }
-
-    /// The time of the last call.
-    #[inline]
-    pub(crate) const fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// When a packet arrived that was just queued.
-    #[inline]
-    pub(crate) fn arrival(&self, packet: &Packet) -> Nanos {
-        self.tickets[packet.id as usize].arrival
-    }
-
-    pub(crate) fn serving(&mut self, now: Nanos) {
-        self.now = now;
-    }
-
-    pub(crate) fn sent(&mut self, packet: &Packet, end: Nanos) {
-        self.totals.sent_packets += 1;
-        self.totals.sent_bytes += u64::from(packet.size);
-        let ticket = self.tickets[packet.id as usize];
-        self.queued.leave(ticket.arrival);
-        if let Some(log) = &mut self.log {
-            log.settles(ticket.index, Outcome::Departed(end));
-        }
+        account.arrived_packets += 1;
+        Ticket { index, place: account.arrived_packets }
     }
 
     #[inline]
-    pub(crate) fn queue_is(&mut self, backlog: Backlog, flows: usize) {
-        self.backlog.set(backlog.packets, self.now);
-        self.table.set(flows, self.now);
-        self.totals.entries_beyond_backlog += u64::from(flows as u64 > backlog.packets);
-    }
-
-    pub(crate) fn lost(&mut self) -> &mut Vec<(Packet, Drop)> {
-        &mut self.lost
-    }
-
-    pub(crate) fn stop_log(&mut self) {
-        self.log = None;
-    }
-
-    pub(crate) fn log(&mut self) -> Option<&mut PacketLog> {
-        self.log.as_mut()
-    }
-
-    /// A packet is no longer queued.
-    #[inline]
-    fn leaves_its_lane(&mut self, packet: u64) {
-        let ticket = &mut self.tickets[packet as usize];
-        self.short_lane -= u64::from(ticket.is_short);
-        ticket.is_short = false;
-    }
-
-    #[inline]
-    fn account(&mut self, flow: sched::FlowId) -> Option<&mut FlowAccount> {
+    fn account(&mut self, flow: FlowId) -> Option<&mut FlowAccount> {
         let name = self.names.name(flow);
         let account = self.accounts.get_mut(name.slot as usize)?;
         (account.generation == name.generation).then_some(account)
     }
 }
 
-impl Sink for Ledger {
-    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
-        let lane = usize::from(drop.lane.0);
-        if lane >= self.totals.dropped.len() {
-            self.totals.dropped.resize(lane + 1, Default::default());
+impl Book for Flows {
+    type Ticket = Ticket;
+
+    #[inline]
+    fn enqueued(&mut self, _packet: &Packet, lane: Lane, held: Held<Ticket>) {
+        if let Some(log) = &mut self.log {
+            log.joins(held.ticket.index, lane);
         }
-        let total = &mut self.totals.dropped[lane][drop.reason as usize];
-        total.0 += 1;
-        total.1 += u64::from(packet.size);
-        self.leaves_its_lane(packet.id);
-        let ticket = self.tickets[packet.id as usize];
-        self.queued.leave(ticket.arrival);
-        self.totals.dropped_sojourn_ns += u128::from(self.now.since(ticket.arrival).0);
+    }
+
+    #[inline]
+    fn dequeued(&mut self, packet: &Packet, lane: Lane, held: Held<Ticket>, now: Nanos) {
+        self.queued.leave(held.arrival);
+        let Ticket { index, place } = held.ticket;
+        if let Some(log) = &mut self.log {
+            log.joins(index, lane);
+        }
+        if let Some(account) = self.account(packet.flow) {
+            let sojourn = now.since(held.arrival).0;
+            account.sent[two_lanes(lane)] += 1;
+            account.reordered_packets += u32::from(place < account.latest_sent);
+            account.latest_sent = account.latest_sent.max(place);
+            account.sojourn_sum_ns += sojourn;
+            account.sojourn_max_ns = account.sojourn_max_ns.max(sojourn);
+        }
+    }
+
+    fn dropped(&mut self, packet: Packet, drop: Drop, held: Held<Ticket>) {
+        self.queued.leave(held.arrival);
         let lane = two_lanes(drop.lane);
         if let Some(account) = self.account(packet.flow) {
             account.dropped[lane][drop.reason as usize] += 1;
             account.dropped_bytes[lane][drop.reason as usize] += u64::from(packet.size);
         }
         if let Some(log) = &mut self.log {
-            log.joins(ticket.index, drop.lane);
-            log.settles(ticket.index, Outcome::Dropped(drop.reason));
+            log.joins(held.ticket.index, drop.lane);
+            log.settles(held.ticket.index, Outcome::Dropped(drop.reason));
         }
         self.lost.push((packet, drop));
     }
 
-    #[inline]
-    fn event(&mut self, event: Event) {
-        match event {
-            Event::Enqueued { packet, lane, .. } => {
-                let is_short = two_lanes(lane) == 0;
-                self.short_lane += u64::from(is_short);
-                self.tickets[packet as usize].is_short = is_short;
-                if let Some(log) = &mut self.log {
-                    log.joins(self.tickets[packet as usize].index, lane);
-                }
-            }
-            Event::Dequeued { packet, flow, lane } => {
-                self.leaves_its_lane(packet);
-                let Ticket { arrival, place, .. } = self.tickets[packet as usize];
-                let sojourn = self.now.since(arrival).0;
-                self.totals.sojourn_ns += u128::from(sojourn);
-                let at = usize::from(lane.0);
-                if at >= self.totals.sent_by_lane.len() {
-                    self.totals.sent_by_lane.resize(at + 1, 0);
-                }
-                self.totals.sent_by_lane[at] += 1;
-                if let Some(log) = &mut self.log {
-                    log.joins(self.tickets[packet as usize].index, lane);
-                }
-                if let Some(account) = self.account(flow) {
-                    account.sent[two_lanes(lane)] += 1;
-                    account.reordered_packets += u32::from(place < account.latest_sent);
-                    account.latest_sent = account.latest_sent.max(place);
-                    account.sojourn_sum_ns += sojourn;
-                    account.sojourn_max_ns = account.sojourn_max_ns.max(sojourn);
-                }
-            }
-            Event::Marked { flow, .. } => {
-                self.totals.marked_packets += 1;
-                if let Some(account) = self.account(flow) {
-                    account.marked_packets += 1;
-                }
-            }
-            Event::FlowCreated { flow } => {
-                if let Some(account) = self.account(flow) {
-                    account.fragments += 1;
-                }
-            }
-            Event::Demoted { flow } => {
-                if let Some(account) = self.account(flow) {
-                    account.demotions += 1;
-                }
-            }
-            Event::FlowUntracked { .. } => self.totals.flows_untracked += 1,
-            Event::Promoted { .. } | Event::FlowRemoved { .. } => {}
+    fn marked(&mut self, packet: &Packet, _held: Held<Ticket>) {
+        if let Some(account) = self.account(packet.flow) {
+            account.marked_packets += 1;
+        }
+    }
+
+    fn flow(&mut self, event: Event) {
+        let (flow, count): (_, fn(&mut FlowAccount)) = match event {
+            Event::FlowCreated { flow } => (flow, |account| account.fragments += 1),
+            Event::Demoted { flow } => (flow, |account| account.demotions += 1),
+            _ => return,
+        };
+        if let Some(account) = self.account(flow) {
+            count(account);
         }
     }
 }
@@ -397,6 +336,8 @@ const fn two_lanes(lane: Lane) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use sched::Sink;
+
     use super::*;
 
     #[test]
@@ -425,7 +366,8 @@ mod tests {
             ledger.arriving(&packet, 0, Nanos(1));
         }
         for packet in [1, 4, 2, 3, 5] {
-            ledger.event(Event::Dequeued { packet, flow, lane: Lane::SHORT });
+            let packet = Packet::new(flow, 100).with_id(packet);
+            ledger.sink().dequeued(&packet, Lane::SHORT, Nanos(2));
         }
         assert_eq!(ledger.flow(name).reordered_packets, 2);
     }

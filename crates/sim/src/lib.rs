@@ -26,10 +26,11 @@ mod transit;
 mod transmitter;
 mod world;
 
+pub use account::Totals;
 pub use fifo_link::FifoDrops;
 pub use flow::{Connection, ENDLESS, FlowLabel, FlowReport, SourceId, TcpId};
 pub use flow_names::{FlowName, FlowNames};
-pub use ledger::{FlowAccount, Ledger, LittlesLaw, Totals};
+pub use ledger::{FlowAccount, Ledger, LittlesLaw};
 pub use network::{Impairments, LinkConfig, LinkId, Network, NetworkError, NodeId, Queue};
 pub use over_time::{TimeHistogram, TimeMean};
 pub use packet_log::{Outcome, PacketRecord};

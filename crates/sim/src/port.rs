@@ -1,9 +1,10 @@
 //! A queue and the transmitter behind it.
 
+use account::Account;
 use sched::{Backlog, Dequeue, Drop, Nanos, Packet, Qdisc, Spec};
 
 use crate::flow_names::{FlowName, FlowNames};
-use crate::ledger::{FlowAccount, Ledger};
+use crate::ledger::{FlowAccount, Flows, Ledger};
 use crate::packet_log::PacketRecord;
 use crate::transmitter::Transmitter;
 
@@ -15,10 +16,12 @@ use crate::transmitter::Transmitter;
 /// going back in time. Packets are named by their ids; the caller uses an id again only after the
 /// packet was sent or lost.
 pub struct Port {
-    qdisc: Box<dyn Qdisc<Ledger>>,
+    qdisc: Box<dyn Qdisc<Account<Flows>>>,
     link: Transmitter,
     /// The discipline asked not to be called before.
     wait_until: Nanos,
+    /// The time of the latest call.
+    now: Nanos,
     ledger: Ledger,
 }
 
@@ -29,6 +32,10 @@ pub struct Sent {
     pub packet: Packet,
     /// Set "congestion experienced" in its IP header.
     pub mark: bool,
+    /// When it arrived.
+    pub arrival: Nanos,
+    /// Its place in its flow, from 1; 0 if the flow's name has gone to another.
+    pub place: u32,
     /// When its last bit has left.
     pub end: Nanos,
 }
@@ -43,6 +50,7 @@ impl Port {
             qdisc: spec.clone().on_link(sched::Rate(rate_bps)).build(seed),
             link: Transmitter::new(rate_bps),
             wait_until: Nanos::ZERO,
+            now: Nanos::ZERO,
             ledger: Ledger::new(names, log),
         }
     }
@@ -51,8 +59,9 @@ impl Port {
     /// been done. Packets lost by it are in [`Port::take_lost`].
     #[inline]
     pub fn arrive(&mut self, packet: Packet, tag: u64, now: Nanos) {
+        self.now = now;
         self.ledger.arriving(&packet, tag, now);
-        self.qdisc.enqueue(packet, now, &mut self.ledger);
+        self.qdisc.enqueue(packet, now, self.ledger.sink());
         self.wait_until = Nanos::ZERO;
         self.look();
     }
@@ -62,9 +71,8 @@ impl Port {
     #[inline]
     #[must_use]
     pub fn next_service(&self) -> Option<Nanos> {
-        let now = self.ledger.now();
         (self.qdisc.backlog().packets > 0)
-            .then(|| self.link.free_at().max(self.wait_until).max(now))
+            .then(|| self.link.free_at().max(self.wait_until).max(self.now))
     }
 
     /// Starts the next transmission. `None` if the link is busy at `now`, or nothing may leave.
@@ -74,17 +82,18 @@ impl Port {
         if now < free_at {
             return None;
         }
-        self.ledger.serving(now);
-        let answer = self.qdisc.dequeue(now, &mut self.ledger);
+        self.now = now;
+        let answer = self.qdisc.dequeue(now, self.ledger.sink());
         self.look();
         match answer {
             Dequeue::Packet { packet, mark } => {
                 // Without a pause, a packet that waited starts where the one before ended, a
                 // fraction of a nanosecond ago.
-                let ready = if now > free_at { now } else { self.ledger.arrival(&packet) };
+                let (arrival, place) = self.ledger.arrival(&packet);
+                let ready = if now > free_at { now } else { arrival };
                 let end = self.link.start(packet.size, ready);
                 self.ledger.sent(&packet, end);
-                Some(Sent { packet, mark, end })
+                Some(Sent { packet, mark, arrival, place, end })
             }
             Dequeue::Wait(until) => {
                 // A discipline that says "wait until now" must not make its caller spin.
@@ -171,7 +180,7 @@ impl Port {
 
     #[inline]
     fn look(&mut self) {
-        self.ledger.queue_is(self.qdisc.backlog(), self.qdisc.flows());
+        self.ledger.queue_is(self.qdisc.backlog(), self.qdisc.flows(), self.now);
     }
 }
 

@@ -65,8 +65,8 @@ fn a_line_that_is_too_slow_drops_what_its_queue_cannot_hold() {
     let totals = port.ledger().totals().clone();
     let queued = port.backlog().packets;
     // A packet takes 40 ms, and one comes every 20 ms.
-    assert_eq!((totals.arrived_packets, totals.sent_packets, queued), (50, 25, 3));
-    assert_eq!(totals.dropped_packets(), 22);
+    assert_eq!((totals.arrived.packets, totals.sent().packets, queued), (50, 25, 3));
+    assert_eq!(totals.drops.total().packets, 22);
     simulation.finish(&mut seen);
     assert_eq!(seen.packets.len(), 50);
     assert!(seen.packets.iter().enumerate().all(|(at, record)| record.index == at as u64));

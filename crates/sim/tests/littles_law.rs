@@ -41,7 +41,7 @@ fn the_length_of_every_queue_is_what_its_packets_waited() {
         assert_eq!(port(&simulation, simulation.now()).0, 0, "{}", info.name);
         simulation.run_until(Nanos::from_secs(3), &mut reports).expect("it runs");
         let (length, totals) = port(&simulation, Nanos::from_secs(3));
-        assert!(length > 0 && totals.dropped_packets() > 0, "{}", info.name);
+        assert!(length > 0 && totals.drops.total().packets > 0, "{}", info.name);
         pushed_out += u32::from(totals.dropped_sojourn_ns > 0);
         // When all is over, nothing is queued, and the mean length is that of the waits.
         simulation.run_until(Nanos::from_secs(20), &mut reports).expect("it runs");

@@ -32,7 +32,7 @@ fn run(queue: &str, config: Config, load: f64, expect: bool) -> (Vec<FlowReport>
     simulation.run_until(LONG, &mut reports).expect("it runs");
     let port = simulation.port(line.bottleneck).expect("a discipline");
     assert!(port.ledger().littles_law(LONG).holds());
-    let sent = port.ledger().totals().sent_bytes;
+    let sent = port.ledger().totals().sent().bytes;
     let effort = simulation.effort();
     simulation.finish(&mut reports);
     reports.sort_by_key(|report| report.index);

@@ -13,7 +13,7 @@ mod script;
 use engine::buffers::Buffers;
 use engine::harness::Harness;
 use engine::live::Live;
-use engine::observe::{Counters, Ledger, Observe, Observer};
+use engine::observe::{Counters, Observe, Observer, Records};
 use engine::{LinkConfig, Rate};
 use libfuzzer_sys::fuzz_target;
 use sched::Nanos;
@@ -34,8 +34,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(script) = Script::read(bytes) else { return };
     match script.observer % 3 {
         0 => run(&script, Counters::default()),
-        1 => run(&script, Live::new(2)),
-        _ => run(&script, Ledger::new(Observe::since(Nanos::ZERO))),
+        1 => run(&script, Live::account(2)),
+        _ => run(&script, Records::account(Observe::since(Nanos::ZERO))),
     }
 });
 

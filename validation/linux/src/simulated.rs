@@ -181,8 +181,8 @@ fn simulate(
     simulation.run_until(end, &mut seen).map_err(|error| error.to_string())?;
     let totals = |link| simulation.port(link).map(|port| port.ledger().totals());
     if let (Some(data), Some(acks)) = (totals(net.bottleneck), totals(net.back)) {
-        (seen.arrived, seen.dropped) = (data.arrived_packets, data.dropped_packets());
-        (seen.sent, seen.acks) = (data.sent_packets, acks.arrived_packets);
+        (seen.arrived, seen.dropped) = (data.arrived.packets, data.drops.total().packets);
+        (seen.sent, seen.acks) = (data.sent().packets, acks.arrived.packets);
     }
     simulation.finish(&mut seen);
     Ok(seen)

@@ -20,7 +20,7 @@ use crate::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts,
 use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::live::Live;
-use crate::observe::{Counters, Ledger, Observe, Observer};
+use crate::observe::{Counters, Observe, Observer, Records};
 use crate::overhead::{ETHERNET_HEADER, Overhead};
 use crate::report::{DirectionReport, Report};
 use crate::status::Heading;
@@ -189,7 +189,7 @@ impl Engine {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_observed(self, stop: &AtomicBool, observe: Observe) -> Result<Report, EngineError> {
-        self.run_with(stop, || Ledger::new(observe))
+        self.run_with(stop, || Records::account(observe))
     }
 
     /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which
@@ -211,7 +211,7 @@ impl Engine {
             });
             let names = way.names();
             let lanes = if way.config.spec.info().parts.is_some() { 2 } else { 1 };
-            prepared.push((way.prepare(Live::new(lanes), Some(commands))?, names));
+            prepared.push((way.prepare(Live::account(lanes), Some(commands))?, names));
         }
         let mut server = Server::new(ports, handles);
         let report = run(prepared, stop, watch, |halt| {

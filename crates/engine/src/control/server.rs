@@ -149,8 +149,8 @@ impl Server {
         let params = config.spec.params();
         let framing = config.overhead.framing(config.link_header);
         let peer = known_as.iter().find(|(other, _)| *other != port);
-        let counters = seen.counters;
         let (biggest_flows, newest_flows) = (seen.biggest_flows(), seen.newest_flows());
+        let (totals, counters) = (seen.totals, seen.counters);
         let mut drops = seen.drops;
         drops.extend(report.drops.iter().filter(|drop| drop.lane.is_none()).map(|drop| {
             DropCounter { reason: drop.reason.clone(), lane: None, packets: drop.count.packets }
@@ -174,15 +174,15 @@ impl Server {
             lanes: seen.lanes,
             drops,
             marked: report.marked,
-            most_packets: counters.most_packets,
+            most_packets: totals.most_packets,
             flows,
             most_flows: report.peak_flows,
             flow_bound: params.has("flows").then(|| params.number("flows")),
-            flows_created: counters.created,
-            flows_removed: counters.removed,
-            demoted: counters.demoted,
-            promoted: counters.promoted,
-            flows_untracked: counters.untracked,
+            flows_created: totals.flows_created,
+            flows_removed: totals.flows_removed,
+            demoted: totals.demotions,
+            promoted: totals.promotions,
+            flows_untracked: totals.flows_untracked,
             fragments: counters.fragments,
             not_ip: counters.not_ip,
             super_packets: counters.super_packets,

@@ -250,7 +250,6 @@ impl<O: Observer> Direction<O> {
     /// Starts every transmission that is due.
     fn serve(&mut self, now: Nanos) {
         while self.waiting && !self.blocked && self.shaper.due() <= now {
-            self.parts.observer.serving(now);
             match self.parts.qdisc.dequeue(now, &mut self.parts.observer) {
                 Dequeue::Packet { packet, mark } => self.transmit(packet, mark, now),
                 Dequeue::Wait(until) => {
@@ -264,7 +263,6 @@ impl<O: Observer> Direction<O> {
 
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
         let buffer = packet.id as u32;
-        self.parts.observer.departing(&packet);
         self.mark(buffer, mark);
         let start = self.shaper.start(Segments::of(&self.buffers, buffer), now);
         self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
@@ -363,7 +361,7 @@ impl<O: Observer> Direction<O> {
     /// Takes back the buffers of packets that the discipline has dropped or that have left.
     fn reclaim(&mut self) {
         self.parts.output.reclaim(&mut self.buffers);
-        for buffer in self.parts.observer.drops().freed.drain(..) {
+        for buffer in self.parts.observer.freed().drain(..) {
             self.buffers.give(buffer);
         }
     }

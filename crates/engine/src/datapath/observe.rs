@@ -1,13 +1,14 @@
 //! Observers: what a direction notes about the packets that pass.
 //!
-//! The engine is compiled once per observer. [`Counters`] keeps what every run reports;
-//! [`Ledger`] also keeps a record per flow and samples of the queue, for measurements;
-//! [`Live`](crate::live::Live) counts for whoever looks at an attached engine. What an observer
-//! ignores costs nothing.
+//! The engine is compiled once per observer. [`Counters`] keeps what every run reports; an account
+//! of [`Records`] also keeps a record per flow and samples of the queue, for measurements; an
+//! account of [`Live`](crate::live::Live) counts for whoever looks at an attached engine. What an
+//! observer ignores costs nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use account::{Account, Book, Drops, Held};
 use frame::FlowKey;
 use sched::{Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, Qdisc, Sink};
 
@@ -16,20 +17,15 @@ use crate::report::{DropCount, FlowRecord, Observed, Sample, Tally};
 
 /// A sink that a direction can run with.
 pub trait Observer: Sink + Send + 'static {
-    /// What was dropped, for the report and for the direction to reuse the buffers.
-    fn drops(&mut self) -> &mut Drops;
+    /// Buffers of packets that were dropped, for the direction to reuse.
+    fn freed(&mut self) -> &mut Vec<u32>;
+
+    /// What was dropped.
+    fn dropped_so_far(&self) -> &Drops;
 
     /// A packet is about to be enqueued.
     #[inline(always)]
     fn arriving(&mut self, _packet: &Packet, _key: &FlowKey, _now: Nanos) {}
-
-    /// The discipline is about to be asked for a packet.
-    #[inline(always)]
-    fn serving(&mut self, _now: Nanos) {}
-
-    /// A packet has left the queue.
-    #[inline(always)]
-    fn departing(&mut self, _packet: &Packet) {}
 
     /// From now on packets that leave the queue join another one, until they no longer do.
     fn moving(&mut self, _moving: bool) {}
@@ -58,70 +54,37 @@ pub trait Observer: Sink + Send + 'static {
     }
 }
 
-/// Drops of a discipline: counted, and their buffers kept for reuse.
-#[derive(Debug, Default)]
-pub struct Drops {
-    /// Buffers that are free again.
-    pub freed: Vec<u32>,
-    counts: DropCounts,
-}
-
-impl Drops {
-    #[inline]
-    pub(crate) fn note(&mut self, packet: &Packet, drop: Drop) {
-        self.freed.push(packet.id as u32);
-        self.counts.count(packet.size, drop);
-    }
-
-    /// How many, by reason and lane.
-    #[must_use]
-    pub fn report(&self) -> Vec<DropCount> {
-        self.counts.report()
-    }
-}
-
-/// By lane, then by reason.
-#[derive(Clone, Debug, Default)]
-struct DropCounts(Vec<[Tally; DropReason::ALL.len()]>);
-
-impl DropCounts {
-    #[inline]
-    fn count(&mut self, size: u32, drop: Drop) {
-        let lane = usize::from(drop.lane.0);
-        if lane >= self.0.len() {
-            self.0.resize(lane + 1, Default::default());
-        }
-        self.0[lane][drop.reason as usize].count(size);
-    }
-
-    fn report(&self) -> Vec<DropCount> {
-        let lanes = self.0.iter().enumerate();
-        let each = lanes.flat_map(|(lane, reasons)| {
-            DropReason::ALL.iter().zip(reasons).map(move |(reason, count)| DropCount {
-                reason: reason.name().to_owned(),
-                lane: Some(lane as u8),
-                count: *count,
-            })
-        });
-        each.filter(|drop| drop.count.packets > 0).collect()
-    }
+/// Drops, as reports tell them.
+pub(crate) fn drop_counts(drops: &Drops) -> Vec<DropCount> {
+    let count = |(lane, reason, count): (Lane, DropReason, Tally)| DropCount {
+        reason: reason.name().to_owned(),
+        lane: Some(lane.0),
+        count,
+    };
+    drops.iter().map(count).collect()
 }
 
 /// Counts drops, and ignores the rest.
 #[derive(Debug, Default)]
 pub struct Counters {
+    freed: Vec<u32>,
     drops: Drops,
 }
 
 impl Sink for Counters {
     fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
-        self.drops.note(&packet, drop);
+        self.freed.push(packet.id as u32);
+        self.drops.count(packet.size, drop);
     }
 }
 
 impl Observer for Counters {
-    fn drops(&mut self) -> &mut Drops {
-        &mut self.drops
+    fn freed(&mut self) -> &mut Vec<u32> {
+        &mut self.freed
+    }
+
+    fn dropped_so_far(&self) -> &Drops {
+        &self.drops
     }
 }
 
@@ -142,34 +105,21 @@ impl Observe {
     }
 }
 
-/// Keeps a record of every flow, and samples of the queue.
-pub struct Ledger {
-    drops: Drops,
+/// A record of every flow, and samples of the queue.
+pub struct Records {
+    freed: Vec<u32>,
     observe: Observe,
-    now: Nanos,
-    flows: HashMap<FlowId, Account, BuildHasherDefault<FingerprintHasher>>,
-    /// By buffer.
-    held: Vec<Held>,
-    /// Packets in the short lane.
-    short_lane: u64,
+    flows: HashMap<FlowId, Record, BuildHasherDefault<FingerprintHasher>>,
     samples: Vec<Sample>,
     next_sample: Nanos,
 }
 
-/// What is known of the packet in a buffer.
-#[derive(Clone, Copy, Default)]
-struct Held {
-    arrival: Nanos,
-    /// Whether it is in the short lane.
-    is_short: bool,
-}
-
-struct Account {
+struct Record {
     key: FlowKey,
     arrived: Tally,
     departed: Tally,
     departed_by_lane: Vec<u64>,
-    dropped: DropCounts,
+    drops: Drops,
     marked: u64,
     fragments: u64,
     demotions: u64,
@@ -179,14 +129,14 @@ struct Account {
     last_arrival: Nanos,
 }
 
-impl Account {
+impl Record {
     fn new(key: FlowKey, now: Nanos) -> Self {
         Self {
             key,
             arrived: Tally::default(),
             departed: Tally::default(),
             departed_by_lane: Vec::new(),
-            dropped: DropCounts::default(),
+            drops: Drops::default(),
             marked: 0,
             fragments: 0,
             demotions: 0,
@@ -197,7 +147,8 @@ impl Account {
         }
     }
 
-    fn departs(&mut self, lane: Lane, sojourn: Nanos) {
+    fn departs(&mut self, size: u32, lane: Lane, sojourn: Nanos) {
+        self.departed.count(size);
         let lane = usize::from(lane.0);
         if lane >= self.departed_by_lane.len() {
             self.departed_by_lane.resize(lane + 1, 0);
@@ -207,13 +158,13 @@ impl Account {
         self.sojourn_max = self.sojourn_max.max(sojourn.0);
     }
 
-    fn record(self, epoch: Nanos) -> FlowRecord {
+    fn into_row(self, epoch: Nanos) -> FlowRecord {
         FlowRecord {
             flow: self.key.to_string(),
             arrived: self.arrived,
             departed: self.departed,
             departed_by_lane: self.departed_by_lane,
-            drops: self.dropped.report(),
+            drops: drop_counts(&self.drops),
             marked: self.marked,
             fragments: self.fragments,
             demotions: self.demotions,
@@ -225,107 +176,94 @@ impl Account {
     }
 }
 
-impl Ledger {
-    /// An empty ledger.
+impl Records {
+    /// An account without records yet.
     #[must_use]
-    pub fn new(observe: Observe) -> Self {
-        Self {
-            drops: Drops::default(),
+    pub fn account(observe: Observe) -> Account<Self> {
+        let records = Self {
+            freed: Vec::new(),
             observe,
-            now: observe.epoch,
             flows: HashMap::default(),
-            held: Vec::new(),
-            short_lane: 0,
             samples: Vec::new(),
             next_sample: observe.epoch + observe.sample_every,
-        }
+        };
+        Account::new(records, 0)
     }
 
-    /// A packet is no longer queued.
-    fn leaves_its_lane(&mut self, packet: u64) {
-        let held = &mut self.held[packet as usize];
-        self.short_lane -= u64::from(held.is_short);
-        held.is_short = false;
-    }
-
-    fn account(&mut self, flow: FlowId, change: impl FnOnce(&mut Account)) {
-        if let Some(account) = self.flows.get_mut(&flow) {
-            change(account);
+    fn change(&mut self, flow: FlowId, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.flows.get_mut(&flow) {
+            change(record);
         }
     }
 }
 
-impl Sink for Ledger {
-    fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
-        self.leaves_its_lane(packet.id);
-        self.drops.note(&packet, drop);
-        self.account(packet.flow, |account| account.dropped.count(packet.size, drop));
+impl Book for Records {
+    type Ticket = ();
+
+    fn dequeued(&mut self, packet: &Packet, lane: Lane, held: Held<()>, now: Nanos) {
+        let sojourn = now.since(held.arrival);
+        self.change(packet.flow, |record| record.departs(packet.size, lane, sojourn));
     }
 
-    fn event(&mut self, event: Event) {
+    fn dropped(&mut self, packet: Packet, drop: Drop, _held: Held<()>) {
+        self.freed.push(packet.id as u32);
+        self.change(packet.flow, |record| record.drops.count(packet.size, drop));
+    }
+
+    fn marked(&mut self, packet: &Packet, _held: Held<()>) {
+        self.change(packet.flow, |record| record.marked += 1);
+    }
+
+    fn flow(&mut self, event: Event) {
         match event {
-            Event::Enqueued { packet, lane, .. } => {
-                let is_short = lane == Lane::SHORT;
-                self.short_lane += u64::from(is_short);
-                self.held[packet as usize].is_short = is_short;
-            }
-            Event::Dequeued { packet, flow, lane } => {
-                self.leaves_its_lane(packet);
-                let sojourn = self.now.since(self.held[packet as usize].arrival);
-                self.account(flow, |account| account.departs(lane, sojourn));
-            }
-            Event::Marked { flow, .. } => self.account(flow, |account| account.marked += 1),
-            Event::FlowCreated { flow } => self.account(flow, |account| account.fragments += 1),
-            Event::Demoted { flow } => self.account(flow, |account| account.demotions += 1),
-            Event::Promoted { .. } | Event::FlowRemoved { .. } | Event::FlowUntracked { .. } => {}
+            Event::FlowCreated { flow } => self.change(flow, |record| record.fragments += 1),
+            Event::Demoted { flow } => self.change(flow, |record| record.demotions += 1),
+            _ => {}
         }
     }
 }
 
-impl Observer for Ledger {
-    fn drops(&mut self) -> &mut Drops {
-        &mut self.drops
+impl Observer for Account<Records> {
+    fn freed(&mut self) -> &mut Vec<u32> {
+        &mut self.book.freed
+    }
+
+    fn dropped_so_far(&self) -> &Drops {
+        &self.totals().drops
     }
 
     fn arriving(&mut self, packet: &Packet, key: &FlowKey, now: Nanos) {
-        self.now = now;
-        let buffer = packet.id as usize;
-        if buffer >= self.held.len() {
-            self.held.resize(buffer + 1, Held::default());
-        }
-        self.held[buffer] = Held { arrival: now, is_short: false };
-        let account = self.flows.entry(packet.flow).or_insert_with(|| Account::new(*key, now));
-        account.arrived.count(packet.size);
-        account.last_arrival = now;
+        self.arriving(packet, (), now);
+        let flows = &mut self.book.flows;
+        let record = flows.entry(packet.flow).or_insert_with(|| Record::new(*key, now));
+        record.arrived.count(packet.size);
+        record.last_arrival = now;
     }
 
-    fn serving(&mut self, now: Nanos) {
-        self.now = now;
-    }
-
-    fn departing(&mut self, packet: &Packet) {
-        self.account(packet.flow, |account| account.departed.count(packet.size));
+    fn moving(&mut self, moving: bool) {
+        self.moving(moving);
     }
 
     fn next_sample(&self) -> Nanos {
-        self.next_sample
+        self.book.next_sample
     }
 
     fn sample(&mut self, packets: u64, bytes: u64, flows: usize, now: Nanos) {
-        let t_ns = now.since(self.observe.epoch).0;
-        let (short_lane_packets, flows) = (self.short_lane, flows as u64);
-        self.samples.push(Sample { t_ns, packets, bytes, short_lane_packets, flows });
+        let (short_lane_packets, flows) = (self.short_lane(), flows as u64);
+        let Observe { epoch, sample_every } = self.book.observe;
+        let t_ns = now.since(epoch).0;
+        self.book.samples.push(Sample { t_ns, packets, bytes, short_lane_packets, flows });
         // Keeps to the grid; a sample that came a whole period late is not made up for.
-        let every = self.observe.sample_every.0.max(1);
-        self.next_sample = self.observe.epoch + Nanos((t_ns / every + 1).saturating_mul(every));
+        let every = sample_every.0.max(1);
+        self.book.next_sample = epoch + Nanos((t_ns / every + 1).saturating_mul(every));
     }
 
     fn finish(self) -> Option<Observed> {
-        let epoch = self.observe.epoch;
+        let Records { observe, flows, samples, .. } = self.book;
         let mut flows: Vec<_> =
-            self.flows.into_values().map(|account| account.record(epoch)).collect();
+            flows.into_values().map(|record| record.into_row(observe.epoch)).collect();
         flows.sort_by(|a, b| (a.first_arrival_ns, &a.flow).cmp(&(b.first_arrival_ns, &b.flow)));
-        Some(Observed { samples: self.samples, flows })
+        Some(Observed { samples, flows })
     }
 }
 

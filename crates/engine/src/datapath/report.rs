@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use account::Tally;
+
 pub use crate::shaper::Punctuality;
 
 /// What became of all traffic through an engine.
@@ -63,31 +65,6 @@ impl DirectionReport {
     #[must_use]
     pub fn dropped(&self) -> Tally {
         self.drops.iter().fold(Tally::default(), |sum, drop| sum + drop.count)
-    }
-}
-
-/// Frames and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Frames.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Tally {
-    /// Counts a frame.
-    #[inline]
-    pub fn count(&mut self, bytes: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(bytes);
-    }
-}
-
-impl std::ops::Add for Tally {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 }
 

@@ -3,7 +3,7 @@
 use sched::Nanos;
 
 use super::Direction;
-use crate::observe::Observer;
+use crate::observe::{Observer, drop_counts};
 use crate::report::{DirectionReport, DropCount, Loss, Tally};
 
 /// What one direction counts.
@@ -37,7 +37,7 @@ impl<O: Observer> Direction<O> {
             sum.count(self.buffers.wire_len(frame.buffer));
             sum
         });
-        let mut drops = self.parts.observer.drops().report();
+        let mut drops = drop_counts(self.parts.observer.dropped_so_far());
         let losses = Loss::ALL.iter().zip(self.counts.losses);
         drops.extend(
             losses.filter(|(_, count)| count.packets > 0).map(|(loss, count)| DropCount {

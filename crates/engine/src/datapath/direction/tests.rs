@@ -10,7 +10,7 @@ use sched::{Backlog, ParamError, Params, Queue, Rate, Sink, Spec};
 use super::*;
 use crate::buffers::Offload;
 use crate::framing::Framing;
-use crate::observe::{Counters, Ledger, Observe};
+use crate::observe::{Counters, Observe, Records, drop_counts};
 
 const CAPACITY: u32 = 200;
 
@@ -319,7 +319,7 @@ fn another_discipline_takes_over_what_is_queued_in_order() {
     .collect();
     // 0 is on the link; 3 and 4 are long, and there is room for three.
     assert_eq!(order, [1, 2, 5]);
-    let full = direction.parts.observer.drops().report();
+    let full = drop_counts(direction.parts.observer.dropped_so_far());
     assert_eq!((full[0].reason.as_str(), full[0].count.packets), ("full", 2));
 }
 
@@ -457,7 +457,7 @@ fn the_ledger_follows_each_flow_and_the_queue() {
     frames.push(frame(2, 0));
     // 1 bit/s: the first packet leaves, the others stay, three are pushed out.
     let qdisc = "efd:threshold=2packets,limit=3packets".parse::<Spec>().unwrap().build(1);
-    let observer = Ledger::new(Observe { epoch, sample_every: Nanos(1) });
+    let observer = Records::account(Observe { epoch, sample_every: Nanos(1) });
     let bench = Bench::new(qdisc, observer, Rate(1), Nanos::ZERO, frames, vec![]);
     let (report, _, _) = bench.run(1);
     let observed = report.observed.unwrap();

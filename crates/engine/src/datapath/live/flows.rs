@@ -39,14 +39,10 @@ struct Set {
 struct Tags([u64; WAYS]);
 
 /// Where a flow is, if it still is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
     index: u32,
     tag: u64,
-}
-
-impl Place {
-    pub(super) const NONE: Self = Self { index: 0, tag: 0 };
 }
 
 /// A flow.

@@ -5,8 +5,8 @@ use crate::status::Histogram;
 
 /// A discipline and its observer, which are given packets by hand.
 struct Bench {
-    qdisc: Box<dyn Qdisc<Live>>,
-    live: Live,
+    qdisc: Box<dyn Qdisc<Account<Live>>>,
+    live: Account<Live>,
     next: u64,
 }
 
@@ -23,18 +23,17 @@ fn key(flow: u64) -> FlowKey {
 impl Bench {
     fn new(spec: &str) -> Self {
         let spec: Spec = spec.parse().unwrap();
-        Self { qdisc: spec.build(1), live: Live::new(2), next: 0 }
+        Self { qdisc: spec.build(1), live: Live::account(2), next: 0 }
     }
 
     fn arrive(&mut self, flow: u64, size: u32, now: u64) {
         let packet = Packet::new(FlowId::new(flow), size).with_id(self.next);
         self.next += 1;
-        self.live.arriving(&packet, &key(flow), Nanos(now));
+        Observer::arriving(&mut self.live, &packet, &key(flow), Nanos(now));
         self.qdisc.enqueue(packet, Nanos(now), &mut self.live);
     }
 
     fn leave(&mut self, now: u64) -> Option<Packet> {
-        self.live.serving(Nanos(now));
         self.qdisc.dequeue(Nanos(now), &mut self.live).packet()
     }
 
@@ -44,13 +43,8 @@ impl Bench {
 
     /// What the lanes count must be what the discipline says.
     fn check(&self) {
-        let lanes = &self.live.lanes;
-        let sum = |of: fn(&LaneCounters) -> u64| lanes.iter().map(|lane| of(&lane.counters)).sum();
-        let counted = Backlog {
-            packets: sum(|lane| lane.backlog_packets),
-            segments: sum(|lane| lane.backlog_segments),
-            bytes: sum(|lane| lane.backlog_bytes),
-        };
+        let lanes = self.live.totals().lanes.iter();
+        let counted = lanes.fold(Backlog::default(), |sum, lane| sum + lane.backlog);
         assert_eq!(counted, self.qdisc.backlog());
     }
 }
@@ -64,9 +58,9 @@ fn lanes_are_counted_with_their_times() {
     }
     bench.arrive(2, 100, 10);
     let seen = bench.seen(10);
-    assert_eq!(seen.counters.most_packets, 6);
-    assert_eq!(seen.counters.created, 2);
-    assert!(seen.counters.demoted >= 1);
+    assert_eq!(seen.totals.most_packets, 6);
+    assert_eq!(seen.totals.flows_created, 2);
+    assert!(seen.totals.demotions >= 1);
     while bench.leave(5000).is_some() {
         bench.check();
     }
@@ -107,7 +101,7 @@ fn drops_are_counted_by_reason_and_lane() {
     let all: u64 = seen.drops.iter().map(|drop| drop.packets).sum();
     assert_eq!(all + bench.qdisc.backlog().packets, 13);
     // Their buffers are free.
-    assert_eq!(bench.live.drops().freed.len() as u64, all);
+    assert_eq!(bench.live.freed().len() as u64, all);
 }
 
 #[test]
@@ -155,12 +149,12 @@ fn each_discipline_for_live_links_tells_what_the_lanes_count() {
 
 #[test]
 fn what_is_no_ip_and_what_is_a_fragment_is_counted() {
-    let mut live = Live::new(1);
+    let mut live = Live::account(1);
     let packet = Packet::new(FlowId::new(1), 60);
     let mac = FlowKey { endpoints: Endpoints::Mac([1; 6], [2; 6]), ..key(1) };
     let fragment = FlowKey { selector: Selector::Fragment, ..key(1) };
     for key in [mac, fragment, key(1)] {
-        live.arriving(&packet, &key, Nanos::ZERO);
+        Observer::arriving(&mut live, &packet, &key, Nanos::ZERO);
     }
     let counters = live.seen(Nanos::ZERO).counters;
     assert_eq!((counters.not_ip, counters.fragments, counters.super_packets), (1, 1, 0));

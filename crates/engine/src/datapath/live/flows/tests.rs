@@ -97,5 +97,5 @@ fn a_flow_is_described() {
     assert_eq!(flow.flow, "10.0.0.1:1 > 10.0.0.1:2 udp");
     assert_eq!((flow.lane, flow.age_ns, flow.idle_ns), (Some(1), 20, 20));
     assert_eq!((flow.arrived.bytes, flow.sent.packets), (100, 1));
-    assert!(table.at(Place::NONE).is_none());
+    assert!(table.at(Place::default()).is_none());
 }
