@@ -67,8 +67,7 @@ fn soak(info: &Info, packets: u64) -> bool {
             half = Some(resident());
         }
         // A batch of mixed sizes takes some 200 us.
-        now =
-            now + if phase(passed) == Phase::Silence { Nanos(50_000_000) } else { Nanos(200_000) };
+        now += if phase(passed) == Phase::Silence { Nanos(50_000_000) } else { Nanos(200_000) };
         if turn % CHANGE == 0 {
             drop(harness.change(&changed(&config, turn / CHANGE)));
         }
