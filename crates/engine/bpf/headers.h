@@ -47,6 +47,7 @@ struct flow_key {
 	u32 vlans;    /* innermost id in the low half, the one around it in the high half */
 	u32 kind;     /* enum endpoints */
 	u8 ends[32];  /* source, destination, as on the wire */
+	u32 ends_at;  /* where they are in the frame; no part of the key */
 };
 
 static __always_inline u32 with_kind(u32 protocol, enum selector kind)
@@ -76,6 +77,22 @@ static __always_inline u64 fingerprint(const struct flow_key *key, const volatil
 		hash = sip_finish(&s, ends[7] | 44ULL << 56);
 	}
 	return hash ? hash : 1;
+}
+
+/* The fingerprint of a host, by its address as on the wire. */
+static __always_inline u32 host_fingerprint(const u8 *address, u32 kind, const volatile u64 *secret)
+{
+	const u32 *words = (const u32 *)address;
+	struct siphash s;
+
+	sip_start(&s, secret);
+	if (kind == ENDPOINTS_V4)
+		return sip_finish(&s, words[0] | 4ULL << 56);
+	if (kind == ENDPOINTS_MAC)
+		return sip_finish(&s, words[0] | (u64)(words[1] & 0xffff) << 32 | 6ULL << 56);
+	sip_word(&s, words[0] | (u64)words[1] << 32);
+	sip_word(&s, words[2] | (u64)words[3] << 32);
+	return sip_finish(&s, 16ULL << 56);
 }
 
 static __always_inline bool has_ports(u32 protocol)
@@ -206,6 +223,7 @@ static __always_inline bool read_ipv4(struct reader *r, u32 at, struct flow_key 
 	protocol = ip[9];
 	fragment = ((u32)ip[6] << 8 | ip[7]) & 0x3fff;
 	__builtin_memcpy(key->ends, ip + 12, 8);
+	key->ends_at = at + 12;
 	key->kind = ENDPOINTS_V4;
 	if (fragment) {
 		key->selector = 0;
@@ -230,6 +248,7 @@ static __always_inline bool read_ipv6(struct reader *r, u32 at, struct flow_key 
 	payload = (u32)ip[4] << 8 | ip[5];
 	protocol = ip[6];
 	__builtin_memcpy(key->ends, ip + 8, 32);
+	key->ends_at = at + 8;
 	key->kind = ENDPOINTS_V6;
 	t.at = at + 40;
 	/* A payload length of 0 is a jumbogram's, or TSO's. */

@@ -52,6 +52,37 @@ struct bpf_iter_num {
 
 #define fallthrough __attribute__((fallthrough))
 
+/* Ends a loop that the verifier cannot see the end of, should it go on for too long: the instruction
+ * may_goto (Linux 6.9), which older compilers have no name for. */
+#define can_loop                                                                       \
+	({                                                                             \
+		__label__ out, on;                                                     \
+		bool goes_on = true;                                                   \
+		asm volatile goto("1: .byte 0xe5; .byte 0;"                            \
+				  ".long ((%l[out] - 1b - 8) / 8) & 0xffff; .short 0" \
+				  :                                                    \
+				  :                                                    \
+				  :                                                    \
+				  : out);                                              \
+		goto on;                                                               \
+out:                                                                                   \
+		goes_on = false;                                                       \
+on:;                                                                                   \
+		goes_on;                                                               \
+	})
+
+/* What the compiler is not to look behind: it would undo bounds that the verifier is to see. */
+#define hide(value) asm volatile("" : "+r"(value))
+
+/* An index below a power of two, less one. Without a branch, each of which the verifier follows. */
+static __always_inline __u64 within(__u64 index, __u64 mask)
+{
+	hide(index);
+	index &= mask;
+	hide(index);
+	return index;
+}
+
 #define SKB_GSO_TCPV4 (1 << 0)
 #define SKB_GSO_TCPV6 (1 << 4)
 

@@ -29,14 +29,9 @@ static __always_inline bool has_passed(const struct queue *q, u32 mark)
 	return ahead == 0 || ahead > lane_length(q, SL_HIGH);
 }
 
-static __always_inline u64 used(const struct queue *q, u32 lane)
-{
-	return q->config->limit_in_bytes ? q->in->lane[lane].bytes : q->in->lane[lane].segments;
-}
-
 static __always_inline u64 limit_cost(const struct queue *q, const struct sl_slot *packet)
 {
-	return q->config->limit_in_bytes ? packet->size : packet->segments;
+	return in_unit_of_limit(q, packet->size, packet->segments);
 }
 
 static __always_inline bool has_room(const struct queue *q, const struct sl_slot *packet)
@@ -72,18 +67,6 @@ static __always_inline void lane_left(const struct queue *q, u32 lane, const str
 	l->segments -= packet->segments;
 }
 
-static __always_inline void qdisc_joined(struct Qdisc *sch, u32 size)
-{
-	sch->q.qlen++;
-	sch->qstats.backlog += size;
-}
-
-static __always_inline void qdisc_left(struct Qdisc *sch, u32 size)
-{
-	sch->q.qlen--;
-	sch->qstats.backlog -= size;
-}
-
 /* Drops the tail of the long lane; false if there is none. */
 static __always_inline bool push_out(const struct queue *q, struct Qdisc *sch, u64 now,
 				     struct bpf_sk_buff_ptr *to_free)
@@ -101,7 +84,7 @@ static __always_inline bool push_out(const struct queue *q, struct Qdisc *sch, u
 	lane_left(q, SL_LOW, slot);
 	qdisc_left(sch, slot->size);
 	sch->qstats.drops++;
-	q->in->counters.pushed_out++;
+	q->in->counters.pushed_out[SL_LOW]++;
 	left(q, slot->flow);
 	record(q, SL_EVENT_PUSHED_OUT, now, 0, SL_LOW, slot);
 	victim = bpf_kptr_xchg(&slot->skb, 0);

@@ -8,7 +8,7 @@
 #ifndef SHORTLANE_PARSE_H
 #define SHORTLANE_PARSE_H
 
-#include "shortlane.h"
+#include "qdisc.h"
 
 struct reader {
 	struct bpf_dynptr *packet;
@@ -22,9 +22,16 @@ struct reader {
 
 #define ARPHRD_ETHER 1
 
+/* Whether anybody asks for hosts. */
+#ifndef KNOWS_HOSTS
+#define KNOWS_HOSTS false
+#endif
+
 /* What a packet turned out to be. */
 struct parsed {
 	u64 flow; /* fingerprint, never 0 */
+	u32 kind; /* if KNOWS_HOSTS, enum endpoints: what addresses it has, and where */
+	u32 ends_at;
 	u32 fragment;
 	u32 not_ip;
 };
@@ -52,6 +59,10 @@ static __noinline u64 parse_any(struct sk_buff *skb, struct parsed *parsed,
 	parsed->not_ip = !read_frame(&r, ethertype, at, ethernet, &key);
 	parsed->fragment = is_fragment(&key);
 	parsed->flow = fingerprint(&key, secret);
+	if (KNOWS_HOSTS) {
+		parsed->kind = key.kind;
+		parsed->ends_at = key.ends_at;
+	}
 	return 0;
 }
 
@@ -115,17 +126,21 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 	if (skb->vlan_proto)
 		key.vlans = skb->vlan_tci & 0xfff;
 	parsed->flow = fingerprint(&key, secret);
+	if (KNOWS_HOSTS) {
+		parsed->kind = key.kind;
+		parsed->ends_at = at - (u32)(skb->data - skb->head) +
+				  (key.kind == ENDPOINTS_V4 ? 12 : 8);
+	}
 	return true;
 }
 
-static __always_inline void parse(struct sk_buff *skb, struct Qdisc *sch, struct parsed *parsed,
-				  const volatile struct sl_parts *parts)
+static __always_inline void parse(struct sk_buff *skb, struct Qdisc *sch, struct parsed *parsed)
 {
 	parsed->fragment = 0;
 	parsed->not_ip = 0;
-	if (unlikely(parts->only_slow_parser) || !is_in_place(skb, sch) ||
-	    !parse_plain(skb, parsed, parts->key))
-		parse_any(skb, parsed, parts->key, sch->dev_queue->dev->type == ARPHRD_ETHER);
+	if (unlikely(parts.only_slow_parser) || !is_in_place(skb, sch) ||
+	    !parse_plain(skb, parsed, parts.key))
+		parse_any(skb, parsed, parts.key, sch->dev_queue->dev->type == ARPHRD_ETHER);
 }
 
 #endif

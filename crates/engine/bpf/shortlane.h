@@ -12,6 +12,9 @@
 #define SL_HIGH 0
 #define SL_LOW 1
 #define SL_LANES 2
+/* Of any discipline; fq-lanes has the new, the young and the old. A power of two. */
+#define SL_MOST_LANES 4
+#define SL_LANE_MASK (SL_MOST_LANES - 1)
 #define SL_BILLION 1000000000ULL
 /* "Never" for times, "unlimited" for amounts. */
 #define SL_UNLIMITED (~0ULL)
@@ -57,8 +60,9 @@ struct sl_parts {
 	__u32 bucket_mask;
 	/* Entries of a flow table. */
 	__u32 flows;
-	/* Key of SipHash-1-3 for flows' fingerprints. */
+	/* Keys of SipHash-1-3 for flows' fingerprints, and for hosts'. */
 	__u64 key[2];
+	__u64 host_key[2];
 	/* Seeds of the generators for sampling and for the coin. */
 	__u64 sampler_seed[4];
 	__u64 coin_seed[4];
@@ -83,6 +87,8 @@ struct sl_config {
 	__u64 draw; /* sampling: a draw below this (or, by bytes, above its power) is a hit */
 	__u64 high_cap;	 /* rate that the short lane may take alone */
 	__u64 coin;	 /* a draw below this serves the short lane */
+	__u64 target;	 /* CoDel's; SL_UNLIMITED never drops */
+	__u64 interval;
 	__u32 weight;	 /* share of the short lane */
 	__u32 low_share;
 	__s32 overhead;	 /* of a packet on the link, beside its bytes */
@@ -146,14 +152,15 @@ struct sl_tc_options {
 #define SL_TC_LOW_SHARE (1u << 5)
 #define SL_TC_ALL ((1u << 6) - 1)
 
-/* What the qdisc counts. Packets are as the kernel hands them over: a super-packet is one. Pairs are
- * of the short lane and the low one. */
+/* What the qdisc counts. Packets are as the kernel hands them over: a super-packet is one. Arrays are
+ * by lane: the short one and the low one, or those of fq-lanes. */
 struct sl_counters {
-	__u64 enqueued[SL_LANES];
-	__u64 sent[SL_LANES];
-	__u64 sent_bytes[SL_LANES];
-	__u64 full[SL_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
-	__u64 pushed_out;     /* from the tail of the long lane, for a short arrival */
+	__u64 enqueued[SL_MOST_LANES];
+	__u64 sent[SL_MOST_LANES];
+	__u64 sent_bytes[SL_MOST_LANES];
+	__u64 full[SL_MOST_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
+	__u64 pushed_out[SL_MOST_LANES]; /* queued packets dropped for an arrival */
+	__u64 congested[SL_MOST_LANES];	 /* by CoDel */
 	__u64 flushed;	      /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
@@ -173,8 +180,8 @@ struct sl_counters {
  * one also what is below and above. */
 #define SL_BUCKETS 28
 struct sl_histogram {
-	__u64 bucket[SL_LANES][SL_BUCKETS];
-	__u64 sum[SL_LANES];
+	__u64 bucket[SL_MOST_LANES][SL_BUCKETS];
+	__u64 sum[SL_MOST_LANES];
 };
 
 struct sl_lane {
@@ -197,7 +204,7 @@ struct sl_instance {
 	__u32 ifindex;
 	__u32 netns; /* inode of the network namespace */
 	__u32 handle;
-	struct sl_lane lane[SL_LANES];
+	struct sl_lane lane[SL_MOST_LANES];
 	__u64 next_tx; /* when the link is free again */
 	__u64 paced_at; /* the rate that it was reckoned at */
 	/* Service. */
@@ -240,7 +247,7 @@ struct sl_qdisc {
 #define SL_INSTANCES 16
 
 /* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
-#define SL_LAYOUT 3
+#define SL_LAYOUT 4
 
 /* What a load shares with whoever looks at it. */
 struct sl_shared {
@@ -274,6 +281,7 @@ enum sl_event_kind {
 	SL_EVENT_SENT,
 	SL_EVENT_FULL,
 	SL_EVENT_PUSHED_OUT,
+	SL_EVENT_CONGESTED, /* dropped by CoDel */
 };
 
 struct sl_event {

@@ -48,9 +48,9 @@ impl Fingerprinter {
     }
 
     fn with_key(key: [u8; 16]) -> Self {
+        let words = [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| key[at + byte])));
+        let [a, b] = host_key(words);
         let flows = SipHasher13::new_with_key(&key);
-        // A key of its own: a flow's fingerprint must tell nothing about its hosts'.
-        let (a, b) = (flows.hash(b"host key 0"), flows.hash(b"host key 1"));
         Self { flows, hosts: SipHasher13::new_with_keys(a, b) }
     }
 
@@ -93,6 +93,14 @@ impl Fingerprinter {
             Endpoints::Mac(source, destination) => (host(source), host(destination)),
         }
     }
+}
+
+/// The key of hosts' fingerprints that goes with one of flows'. It is one of its own, since a flow's
+/// fingerprint must tell nothing about its hosts'.
+#[must_use]
+pub fn host_key(key: [u64; 2]) -> [u64; 2] {
+    let flows = SipHasher13::new_with_keys(key[0], key[1]);
+    [flows.hash(b"host key 0"), flows.hash(b"host key 1")]
 }
 
 /// All of a key but its endpoints, such that two of them are equal iff their bytes are.

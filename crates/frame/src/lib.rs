@@ -24,6 +24,6 @@ mod traffic_class;
 
 pub use dscp::set_dscp;
 pub use ecn::mark_ce;
-pub use fingerprint::{Fingerprinter, Parsed};
+pub use fingerprint::{Fingerprinter, Parsed, host_key};
 pub use key::{Endpoints, FlowKey, Selector, TcpSequence};
 pub use link::LinkType;

@@ -8,6 +8,8 @@ use sched::lanes::{Rule, miss_byte};
 use sched::{Amount, Nanos, Params, Rate, Share, Spec, registry};
 
 use super::error::KernelError;
+use super::fq_lanes;
+use super::skeleton::fq_lanes::types::fql_parts;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
 use crate::framing::{Cells, Framing};
 use crate::overhead::Overhead;
@@ -46,6 +48,8 @@ pub struct Shaping {
 #[derive(Clone, Debug)]
 pub struct Composition {
     pub(crate) parts: sl_parts,
+    /// Those that only `fq-lanes` has.
+    pub(crate) fq_lanes: Option<fql_parts>,
     pub(crate) config: sl_config,
 }
 
@@ -62,7 +66,8 @@ impl Composition {
             let sl_parts { accounting, service, buffer, .. } = of.parts;
             (accounting.0, service.0, buffer.0, of.config.threshold_in_bytes)
         };
-        parts(self) == parts(other)
+        let fq_lanes = |of: &Self| of.fq_lanes.as_ref().map(fq_lanes::fixed);
+        parts(self) == parts(other) && fq_lanes(self) == fq_lanes(other)
     }
 
     /// Entries of the flow table.
@@ -82,13 +87,16 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
     refuse_what_is_missing(params)?;
     let limit = params.amount("limit");
     let slots = slots_for(params, limit)?;
+    let is_fq_lanes = spec.info().name == fq_lanes::NAME;
     let bound = if params.has("flows") { params.number("flows") } else { 1 };
-    if bound > MOST_FLOWS {
-        return Err(refused(params, "flows", &format!("it takes {MOST_FLOWS} at most")));
+    let most = if is_fq_lanes { fq_lanes::MOST_FLOWS } else { MOST_FLOWS };
+    if bound > most {
+        return Err(refused(params, "flows", &format!("it takes {most} at most")));
     }
+    let fq_lanes = is_fq_lanes.then(|| fq_lanes::parts(params, slots)).transpose()?;
     // While only queued flows are remembered there are no more of them than slots.
-    let flows =
-        if accounting.0 == sl_accounting::SL_WHILE_QUEUED.0 { bound.min(2 * slots) } else { bound };
+    let only_queued = !is_fq_lanes && accounting.0 == sl_accounting::SL_WHILE_QUEUED.0;
+    let flows = if only_queued { bound.min(2 * slots) } else { bound };
     let parts = sl_parts {
         accounting,
         service,
@@ -100,7 +108,7 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
         ..sl_parts::default()
     };
     let config = configure(spec, shaping, accounting, flows as u32)?;
-    Ok(Composition { parts, config })
+    Ok(Composition { parts, fq_lanes, config })
 }
 
 fn parts_of(spec: &Spec) -> Result<(sl_accounting, sl_service, sl_buffer), KernelError> {
@@ -108,8 +116,9 @@ fn parts_of(spec: &Spec) -> Result<(sl_accounting, sl_service, sl_buffer), Kerne
     let missing = || KernelError::NotInKernel { discipline: info.name };
     let Parts { accounting, service, buffer } = match info.parts {
         Some(parts) => parts(params),
-        // With an unlimited threshold, which `configure` sets, every packet is short.
-        None if info.name == FIFO => Parts {
+        // With an unlimited threshold, which `configure` sets, every packet is short; `fq-lanes` is
+        // a program of its own.
+        None if info.name == FIFO || info.name == fq_lanes::NAME => Parts {
             accounting: Accounting::WhileQueued,
             service: Service::Strict,
             buffer: Buffer::DropTail,
@@ -142,7 +151,7 @@ fn parts_of(spec: &Spec) -> Result<(sl_accounting, sl_service, sl_buffer), Kerne
     Ok((accounting, service, buffer))
 }
 
-fn refused(params: &Params, parameter: &'static str, reason: &str) -> KernelError {
+pub(super) fn refused(params: &Params, parameter: &'static str, reason: &str) -> KernelError {
     let found = params.iter().find(|(def, _)| def.name == parameter);
     KernelError::Parameter {
         discipline: params.discipline(),
@@ -160,7 +169,8 @@ fn refuse_what_is_missing(params: &Params) -> Result<(), KernelError> {
             "a qdisc does not learn when a transmission ends; it takes no",
         ));
     }
-    if params.has("interval") && params.time("interval") != Nanos::MAX {
+    let sweeps = params.has("interval") && params.discipline() != fq_lanes::NAME;
+    if sweeps && params.time("interval") != Nanos::MAX {
         return Err(refused(
             params,
             "interval",
@@ -213,6 +223,8 @@ fn configure(
         threshold: bound,
         idle: time("idle"),
         sweep: time("sweep"),
+        target: time("target"),
+        interval: time("interval"),
         draw,
         high_cap: if params.has("cap-high") { params.number("cap-high") } else { u64::MAX },
         coin: weight.as_draw().unwrap_or(u64::MAX),
@@ -290,7 +302,7 @@ fn is_bytes(amount: Amount) -> bool {
 
 /// What the count of a flow is compared with. All packets of `fifo` are short.
 fn rule(spec: &Spec) -> Rule {
-    if spec.info().name == FIFO {
+    if spec.info().parts.is_none() {
         let unit = Amount::UNLIMITED;
         return Rule { unit, bound: unit.value(), one_more: 0, inclusive: false };
     }

@@ -24,7 +24,7 @@ const CAPABILITY: &str = "CAP_SYS_ADMIN";
 const FROM_TC: u8 = 1;
 
 /// Name of the map that holds what a load shares.
-const SHARED: &str = ".data.shortlane";
+pub(super) const SHARED: &str = ".data.shortlane";
 
 /// A qdisc of this kind on an interface of the current network namespace.
 pub struct Instance {
@@ -55,8 +55,8 @@ pub struct Status {
     pub handle: String,
     /// Since when it has been attached, in nanoseconds of the monotonic clock.
     pub attached_at_ns: u64,
-    /// Short and long lane.
-    pub lanes: [LaneCounters; 2],
+    /// By lane, first the short one.
+    pub lanes: Vec<LaneCounters>,
     /// Most packets that were queued at once.
     pub most_packets: u64,
     /// Entries in the flow table.
@@ -242,6 +242,11 @@ pub(super) fn text(config: &sl_config) -> String {
     text_of(&config.spec)
 }
 
+/// Lanes of the discipline: those of the two-lane family if it is not known.
+fn lanes(config: &sl_config) -> usize {
+    spec_of(config).map_or(2, |spec| spec.info().lanes.len().max(2))
+}
+
 fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
     let (state, times) = (&qdisc.instance, &qdisc.histogram);
     let (counters, queue) = (&state.counters, &state.lane[lane]);
@@ -250,8 +255,8 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
         sent_packets: counters.sent[lane],
         sent_bytes: counters.sent_bytes[lane],
         full: counters.full[lane],
-        pushed_out: if lane == 1 { counters.pushed_out } else { 0 },
-        congested: 0,
+        pushed_out: counters.pushed_out[lane],
+        congested: counters.congested[lane],
         backlog_packets: queue.tail.wrapping_sub(queue.head).into(),
         backlog_segments: queue.segments,
         backlog_bytes: queue.bytes,
@@ -278,7 +283,7 @@ fn status(qdisc: &sl_qdisc) -> Status {
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),
         attached_at_ns: state.attached_at,
-        lanes: [lane_counters(qdisc, 0), lane_counters(qdisc, 1)],
+        lanes: (0..lanes(config)).map(|lane| lane_counters(qdisc, lane)).collect(),
         most_packets: state.most_packets,
         flows: state.flows + state.alone,
         most_flows: state.most_flows.max(u32::from(state.most_packets > 0)),

@@ -8,16 +8,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Link, MapCore, MapFlags, MapHandle, MapImpl, PrintLevel, query, set_print,
+    ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, OpenObject, PrintLevel, query, set_print,
 };
 
 use super::compose::Composition;
 use super::error::KernelError;
-use super::memory::{INSTANCES, Shared, from_bytes};
-use super::skeleton::ShortlaneSkelBuilder;
+use super::fq_lanes::{block_size, with_sizes};
+use super::instance::SHARED;
+use super::memory::{INSTANCES, Plain, Shared, from_bytes, to_bytes};
+use super::skeleton::fq_lanes::types::fql_parts;
+use super::skeleton::fq_lanes::{FqLanesSkelBuilder, OpenFqLanesSkel};
 use super::skeleton::types::{sl_event, sl_parts};
+use super::skeleton::{OpenShortlaneSkel, ShortlaneSkelBuilder};
 
 const LOADING: &str = "loading BPF programs";
 const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN and CAP_PERFMON (or CAP_SYS_ADMIN)";
@@ -86,49 +90,127 @@ fn load_listened(
     instances: u32,
     hooks: Option<TestHooks>,
 ) -> Result<Registered, KernelError> {
-    let refused = |error| why_not_loaded(&error, composition, instances);
-    let system = |error: libbpf_rs::Error| KernelError::bpf(LOADING, CAPABILITY, &error);
-    let mut storage = MaybeUninit::uninit();
-    let mut open = ShortlaneSkelBuilder::default().open(&mut storage).map_err(system)?;
     let parts = parts(composition, instances, hooks)?;
-    if let Some(rodata) = &mut open.maps.rodata_data {
-        rodata.parts = parts;
+    let job = Job { kind, composition, instances, parts };
+    let mut storage = MaybeUninit::uninit();
+    match &composition.fq_lanes {
+        None => register(&job, "shortlane", job.open_lanes(&mut storage)?),
+        Some(own) => register(&job, "fq_lanes", job.open_fq_lanes(&mut storage, own)?),
     }
-    let id = &mut open.struct_ops.shortlane_mut().id;
-    for (into, byte) in id.iter_mut().zip(kind.bytes().chain([0])) {
-        *into = byte as i8;
+}
+
+/// What is to be loaded.
+struct Job<'a> {
+    kind: &'a str,
+    composition: &'a Composition,
+    instances: u32,
+    parts: sl_parts,
+}
+
+fn system(error: libbpf_rs::Error) -> KernelError {
+    KernelError::bpf(LOADING, CAPABILITY, &error)
+}
+
+impl Job<'_> {
+    /// Entries of a map with so many for each instance.
+    fn entries(&self, each: u32) -> Result<u32, KernelError> {
+        let all = each.checked_mul(self.instances);
+        all.ok_or_else(|| out_of_memory(self.composition, self.instances))
     }
-    let each = |entries: u32| {
-        entries.checked_mul(instances).ok_or_else(|| out_of_memory(composition, instances))
-    };
-    let slots = (parts.ring_mask + 1) * 2;
-    let tested = if parts.tested == 0 { 1 } else { instances * TEST_RECORDS };
-    let maps = &mut open.maps;
-    for (map, entries) in [
-        (&mut maps.sl_slots, each(slots)?),
-        (&mut maps.sl_buckets, each(parts.bucket_mask + 1)?),
-        (&mut maps.sl_flows, each(parts.flows)?),
-        (&mut maps.sl_release, tested),
-        (&mut maps.sl_log, tested),
-    ] {
-        map.set_max_entries(entries).map_err(system)?;
+
+    /// Entries of a map that only tests need.
+    fn tested(&self) -> u32 {
+        if self.parts.tested == 0 { 1 } else { self.instances * TEST_RECORDS }
     }
-    if let Some(data) = &mut open.maps.data_shortlane_data {
-        data.sl_shared.template = composition.config;
-        data.sl_shared.instances = instances.into();
+
+    fn write_kind(&self, id: &mut [i8]) {
+        for (into, byte) in id.iter_mut().zip(self.kind.bytes().chain([0])) {
+            *into = byte as i8;
+        }
     }
-    let mut skeleton = open.load().map_err(refused)?;
-    let handle = |map: &MapImpl<'_, _>| MapHandle::try_from(map).map_err(system);
-    let maps = &mut skeleton.maps;
-    let (release, log) = (handle(&maps.sl_release)?, handle(&maps.sl_log)?);
-    let state = handle(&maps.data_shortlane)?;
+
+    /// The two-lane family.
+    fn open_lanes<'o>(
+        &self,
+        storage: &'o mut MaybeUninit<OpenObject>,
+    ) -> Result<OpenShortlaneSkel<'o>, KernelError> {
+        let mut open = ShortlaneSkelBuilder::default().open(storage).map_err(system)?;
+        if let Some(rodata) = &mut open.maps.rodata_data {
+            rodata.parts = self.parts;
+        }
+        if let Some(data) = &mut open.maps.data_shortlane_data {
+            data.sl_shared.template = self.composition.config;
+            data.sl_shared.instances = self.instances.into();
+        }
+        self.write_kind(&mut open.struct_ops.shortlane_mut().id);
+        let (parts, maps) = (&self.parts, &mut open.maps);
+        for (map, entries) in [
+            (&mut maps.sl_slots, self.entries((parts.ring_mask + 1) * 2)?),
+            (&mut maps.sl_buckets, self.entries(parts.bucket_mask + 1)?),
+            (&mut maps.sl_flows, self.entries(parts.flows)?),
+            (&mut maps.sl_release, self.tested()),
+            (&mut maps.sl_log, self.tested()),
+        ] {
+            map.set_max_entries(entries).map_err(system)?;
+        }
+        Ok(open)
+    }
+
+    fn open_fq_lanes<'o>(
+        &self,
+        storage: &'o mut MaybeUninit<OpenObject>,
+        own: &fql_parts,
+    ) -> Result<OpenFqLanesSkel<'o>, KernelError> {
+        let mut open = FqLanesSkelBuilder::default().open(storage).map_err(system)?;
+        let rodata = open.maps.rodata_data.as_mut().ok_or_else(|| missing_map("rodata"))?;
+        let own = with_sizes(own, &rodata.fql_parts);
+        (rodata.parts, rodata.fql_parts) = (same(&self.parts)?, own);
+        if let Some(data) = &mut open.maps.data_shortlane_data {
+            data.sl_shared.template = same(&self.composition.config)?;
+            data.sl_shared.instances = self.instances.into();
+        }
+        self.write_kind(&mut open.struct_ops.fq_lanes_mut().id);
+        let maps = &mut open.maps;
+        maps.fql_blocks.set_value_size(block_size(&own)).map_err(system)?;
+        for (map, entries) in [
+            (&mut maps.fql_blocks, self.instances),
+            (&mut maps.fql_packets, self.entries(own.slots)?),
+            (&mut maps.sl_release, self.tested()),
+            (&mut maps.sl_log, self.tested()),
+        ] {
+            map.set_max_entries(entries).map_err(system)?;
+        }
+        Ok(open)
+    }
+}
+
+/// A structure of the shared header as another object file has it.
+fn same<T: Plain>(value: &impl Plain) -> Result<T, KernelError> {
+    let differs =
+        || KernelError::System { doing: LOADING, source: io::ErrorKind::InvalidData.into() };
+    from_bytes(&to_bytes(value)).ok_or_else(differs)
+}
+
+/// Loads what was opened and registers the qdisc that it calls `ops`.
+fn register<'o>(
+    job: &Job<'_>,
+    ops: &str,
+    open: impl OpenSkel<'o>,
+) -> Result<Registered, KernelError> {
+    let mut skeleton =
+        open.load().map_err(|error| why_not_loaded(&error, job.composition, job.instances))?;
+    let object = skeleton.object_mut();
+    let (release, log) = (map(object, "sl_release")?, map(object, "sl_log")?);
+    let state = map(object, SHARED)?;
     let shared = Shared::open(state.as_fd()).map_err(|source| {
         KernelError::system("looking into the qdisc's state", CAPABILITY, source)
     })?;
     let costs = costs(&state)?;
+    let mut maps = object.maps_mut();
+    let mut ops = maps.find(|map| map.name() == ops).ok_or_else(|| missing_map(ops))?;
     let begin = Instant::now();
     let link = loop {
-        match maps.shortlane.attach_struct_ops() {
+        match ops.attach_struct_ops() {
             Ok(link) => break link,
             Err(error)
                 if error.kind() == ErrorKind::AlreadyExists && begin.elapsed() < NAME_WAIT =>
@@ -136,7 +218,7 @@ fn load_listened(
                 thread::sleep(Duration::from_millis(20));
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(KernelError::NameTaken { name: kind.to_owned() });
+                return Err(KernelError::NameTaken { name: job.kind.to_owned() });
             }
             Err(error) => {
                 return Err(KernelError::bpf("registering the qdisc", CAPABILITY, &error));
@@ -144,6 +226,16 @@ fn load_listened(
         }
     };
     Ok(Registered { link, state, shared, release, log, costs })
+}
+
+fn map(object: &Object, name: &str) -> Result<MapHandle, KernelError> {
+    let map = object.maps().find(|map| map.name() == name).ok_or_else(|| missing_map(name))?;
+    MapHandle::try_from(&map).map_err(system)
+}
+
+fn missing_map(name: &str) -> KernelError {
+    let source = io::Error::new(io::ErrorKind::NotFound, format!("the object has no map {name}"));
+    KernelError::System { doing: LOADING, source }
 }
 
 /// The parts with keys and seeds.
@@ -156,6 +248,7 @@ fn parts(
     match hooks {
         Some(hooks) => {
             parts.key = [hooks.key_seed, 0];
+            parts.host_key = frame::host_key(parts.key);
             parts.sampler_seed = xoshiro_state(hooks.seed);
             parts.coin_seed = parts.sampler_seed;
             parts.tested = hooks.recorded.into();
@@ -170,6 +263,7 @@ fn parts(
             let word =
                 |at: usize| u64::from_ne_bytes(random[at..at + 8].try_into().unwrap_or_default());
             parts.key = [word(0), word(8)];
+            parts.host_key = frame::host_key(parts.key);
             parts.sampler_seed = xoshiro_state(word(16));
             parts.coin_seed = xoshiro_state(word(24));
         }

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::skeleton::fq_lanes::types as fq_lanes;
 use super::skeleton::marks::types::{sl_marks_config, sl_marks_state};
-use super::skeleton::types::{sl_config, sl_event, sl_qdisc, sl_shared};
+use super::skeleton::types::{sl_config, sl_event, sl_parts, sl_qdisc, sl_shared};
 
 /// A type that any bytes are a value of.
 ///
@@ -20,6 +21,14 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers and arrays of integers throughout, as the header defines them.
 unsafe impl Plain for sl_config {}
+// SAFETY: as above.
+unsafe impl Plain for sl_parts {}
+// SAFETY: as above; the same structures of another object file.
+unsafe impl Plain for fq_lanes::sl_config {}
+// SAFETY: as above.
+unsafe impl Plain for fq_lanes::sl_parts {}
+// SAFETY: as above.
+unsafe impl Plain for fq_lanes::fql_parts {}
 // SAFETY: as above.
 unsafe impl Plain for sl_event {}
 // SAFETY: as above.
@@ -115,7 +124,7 @@ impl Shared {
 }
 
 /// `SL_LAYOUT` of the header.
-const LAYOUT: u64 = 3;
+const LAYOUT: u64 = 4;
 
 /// Qdiscs that a load can serve at most.
 pub(crate) const INSTANCES: usize =

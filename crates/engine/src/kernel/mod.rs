@@ -1,7 +1,8 @@
 //! Disciplines with lanes inside the Linux kernel, as a BPF qdisc (Linux 6.16 and newer).
 //!
-//! The programs are in `bpf/`, in C, put together from the same three parts as
-//! [`sched::lanes`]; a test in real kernels holds them to the same order of departures and drops.
+//! The programs are in `bpf/`, in C: one of `fq-lanes`, and one put together from the same three
+//! parts as [`sched::lanes`]; a test in real kernels holds them to the same order of departures and
+//! drops.
 //!
 //! [`compose`] turns a discipline's name and parameters into parts and a configuration;
 //! [`load`] verifies and registers them as a kind of qdisc; once a qdisc of that kind is in
@@ -16,6 +17,7 @@
 mod attach;
 mod compose;
 mod error;
+mod fq_lanes;
 mod ingress;
 pub mod inspect;
 mod instance;

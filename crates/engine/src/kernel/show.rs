@@ -77,7 +77,7 @@ fn describe(
         burst_ns: status.burst_ns,
         uptime_ns: clock::now().0.saturating_sub(status.attached_at_ns),
         attached_at_ns: status.attached_at_ns,
-        lanes: status.lanes.into(),
+        lanes: status.lanes,
         drops,
         marked: 0,
         most_packets: status.most_packets,
@@ -109,7 +109,11 @@ fn describe(
 
 fn drops(status: &instance::Status) -> Vec<DropCounter> {
     let of_lane = |(lane, counters): (usize, &LaneCounters)| {
-        let reasons = [("full", counters.full), ("pushed-out", counters.pushed_out)];
+        let reasons = [
+            ("full", counters.full),
+            ("pushed-out", counters.pushed_out),
+            ("congested", counters.congested),
+        ];
         reasons.map(|(reason, packets)| (reason, Some(lane as u8), packets))
     };
     let whole = [

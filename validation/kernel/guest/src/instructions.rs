@@ -39,6 +39,7 @@ const UNCONGESTED: &[Setting] = &[
     Setting::Tc("cake", &["cake"]),
     Setting::Ours("fifo", "fifo", None),
     Setting::Ours("efd", "efd", None),
+    Setting::Ours("fq-lanes", "fq-lanes", None),
     Setting::Ours("run2c", "run2c", None),
     Setting::Ours("sb-sh", "sb-sh", None),
     Setting::Tc("tbf + pfifo", &[TBF, "pfifo"]),
@@ -46,6 +47,7 @@ const UNCONGESTED: &[Setting] = &[
     Setting::Tc("tbf + fq_codel", &[TBF, "fq_codel"]),
     Setting::Tc("tbf + cake", &[TBF, "cake"]),
     Setting::Ours("efd, shaped", "efd", Some(10_000_000_000)),
+    Setting::Ours("fq-lanes, shaped", "fq-lanes", Some(10_000_000_000)),
     Setting::Ours("run2c, shaped", "run2c", Some(10_000_000_000)),
     Setting::Ours("sb-sh, shaped", "sb-sh", Some(10_000_000_000)),
 ];
@@ -61,6 +63,7 @@ const OVERLOADED: &[Setting] = &[
     Setting::Tc("tbf + fq_codel", &[TBF_FULL, "fq_codel limit 300"]),
     Setting::Tc("cake", &["cake bandwidth 8mbit"]),
     Setting::Ours("efd, shaped", "efd", Some(8_000_000)),
+    Setting::Ours("fq-lanes, shaped", "fq-lanes:limit=300packets", Some(8_000_000)),
     Setting::Ours("sb-sh, shaped", "sb-sh", Some(8_000_000)),
 ];
 

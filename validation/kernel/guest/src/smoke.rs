@@ -21,7 +21,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     command::run("ip link set v0 up")?;
     command::run("ip link set v1 up")?;
     let ifindex: u32 = std::fs::read_to_string("/sys/class/net/v0/ifindex")?.trim().parse()?;
-    for name in ["efd", "run2c", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "fifo"] {
+    for name in ["efd", "run2c", "x-protect", "sift", "sb", "sb-ko", "sb-sh", "fifo", "fq-lanes"] {
         let spec: Spec = name.parse()?;
         let composition = compose(&spec, &shaping(Some(10_000_000)))?;
         let registered = load(KIND, &composition, 1, None)?;

@@ -83,6 +83,7 @@ struct Tally {
     sent: u64,
     full: u64,
     pushed_out: u64,
+    congested: u64,
     changes: u64,
 }
 
@@ -94,6 +95,7 @@ impl Tally {
         self.sent += of(1);
         self.full += of(2);
         self.pushed_out += of(3);
+        self.congested += of(4);
         self.changes += steps.iter().filter(|step| step.change.is_some()).count() as u64;
     }
 }
@@ -127,10 +129,11 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         }
     }
     crowd::run(&mut devices[0]).context("a crowded chain")?;
-    let Tally { sequences, arrivals, sent, full, pushed_out, changes } = tally;
+    let Tally { sequences, arrivals, sent, full, pushed_out, congested, changes } = tally;
     println!(
         "{sequences} sequences in {round} loads: {arrivals} arrivals, {sent} sent, {full} dropped \
-         at a full queue, {pushed_out} pushed out, {changes} live changes; {:.0} s",
+         at a full queue, {pushed_out} pushed out, {congested} by CoDel, {changes} live changes; \
+         {:.0} s",
         begin.elapsed().as_secs_f64()
     );
     Ok(())

@@ -14,6 +14,7 @@ const ARRIVED: u32 = 0;
 const SENT: u32 = 1;
 const FULL: u32 = 2;
 const PUSHED_OUT: u32 = 3;
+const CONGESTED: u32 = 4;
 
 /// What both sides tell of an event, but for its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,9 @@ struct Told {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind =
-            ["arrived", "sent", "full", "pushed out"].get(self.kind as usize).unwrap_or(&"?");
+        let kind = ["arrived", "sent", "full", "pushed out", "congested"]
+            .get(self.kind as usize)
+            .unwrap_or(&"?");
         let Self { packet, lane, flow, size, segments, .. } = self;
         write!(f, "{kind} {packet} lane {lane} flow {flow:016x} {size}b x{segments}")
     }
@@ -75,7 +77,11 @@ struct Log {
 
 impl Sink for Log {
     fn dropped(&mut self, packet: Packet, drop: Drop, _now: Nanos) {
-        let kind = if drop.reason == DropReason::PushedOut { PUSHED_OUT } else { FULL };
+        let kind = match drop.reason {
+            DropReason::PushedOut => PUSHED_OUT,
+            DropReason::Congested => CONGESTED,
+            _ => FULL,
+        };
         self.told.push((Told::of_packet(kind, &packet, drop.lane.0), self.flows));
     }
 
@@ -142,6 +148,7 @@ pub(crate) struct Model {
     qdisc: Box<dyn Qdisc<Log>>,
     log: Log,
     fingerprinter: Fingerprinter,
+    needs: Needs,
     upkeep: Upkeep,
     /// Whether the discipline tells how many flows it knows.
     counts_flows: bool,
@@ -165,6 +172,7 @@ impl Model {
             qdisc: spec.build(seed),
             log: Log::default(),
             fingerprinter: Fingerprinter::from_seed(key_seed),
+            needs: spec.info().needs,
             upkeep: Upkeep::new(spec),
             counts_flows: spec.info().name != "fifo",
             remembers: !is_efd,
@@ -199,7 +207,7 @@ impl Model {
     fn arrive(&mut self, n: u64, frame: &Frame, now: Nanos) {
         let on_link = frame.on_link();
         let (segments, size) = frame.cost();
-        let parsed = self.fingerprinter.packet(LinkType::Ethernet, &on_link, size, Needs::NOTHING);
+        let parsed = self.fingerprinter.packet(LinkType::Ethernet, &on_link, size, self.needs);
         let packet = parsed.packet.with_id(n).with_segments(segments);
         self.log.arrival = Some(packet);
         self.upkeep.arrived(now);
@@ -243,7 +251,9 @@ impl Model {
         base: u64,
         mut last: Nanos,
     ) -> Result<&'r [Record]> {
-        while let Some(record) = rest.first().filter(|record| record.kind == SENT) {
+        // What CoDel drops comes before what it lets out.
+        let is_departure = |record: &&Record| record.kind == SENT || record.kind == CONGESTED;
+        while let Some(record) = rest.first().filter(is_departure) {
             ensure!(credit > 0, "kernel: {}, beyond what may leave", Told::of_record(record, base));
             credit -= 1;
             last = Nanos(record.now);
@@ -256,7 +266,9 @@ impl Model {
             }
             rest = self.check(rest, base)?;
         }
+        // An empty qdisc is not asked.
         if credit > 0
+            && self.qdisc.backlog().packets > 0
             && let Dequeue::Packet { packet, .. } = self.qdisc.dequeue(last, &mut self.log)
         {
             bail!("the kernel lets out nothing though it may; core: packet {}", packet.id);

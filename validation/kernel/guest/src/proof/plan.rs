@@ -28,6 +28,8 @@ pub(crate) struct Plan {
 /// More than a run of the qdisc lets out at once would leave at a time of their own.
 const MOST_RELEASED: u64 = 60;
 
+const FQ_LANES: &str = "fq-lanes";
+
 /// What is fixed while a load lives: the discipline and the parameters that cannot change.
 pub(crate) struct Family {
     name: &'static str,
@@ -61,12 +63,32 @@ impl Family {
         if has("sharing") && is_weighted {
             choose(random, "sharing", &["scfq", "coin"]);
         }
+        if name == FQ_LANES {
+            choose(random, "hosts", &["destination", "source", "none"]);
+            let parts = [
+                "ages",
+                "new",
+                "patience",
+                "part",
+                "floor",
+                "half-life",
+                "clock",
+                "target",
+                "ahead",
+            ];
+            let without = if random.chance(60) { "nothing" } else { random.pick(&parts) };
+            choose(random, "without", &[without]);
+        }
         let mut flow_bound = u64::MAX;
         if has("flows") {
             // Who makes room in a table at its bound differs between kernel and core, unless
-            // there is no choice; EFD's never has to choose.
-            let bounds: &[&str] =
-                if remembers { &["1", "600", "4096"] } else { &["1", "3", "10", "600"] };
+            // there is no choice or both look at all entries; EFD's never has to choose.
+            let bounds: &[&str] = match (name, remembers) {
+                // Both look at sixteen entries.
+                (FQ_LANES, _) => &["1", "3", "10", "16", "600", "4096"],
+                (_, true) => &["1", "600", "4096"],
+                (_, false) => &["1", "3", "10", "600"],
+            };
             flow_bound = choose(random, "flows", bounds).parse()?;
         }
         Ok(Self { name, fixed: fixed.join(","), threshold_in_bytes: random.chance(40), flow_bound })
@@ -117,7 +139,12 @@ impl Family {
         let weighted = !self.fixed.contains("service=") || self.fixed.contains("=weighted");
         let guaranteed = !self.fixed.contains("service=") || self.fixed.contains("=guaranteed");
         let sampled = !self.fixed.contains("accounting=") || self.fixed.contains("=sample");
-        let live: [(&str, bool, &[&str]); 9] = [
+        let is_fq_lanes = self.name == FQ_LANES;
+        if is_fq_lanes {
+            // A qdisc cannot mark.
+            spec = spec.with("ecn", "no")?;
+        }
+        let live: [(&str, bool, &[&str]); 11] = [
             ("boundary", true, &["before", "after", "literal"]),
             ("weight", weighted, &["0.5", "0.8", "0.999", "1", "0.01"]),
             ("cap-high", weighted, &["inf", "inf", "50mbit", "10mbit"]),
@@ -126,6 +153,8 @@ impl Family {
             ("sampled-to", sampled, &["high", "low", "rule"]),
             ("count-sampled", sampled, &["yes", "no"]),
             ("sweep", true, &["1ms", "2ms", "5s", "inf"]),
+            ("target", is_fq_lanes, &["0s", "50us", "500us", "5ms", "inf"]),
+            ("interval", is_fq_lanes, &["1us", "20us", "300us", "2ms", "100ms"]),
             ("threshold", true, &[]),
         ];
         for (parameter, matters, values) in live {
