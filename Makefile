@@ -41,7 +41,7 @@ NS3_LIBRARIES := traffic-control point-to-point internet network core
 SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
-TC_KINDS := efd run2c xprot sift sb sb_ko sb_sh lanes fifo
+TC_KINDS := fql efd run2c xprot sift sb sb_ko sb_sh lanes fifo
 TC_PLUGINS := $(TC_KINDS:%=$(TARGET)/tc/q_shortlane_%.so)
 # Where guests have them.
 GUEST_TC := /usr/lib/shortlane-tc

@@ -55,6 +55,20 @@ BUGS = [
         "(u32)ip[6] << 8 | ip[7]) & 0x1fff;",
     ),
     (
+        "a flow is new up to twice the age",
+        "fq-lanes",
+        "fq_lanes/rules.h",
+        "#define NEW_BELOW 3000",
+        "#define NEW_BELOW 6000",
+    ),
+    (
+        "the fattest host is not the thinner for what left it",
+        "fq-lanes",
+        "fq_lanes/queue.h",
+        "\tshrunk(&fq->block->fattest, flow->host, host->bytes);\n",
+        "",
+    ),
+    (
         "a program that the kernel's verifier refuses",
         "efd",
         "lanes.h",

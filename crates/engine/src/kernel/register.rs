@@ -48,6 +48,7 @@ pub struct Kind {
 pub fn kind_name(discipline: &str) -> String {
     match discipline {
         "x-protect" => format!("{PREFIX}xprot"),
+        "fq-lanes" => format!("{PREFIX}fql"),
         _ => format!("{PREFIX}{}", discipline.replace('-', "_")),
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         "efd",
         &["threshold=3packets", "limit=40packets", "low-share=0.3", "limit=600packets"],
     )?;
+    under_load("fq-lanes", &["target=1ms", "limit=40packets", "interval=10ms", "limit=64kb"])?;
     under_load("sb-sh", &["weight=0.4", "limit=64kb", "threshold=5packets", "weight=1"])?;
     a_slow_link_becomes_fast()?;
     Ok(())
@@ -75,7 +76,7 @@ fn under_load(discipline: &str, parameters: &[&str]) -> Result<()> {
         offered.total(),
         sent(&status),
         refused,
-        status.lanes[1].pushed_out
+        status.lanes.iter().map(|lane| lane.pushed_out).sum::<u64>()
     );
     Ok(())
 }

@@ -19,12 +19,12 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let sender = Sender::new("v0")?;
     let census = Census::now();
     // What the kernel keeps for the next time is there after these.
-    (0..20).try_for_each(|_| once(&sender, 0))?;
+    (0..20).try_for_each(|round| once(&sender, round, 0))?;
     census.wait_for_return()?;
     let begin = Instant::now();
     let before = kernel_memory()?;
     for round in 0..rounds {
-        once(&sender, if round % 5 == 0 { 200 } else { 0 })?;
+        once(&sender, round, if round % 5 == 0 { 200 } else { 0 })?;
         if round % 100 == 99 {
             census.wait_for_return()?;
             let now = kernel_memory()?;
@@ -46,9 +46,9 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Attaches, queues this many packets, and detaches.
-fn once(sender: &Sender, packets: u64) -> Result<()> {
-    let spec = &"efd".parse()?;
+/// Attaches one discipline or the other, queues this many packets, and detaches.
+fn once(sender: &Sender, round: u32, packets: u64) -> Result<()> {
+    let spec = &["efd", "fq-lanes"][round as usize % 2].parse()?;
     // So slow that none of them leaves.
     let shaping = shaping(Some(1_000));
     attach(&Order { device: "v0", spec, shaping, replace: false, keep_offloads: false })?;

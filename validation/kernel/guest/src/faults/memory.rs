@@ -23,6 +23,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     census.wait_for_return()?;
     // What the machine has room for goes as before.
     drop(register("shortlane", "efd:limit=100000packets", None, 2)?);
+    drop(register("shortlane", "fq-lanes:flows=100000", None, 2)?);
     census.wait_for_return()?;
     let after = kernel_memory()?;
     ensure!(after < before + 4096, "the kernel has {after} kB, {before} before");
