@@ -123,8 +123,8 @@ pub(crate) fn refused(status: &Status) -> u64 {
 
 /// Every packet that was enqueued has left, or is there; to be asked when nothing moves.
 pub(crate) fn check_conservation(status: &Status) -> Result<()> {
-    let pushed_out: u64 = status.lanes.iter().map(|lane| lane.pushed_out).sum();
-    let gone = sent(status) + pushed_out + status.flushed;
+    let dropped: u64 = status.lanes.iter().map(|lane| lane.pushed_out + lane.congested).sum();
+    let gone = sent(status) + dropped + status.flushed;
     ensure!(
         enqueued(status) == gone + backlog(status),
         "of {} packets {gone} left and {} are there",
