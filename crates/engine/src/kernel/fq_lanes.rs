@@ -24,6 +24,9 @@ pub(super) fn parts(params: &Params, slots: u64) -> Result<fql_parts, KernelErro
     if params.time("interval") > MOST_INTERVAL {
         return Err(refused(params, "interval", "it takes 3s at most"));
     }
+    if params.is_given("ecn") && params.flag("ecn") {
+        return Err(refused(params, "ecn", "a qdisc written in BPF cannot mark; it takes no"));
+    }
     let bound = params.number("flows");
     Ok(fql_parts {
         without: choice(params, "without"),
