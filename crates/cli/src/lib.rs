@@ -8,6 +8,7 @@ mod lab;
 mod list;
 mod manual;
 mod metrics;
+mod progress;
 pub mod quantity;
 mod register;
 mod replay;
@@ -16,6 +17,7 @@ mod sim;
 pub mod specs;
 mod top;
 mod usage;
+mod worst;
 
 pub use list::disciplines;
 
@@ -54,6 +56,8 @@ enum Action {
     Replay(Box<replay::Options>),
     /// Simulate a scenario: any topology, any traffic, every discipline
     Sim(Box<sim::Options>),
+    /// Search for the traffic under which a discipline does worst
+    Worst(worst::Options),
     /// Attach a discipline to a network device
     Attach(Box<attach::AttachOptions>),
     /// Bridge two interfaces, with a discipline in each direction
@@ -155,6 +159,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Lab(options) => lab::run(*options, call),
         Action::Replay(options) => replay::run(&options, call),
         Action::Sim(options) => sim::run(&options),
+        Action::Worst(options) => worst::run(&options),
         Action::Attach(options) => attach::attach(*options, call),
         Action::Bridge(options) => bridge::run(&options),
         Action::Change(options) => attach::change(&options),

@@ -3,10 +3,8 @@
 mod files;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use scenario::{
     Finished, Input, Observer, Overrides, Progress, Row, Scenario, ScenarioError, Summary, Wanted,
     library,
@@ -14,6 +12,7 @@ use scenario::{
 use sched::{Nanos, Spec};
 use serde_json::json;
 
+use crate::progress::ProgressLine;
 use crate::{Failure, print, quantity, say, signals};
 use files::Files;
 
@@ -159,51 +158,7 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        self.line.show(progress);
-    }
-}
-
-/// A bar with the time left on a terminal, a line for each tenth elsewhere.
-struct ProgressLine {
-    bar: Option<ProgressBar>,
-    tenths: u64,
-}
-
-impl ProgressLine {
-    fn new() -> Self {
-        let bar = std::io::IsTerminal::is_terminal(&std::io::stderr()).then(|| {
-            let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template("{bar:24} {percent} %, {eta} left  {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.set_style(style);
-            bar.enable_steady_tick(Duration::from_millis(500));
-            bar
-        });
-        Self { bar, tenths: 0 }
-    }
-
-    fn show(&mut self, progress: &Progress) {
         let Progress { passed_ns, total_ns, runs, total_runs } = *progress;
-        let said = format!("{runs} of {total_runs} runs");
-        match &self.bar {
-            Some(bar) => {
-                bar.set_length(total_ns);
-                bar.set_position(passed_ns);
-                bar.set_message(said);
-            }
-            None => {
-                let tenths = (u128::from(passed_ns) * 10 / u128::from(total_ns.max(1))) as u64;
-                if tenths > self.tenths {
-                    self.tenths = tenths;
-                    say(&format!("{} %: {said}", 10 * tenths));
-                }
-            }
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.line.show(passed_ns, total_ns, format!("{runs} of {total_runs} runs"));
     }
 }

@@ -1,0 +1,173 @@
+//! `shortlane worst`: a search for the traffic under which a discipline does worst.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ::worst::{Found, Harm, Setting, WorstError};
+use clap::Args;
+use sched::{Amount, Nanos, Spec};
+use serde_json::json;
+
+use crate::progress::ProgressLine;
+use crate::{Failure, print, quantity, signals};
+
+/// Search for the traffic under which a discipline does worst.
+///
+/// Simulates thousands of mixes of traffic beside a victim, goes on from the worst and the oddest,
+/// and prints the worst that it found, beside what FIFO does with it and what is proved or stated
+/// of it. What it finds can happen; worse may exist.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The discipline, with parameters as in `shortlane list`
+    #[arg(value_name = "SPEC", value_parser = spec)]
+    spec: Spec,
+    /// Look for the worst of this
+    #[arg(long, value_enum)]
+    of: What,
+    /// Try so many mixes of traffic
+    #[arg(long, value_name = "N", default_value_t = 4000, allow_hyphen_values = true, value_parser = quantity::number(1..=100_000_000usize))]
+    runs: usize,
+    /// Simulate a link of this rate
+    #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = quantity::rate)]
+    rate: u64,
+    /// Simulate this propagation delay, one way
+    #[arg(long, value_name = "TIME", default_value = "9ms", value_parser = quantity::time)]
+    delay: Nanos,
+    /// Let the queue hold so much, if the discipline is given without a limit
+    #[arg(long, value_name = "LIMIT", default_value = "300packets", value_parser = quantity::amount)]
+    limit: Amount,
+    /// Leave TCP out: what arrives does not depend on the discipline
+    #[arg(long)]
+    open_loop: bool,
+    /// Derive every choice from this number
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = quantity::number(0..=u64::MAX))]
+    seed: u64,
+    /// Try this many at a time; by default one for each processor
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity::number(1..=1024usize))]
+    jobs: Option<usize>,
+    /// Write the worst as a scenario file, for `shortlane sim`
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    /// How long a packet of a sparse stream takes to arrive
+    Wait,
+    /// How long nothing arrives of a stream that always has packets queued
+    Starvation,
+    /// How much of its half of the link a download misses beside another host's traffic
+    Unfairness,
+    /// How many flows the discipline remembers
+    Memory,
+}
+
+impl What {
+    fn harm(self) -> Harm {
+        match self {
+            Self::Wait => Harm::Wait,
+            Self::Starvation => Harm::Starvation,
+            Self::Unfairness => Harm::Unfairness,
+            Self::Memory => Harm::Memory,
+        }
+    }
+}
+
+fn spec(text: &str) -> Result<Spec, String> {
+    text.parse().map_err(|error: sched::SpecError| error.to_string())
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let setting = Setting {
+        harm: options.of.harm(),
+        rate_bps: options.rate,
+        delay_ns: options.delay.0,
+        limit: options.limit,
+        open_loop: options.open_loop,
+        runs: options.runs,
+        seed: options.seed,
+        jobs: options.jobs.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        }),
+    };
+    let stop = signals::stop_flag()?;
+    let mut line = ProgressLine::new();
+    let found = ::worst::search(&options.spec, &setting, &stop, &mut |tried, worst| {
+        line.show(tried as u64, setting.runs as u64, setting.harm.show(worst));
+    });
+    line.end();
+    let found = found.map_err(|error| match error {
+        WorstError::Scenario(_) => Failure::Usage(error.to_string()),
+        WorstError::Stopped => Failure::Failed(error.to_string()),
+    })?;
+    if let Some(path) = &options.out {
+        write(path, &found.scenario)?;
+    }
+    let shown = if options.json {
+        format!("{:#}\n", document(options, &setting, &found))
+    } else {
+        report(options, &setting, &found)
+    };
+    print(&shown)
+}
+
+fn write(path: &Path, scenario: &str) -> Result<(), Failure> {
+    std::fs::write(path, scenario)
+        .map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
+}
+
+fn document(options: &Options, setting: &Setting, found: &Found) -> serde_json::Value {
+    json!({
+        "scheduler": options.spec.to_string(),
+        "of": setting.harm.name(),
+        "harm": found.harm,
+        "fifo": found.fifo,
+        "lost": found.lost,
+        "offered": found.offered,
+        "bound": found.bound.as_ref().map(|bound| json!({
+            "value": bound.value, "source": bound.source,
+        })),
+        "tried": found.tried,
+        "seed": setting.seed,
+        "scenario": found.scenario,
+    })
+}
+
+fn report(options: &Options, setting: &Setting, found: &Found) -> String {
+    let harm = setting.harm;
+    let mut out = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<10} {value}");
+    };
+    row("worst", format!("{} of {} under {}", harm.show(found.harm), harm.name(), options.spec));
+    row("fifo", harm.show(found.fifo));
+    if let Some(bound) = &found.bound {
+        row("bound", format!("{} ({})", harm.show(bound.value), bound.source));
+    } else {
+        row("bound", "none is stated".to_owned());
+    }
+    if let Some(lost) = found.lost {
+        row("lost", format!("{:.1} % of the victim's packets", lost * 100.0));
+    }
+    row("offered", format!("{:.0} % of the link, and what TCP adds", found.offered * 100.0));
+    row("tried", format!("{} mixes of traffic, seed {}", found.tried, setting.seed));
+    match &options.out {
+        Some(path) => row("written", path.display().to_string()),
+        None => {
+            out.push('\n');
+            out.push_str(
+                found
+                    .scenario
+                    .split("\n[[traffic]]")
+                    .skip(1)
+                    .fold(String::new(), |all, block| all + "[[traffic]]" + block + "\n")
+                    .trim_end(),
+            );
+            out.push('\n');
+        }
+    }
+    out
+}
