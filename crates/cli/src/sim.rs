@@ -13,7 +13,7 @@ use sched::{Nanos, Spec};
 use serde_json::json;
 
 use crate::progress::ProgressLine;
-use crate::{Failure, print, quantity, say, signals};
+use crate::{Failure, print, quantity, signals};
 use files::Files;
 
 /// A scenario through the simulator.

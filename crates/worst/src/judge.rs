@@ -14,6 +14,8 @@ use crate::{Harm, Setting, WorstError};
 
 const DURATION_MS: u64 = 12_000;
 const WARM_UP_MS: u64 = 1_000;
+/// Flows open at a time: with more, more is offered than any queue can send.
+const BOUND: usize = 3000;
 const VICTIM: &str = "victim";
 
 /// What came of one attack.
@@ -60,7 +62,7 @@ pub(crate) fn scenario(
     let rate = setting.rate_bps;
     let mut text = format!(
         "[scenario]\ntitle = {title:?}\nduration = \"{DURATION_MS}ms\"\nwarm-up = \"{WARM_UP_MS}ms\"\n\
-         seeds = \"{}\"\n\n[topology]\nkind = \"dumbbell\"\npairs = 2\n\
+         seeds = \"{}\"\nbound = {BOUND}\n\n[topology]\nkind = \"dumbbell\"\npairs = 2\n\
          access = {{ rate = \"{}bit\", delay = \"500us\" }}\n\n[topology.bottleneck]\n\
          rate = \"{rate}bit\"\ndelay = \"{}ns\"\nlimit = \"{}\"\nback-scheduler = \"fifo\"\n\n\
          [schedulers]\nrun = {schedulers:?}\n\n[tcp]\npreset = \"linux\"\n\n\
