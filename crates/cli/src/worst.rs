@@ -143,7 +143,7 @@ fn report(options: &Options, setting: &Setting, found: &Found) -> String {
         let _ = writeln!(out, "{name:<10} {value}");
     };
     row("worst", format!("{} of {} under {}", harm.show(found.harm), harm.name(), options.spec));
-    row("fifo", harm.show(found.fifo));
+    row("fifo", found.fifo.map_or("too many flows pile up".into(), |fifo| harm.show(fifo)));
     if let Some(bound) = &found.bound {
         row("bound", format!("{} ({})", harm.show(bound.value), bound.source));
     } else {
@@ -157,16 +157,9 @@ fn report(options: &Options, setting: &Setting, found: &Found) -> String {
     match &options.out {
         Some(path) => row("written", path.display().to_string()),
         None => {
-            out.push('\n');
-            out.push_str(
-                found
-                    .scenario
-                    .split("\n[[traffic]]")
-                    .skip(1)
-                    .fold(String::new(), |all, block| all + "[[traffic]]" + block + "\n")
-                    .trim_end(),
-            );
-            out.push('\n');
+            // The victim and the attack: what stands before is the same for all.
+            let traffic = found.scenario.find("\n[[traffic]]").unwrap_or(0);
+            out.push_str(&found.scenario[traffic..]);
         }
     }
     out

@@ -81,12 +81,12 @@ pub(crate) fn scenario(
     text
 }
 
-/// Runs `attack` under `spec`.
+/// Runs `attack` under `spec`; `None` if more flows were open than are simulated.
 pub(crate) fn judge(
     setting: &Setting,
     spec: &Spec,
     attack: &Attack,
-) -> Result<Outcome, WorstError> {
+) -> Result<Option<Outcome>, WorstError> {
     let text = scenario(setting, "attack", &[spec.to_string()], attack);
     let parsed = Scenario::parse(&text, "attack", None, &Overrides::default());
     let parsed = parsed.map_err(|error| WorstError::Scenario(error.to_string()))?;
@@ -103,12 +103,9 @@ fn outcome(
     parsed: &Scenario,
     finished: &Finished,
     arrivals: &Arrivals,
-) -> Outcome {
+) -> Option<Outcome> {
     let summary = Summary::of(parsed, finished);
-    // A run that reached the bound of flows is no summary; it harms nobody that can be told.
-    let Some(scheduler) = summary.schedulers.first().filter(|_| summary.seeds > 0) else {
-        return Outcome { harm: 0.0, lost: None, entries: 0, traits: Vec::new() };
-    };
+    let scheduler = summary.schedulers.first().filter(|_| summary.seeds > 0)?;
     let link = &scheduler.links[0];
     let harm = match setting.harm {
         Harm::Wait => arrivals.longest_delay_ms(),
@@ -120,7 +117,7 @@ fn outcome(
         Harm::Memory => link.entries_peak as f64,
     };
     let traits = traits(scheduler, link, harm);
-    Outcome { harm, lost: arrivals.lost(), entries: link.entries_peak, traits }
+    Some(Outcome { harm, lost: arrivals.lost(), entries: link.entries_peak, traits })
 }
 
 /// What the victim received, in Mbit/s.

@@ -103,8 +103,8 @@ pub struct Setting {
 pub struct Found {
     /// The harm, in its unit.
     pub harm: f64,
-    /// The same attack under `fifo`.
-    pub fifo: f64,
+    /// The same attack under `fifo`, if `fifo` does not let too many flows pile up.
+    pub fifo: Option<f64>,
     /// Part of the victim's packets that were lost, where it is a stream.
     pub lost: Option<f64>,
     /// What the attack offers whatever the queue does, as a part of the link's rate.
@@ -169,7 +169,10 @@ pub fn search(
             })
             .collect();
         for (attack, outcome) in batch.iter().zip(judged(spec, setting, &batch)?) {
-            kept.add(Tried { attack: attack.clone(), outcome });
+            kept.tried += 1;
+            if let Some(outcome) = outcome {
+                kept.add(Tried { attack: attack.clone(), outcome });
+            }
         }
         progress(kept.tried, kept.worst().map_or(0.0, |worst| worst.outcome.harm));
     }
@@ -191,7 +194,6 @@ struct Kept {
 
 impl Kept {
     fn add(&mut self, tried: Tried) {
-        self.tried += 1;
         let known = self.traits.len();
         self.traits.extend(&tried.outcome.traits);
         if self.traits.len() > known {
@@ -222,7 +224,11 @@ impl Kept {
 }
 
 /// What comes of each attack, some at a time.
-fn judged(spec: &Spec, setting: &Setting, attacks: &[Attack]) -> Result<Vec<Outcome>, WorstError> {
+fn judged(
+    spec: &Spec,
+    setting: &Setting,
+    attacks: &[Attack],
+) -> Result<Vec<Option<Outcome>>, WorstError> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![None; attacks.len()]);
     thread::scope(|scope| {
@@ -250,6 +256,7 @@ fn simplified(spec: &Spec, setting: &Setting, worst: Tried) -> Result<Tried, Wor
         let best = simpler
             .into_iter()
             .zip(outcomes)
+            .filter_map(|(attack, outcome)| Some((attack, outcome?)))
             .max_by(|(_, a), (_, b)| a.harm.total_cmp(&b.harm))
             .filter(|(_, outcome)| outcome.harm >= AS_BAD * left.outcome.harm);
         match best {
@@ -268,13 +275,13 @@ fn found(spec: &Spec, setting: &Setting, kept: &Kept, worst: &Tried) -> Result<F
         harm.name(),
         kept.tried,
         harm.show(worst.outcome.harm),
-        harm.show(under_fifo.harm),
+        under_fifo.as_ref().map_or("not simulated".into(), |under| harm.show(under.harm)),
     );
     let mut schedulers = vec![spec.to_string(), fifo.to_string()];
     schedulers.dedup();
     Ok(Found {
         harm: worst.outcome.harm,
-        fifo: under_fifo.harm,
+        fifo: under_fifo.map(|under| under.harm),
         lost: worst.outcome.lost,
         offered: worst.attack.offered(),
         bound: bounds::bound(spec, setting, &worst.outcome),
