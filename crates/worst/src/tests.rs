@@ -121,10 +121,13 @@ fn unfairness_under_one_queue_for_all_is_found() {
     let setting = Setting { jobs: 1, ..setting(Harm::Unfairness, 48) };
     let found = worst("fifo", &setting);
     assert!(found.harm > 0.8, "{}", found.harm);
-    // Hosts that share have nothing of the kind.
+    // Where hosts share, TCP alone does nothing of the kind.
+    let rules = crate::attack::Rules { open_loop: false, own_host: false };
     let mut draw = Draw::new(3);
-    let attack = Attack::drawn(setting.harm.rules(&setting), &mut draw);
-    let outcome = judge(&setting, &spec("fq-lanes"), &attack);
-    let outcome = outcome.expect("it runs").expect("it has few flows");
-    assert!(outcome.harm < 0.25, "{}", outcome.harm);
+    let tcp = std::iter::repeat_with(|| Attack::drawn(rules, &mut draw));
+    for attack in tcp.filter(|attack| attack.offered() == 0.0).take(4) {
+        let outcome = judge(&setting, &spec("fq-lanes"), &attack).expect("it runs");
+        let harm = outcome.expect("it has few flows").harm;
+        assert!(harm < 0.25, "{attack:?}: {harm}");
+    }
 }
