@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ::worst::{Found, Harm, Setting, WorstError};
 use clap::Args;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 use serde_json::json;
 
 use crate::progress::ProgressLine;
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     runs: usize,
     /// Simulate a link of this rate
     #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = quantity::rate)]
-    rate: u64,
+    rate: Rate,
     /// Simulate this propagation delay, one way
     #[arg(long, value_name = "TIME", default_value = "9ms", value_parser = quantity::time)]
     delay: Nanos,
@@ -83,8 +83,8 @@ fn spec(text: &str) -> Result<Spec, String> {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let setting = Setting {
         harm: options.of.harm(),
-        rate_bps: options.rate,
-        delay_ns: options.delay.0,
+        rate: options.rate,
+        delay: options.delay,
         limit: options.limit,
         open_loop: options.open_loop,
         runs: options.runs,

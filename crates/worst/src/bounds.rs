@@ -1,6 +1,7 @@
 //! What is proved or stated of a harm.
 
-use sched::{Amount, Spec};
+use sched::Spec;
+use units::Amount;
 
 use crate::judge::Outcome;
 use crate::{Harm, Setting};
@@ -55,10 +56,10 @@ fn packets(limit: Amount) -> f64 {
 }
 
 fn ms(bytes: f64, setting: &Setting) -> f64 {
-    bytes * 8e3 / setting.rate_bps as f64
+    bytes * 8e3 / setting.rate.0 as f64
 }
 
 /// On the way beside the queue: propagation, and a packet's transmission on three links.
 fn path_ms(setting: &Setting) -> f64 {
-    setting.delay_ns as f64 / 1e6 + 1.0 + ms(1500.0, setting)
+    setting.delay.0 as f64 / 1e6 + 1.0 + ms(1500.0, setting)
 }

@@ -59,7 +59,7 @@ pub(crate) fn scenario(
     schedulers: &[String],
     attack: &Attack,
 ) -> String {
-    let rate = setting.rate_bps;
+    let rate = setting.rate.0;
     let mut text = format!(
         "[scenario]\ntitle = {title:?}\nduration = \"{DURATION_MS}ms\"\nwarm-up = \"{WARM_UP_MS}ms\"\n\
          seeds = \"{}\"\nbound = {BOUND}\n\n[topology]\nkind = \"dumbbell\"\npairs = 2\n\
@@ -69,7 +69,7 @@ pub(crate) fn scenario(
          [record]\nsamples = \"inf\"\n",
         setting.seed,
         rate * 100,
-        setting.delay_ns,
+        setting.delay.0,
         setting.limit,
     );
     let _ = write!(
@@ -111,7 +111,7 @@ fn outcome(
         Harm::Wait => arrivals.longest_delay_ms(),
         Harm::Starvation => arrivals.longest_silence_ms(),
         Harm::Unfairness => {
-            let fair = setting.rate_bps as f64 / 2e6 * 1448.0 / 1500.0;
+            let fair = setting.rate.0 as f64 / 2e6 * 1448.0 / 1500.0;
             (1.0 - received(scheduler) / fair).max(0.0)
         }
         Harm::Memory => link.entries_peak as f64,

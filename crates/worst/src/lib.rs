@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use sched::{Amount, Spec};
+use sched::Spec;
+use units::{Amount, Nanos, Rate};
 
 pub use bounds::Bound;
 
@@ -82,10 +83,10 @@ impl Harm {
 pub struct Setting {
     /// What is to be bad.
     pub harm: Harm,
-    /// Rate of the link, in bit/s.
-    pub rate_bps: u64,
+    /// Rate of the link.
+    pub rate: Rate,
     /// Its propagation delay, one way.
-    pub delay_ns: u64,
+    pub delay: Nanos,
     /// What its queue holds, if the discipline is not given a limit.
     pub limit: Amount,
     /// No TCP in the attack.
