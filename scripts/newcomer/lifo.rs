@@ -18,13 +18,13 @@ impl Discipline for Lifo {
         name: "lifo",
         summary: "last in, first out",
         source: "nobody",
-        params: &[shared::LIMIT],
+        params: &[shared::LIMIT.any()],
         keeps_order: |_| false,
         ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         Box::new(Self { limit, queue: Ring::with_capacity(shared::ring_capacity(limit)) })
     }
 }
@@ -51,7 +51,7 @@ impl Queue for Lifo {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         Ok(())
     }
 }

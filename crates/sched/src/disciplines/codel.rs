@@ -11,17 +11,17 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Packet, Param,
+    ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 
 const MICROSECOND: Nanos = Nanos(1_000);
 const MINUTE: Nanos = Nanos::from_secs(60);
 
 /// `target`: the standing delay that is accepted.
-pub(crate) const TARGET: ParamDef = ParamDef {
+pub(crate) const TARGET: Param<Nanos> = Param {
     name: "target",
-    kind: Kind::Time { min: Nanos::ZERO, max: MINUTE, unlimited: true },
+    kind: Takes::time(Nanos::ZERO, MINUTE).or_unlimited(),
     default: "5ms",
     effect: "the standing delay that is accepted; inf never drops",
     source: "RFC 8289",
@@ -29,9 +29,9 @@ pub(crate) const TARGET: ParamDef = ParamDef {
 };
 
 /// `interval`: how long delay may stay above target before the first drop.
-pub(crate) const INTERVAL: ParamDef = ParamDef {
+pub(crate) const INTERVAL: Param<Nanos> = Param {
     name: "interval",
-    kind: Kind::Time { min: MICROSECOND, max: MINUTE, unlimited: false },
+    kind: Takes::time(MICROSECOND, MINUTE),
     default: "100ms",
     effect: "how long delay stays above target before the first drop; a large round-trip time",
     source: "RFC 8289",
@@ -39,9 +39,9 @@ pub(crate) const INTERVAL: ParamDef = ParamDef {
 };
 
 /// `mtu`: the backlog that is left alone.
-pub(crate) const MTU: ParamDef = ParamDef {
+pub(crate) const MTU: Param<u64> = Param {
     name: "mtu",
-    kind: Kind::Bytes { min: 0, max: 1 << 20 },
+    kind: Takes::bytes(0, 1 << 20),
     default: "1500b",
     effect: "with no more bytes than this behind it, a packet is not dropped",
     source: "RFC 8289, section 5 (MAXPACKET)",
@@ -49,9 +49,9 @@ pub(crate) const MTU: ParamDef = ParamDef {
 };
 
 /// `ecn`: mark instead of drop.
-pub(crate) const ECN: ParamDef = ParamDef {
+pub(crate) const ECN: Param<bool> = Param {
     name: "ecn",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "no",
     effect: "mark ECN-capable packets instead of dropping them, at most one per departure",
     source: "Linux sch_codel",
@@ -71,10 +71,10 @@ impl Law {
     /// From the parameters `target`, `interval`, `mtu` and `ecn`.
     pub(crate) fn new(params: &Params) -> Self {
         Self {
-            target: params.time("target"),
-            interval: params.time("interval"),
-            mtu: params.number("mtu"),
-            ecn: params.flag("ecn"),
+            target: params.get(TARGET),
+            interval: params.get(INTERVAL),
+            mtu: params.get(MTU),
+            ecn: params.get(ECN),
         }
     }
 
@@ -275,17 +275,17 @@ impl Discipline for Codel {
         summary: "controlled delay: one queue, drops at the head when the delay stands",
         source: "RFC 8289; Nichols, Jacobson, \"Controlling queue delay\", 2012",
         params: &[
-            shared::LIMIT.with_default("1000packets", "Linux sch_codel"),
-            TARGET,
-            INTERVAL,
-            MTU,
-            ECN,
+            shared::LIMIT.with_default("1000packets", "Linux sch_codel").any(),
+            TARGET.any(),
+            INTERVAL.any(),
+            MTU.any(),
+            ECN.any(),
         ],
         ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         let queue = VecDeque::with_capacity(shared::ring_capacity(limit));
         Box::new(Self {
             limit,
@@ -360,7 +360,7 @@ impl Queue for Codel {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         self.law = Law::new(params);
         Ok(())
     }

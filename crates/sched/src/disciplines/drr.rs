@@ -13,8 +13,8 @@
 use alloc::boxed::Box;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
@@ -59,18 +59,18 @@ struct Flow {
     prev: u32,
 }
 
-const QUANTUM: ParamDef = ParamDef {
+const QUANTUM: Param<u64> = Param {
     name: "quantum",
-    kind: Kind::Bytes { min: 64, max: 1 << 20 },
+    kind: Takes::bytes(64, 1 << 20),
     default: "1500b",
     effect: "bytes a flow may send per turn; at least the largest packet for constant cost",
     source: "Shreedhar and Varghese; one Ethernet packet",
     live: true,
 };
 
-const VICTIM: ParamDef = ParamDef {
+const VICTIM: Param<&'static str> = Param {
     name: "victim",
-    kind: Kind::Choice(&["tail", "head"]),
+    kind: Takes::words(&["tail", "head"]),
     default: "tail",
     effect: "full buffer: which packet the longest queue loses",
     source: "longest queue: Shreedhar and Varghese; its head: ns-2; its tail: choice",
@@ -82,7 +82,7 @@ impl Discipline for Drr {
         name: "drr",
         summary: "deficit round robin: one queue per flow, served in turns of a quantum",
         source: "Shreedhar, Varghese, \"Efficient fair queuing using deficit round robin\", 1996",
-        params: &[shared::LIMIT, QUANTUM, VICTIM],
+        params: &[shared::LIMIT.any(), QUANTUM.any(), VICTIM.any()],
         ..Info::PLAIN
     };
 
@@ -94,12 +94,12 @@ impl Discipline for Drr {
 impl Drr {
     fn new(params: &Params) -> Self {
         let mut drr = Self {
-            limit: params.amount("limit"),
+            limit: params.get(shared::LIMIT),
             quantum: 0,
             victim: Victim::Tail,
             // Flows are bounded by the packets queued.
             flows: Flows::new(NONE as usize),
-            packets: PacketStore::new(shared::ring_capacity(params.amount("limit"))),
+            packets: PacketStore::new(shared::ring_capacity(params.get(shared::LIMIT))),
             first: NONE,
             last: NONE,
             in_turn: false,
@@ -112,9 +112,9 @@ impl Drr {
     }
 
     fn set(&mut self, params: &Params) {
-        self.limit = params.amount("limit");
-        self.quantum = params.number("quantum");
-        self.victim = match params.word("victim") {
+        self.limit = params.get(shared::LIMIT);
+        self.quantum = params.get(QUANTUM);
+        self.victim = match params.get(VICTIM) {
             "head" => Victim::Head,
             _ => Victim::Tail,
         };

@@ -21,12 +21,12 @@ impl Discipline for Fifo {
         name: "fifo",
         summary: "first in, first out, drop-tail: what most links run today",
         source: "textbook; limit as in the EFD paper",
-        params: &[shared::LIMIT],
+        params: &[shared::LIMIT.any()],
         ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, _seed: u64) -> Box<dyn Qdisc<S>> {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         Box::new(Self { limit, queue: Ring::with_capacity(shared::ring_capacity(limit)) })
     }
 }
@@ -53,7 +53,7 @@ impl Queue for Fifo {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         Ok(())
     }
 }

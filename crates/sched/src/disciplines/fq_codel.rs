@@ -14,8 +14,8 @@ use core::cmp::Reverse;
 
 use crate::disciplines::codel::{Control, ECN, HeadQueue, INTERVAL, Law, MTU, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Packet, Param,
+    ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 use crate::queues::per_flow::{FlowQueue, NONE, PacketStore};
 
@@ -77,36 +77,36 @@ impl List {
     }
 }
 
-const BUCKETS: ParamDef = ParamDef {
+const BUCKETS: Param<u64> = Param {
     name: "buckets",
-    kind: Kind::Count { min: 1, max: 1 << 20 },
+    kind: Takes::count(1, 1 << 20),
     default: "1024",
     effect: "queues that flows are hashed to",
     source: "RFC 8290, section 5.2",
     live: false,
 };
 
-const QUANTUM: ParamDef = ParamDef {
+const QUANTUM: Param<u64> = Param {
     name: "quantum",
-    kind: Kind::Bytes { min: 64, max: 1 << 20 },
+    kind: Takes::bytes(64, 1 << 20),
     default: "1514b",
     effect: "bytes a queue may send per round",
     source: "RFC 8290, section 5.2",
     live: true,
 };
 
-const MEMORY: ParamDef = ParamDef {
+const MEMORY: Param<u64> = Param {
     name: "memory",
-    kind: Kind::Bytes { min: 1, max: 1 << 40 },
+    kind: Takes::bytes(1, 1 << 40),
     default: "32mb",
     effect: "bytes of packets that the queue holds before it drops, beside `limit`",
     source: "Linux sch_fq_codel",
     live: true,
 };
 
-const DROP_BATCH: ParamDef = ParamDef {
+const DROP_BATCH: Param<u64> = Param {
     name: "drop-batch",
-    kind: Kind::Count { min: 1, max: 65_536 },
+    kind: Takes::count(1, 65_536),
     default: "64",
     effect: "most packets that the fattest queue loses per overflow",
     source: "Linux sch_fq_codel",
@@ -119,15 +119,15 @@ impl Discipline for FqCodel {
         summary: "fair queueing over hashed queues, CoDel in each, sparse flows first",
         source: "RFC 8290; Linux sch_fq_codel",
         params: &[
-            shared::LIMIT.with_default("10240packets", "RFC 8290, section 5.2"),
-            MEMORY,
-            BUCKETS,
-            QUANTUM,
-            DROP_BATCH,
-            TARGET,
-            INTERVAL,
-            MTU,
-            ECN.with_default("yes", "RFC 8290, section 5.2"),
+            shared::LIMIT.with_default("10240packets", "RFC 8290, section 5.2").any(),
+            MEMORY.any(),
+            BUCKETS.any(),
+            QUANTUM.any(),
+            DROP_BATCH.any(),
+            TARGET.any(),
+            INTERVAL.any(),
+            MTU.any(),
+            ECN.with_default("yes", "RFC 8290, section 5.2").any(),
         ],
         ..Info::PLAIN
     };
@@ -139,7 +139,7 @@ impl Discipline for FqCodel {
 
 impl FqCodel {
     fn new(params: &Params) -> Self {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         let mut fq_codel = Self {
             params: params.clone(),
             limit,
@@ -147,7 +147,7 @@ impl FqCodel {
             quantum: 0,
             drop_batch: 0,
             law: Law::new(params),
-            buckets: alloc::vec![Bucket::default(); params.number("buckets") as usize],
+            buckets: alloc::vec![Bucket::default(); params.get(BUCKETS) as usize],
             new: List::EMPTY,
             old: List::EMPTY,
             packets: PacketStore::new(shared::ring_capacity(limit)),
@@ -158,10 +158,10 @@ impl FqCodel {
     }
 
     fn set(&mut self, params: &Params) {
-        self.limit = params.amount("limit");
-        self.memory = Amount::Bytes(params.number("memory"));
-        self.quantum = params.number("quantum") as i64;
-        self.drop_batch = params.number("drop-batch") as u32;
+        self.limit = params.get(shared::LIMIT);
+        self.memory = Amount::Bytes(params.get(MEMORY));
+        self.quantum = params.get(QUANTUM) as i64;
+        self.drop_batch = params.get(DROP_BATCH) as u32;
         self.law = Law::new(params);
     }
 

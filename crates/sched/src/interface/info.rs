@@ -125,7 +125,7 @@ pub trait Discipline {
 
 /// Parameters that several disciplines share, so that they mean the same in all of them.
 pub mod shared {
-    use crate::interface::{Amount, Kind, Nanos, ParamDef};
+    use crate::interface::{Amount, Nanos, Param, Rate, Takes};
 
     /// How many packets a ring is made for at once, so that it need not grow under way: the
     /// limit, or what a modest queue of small packets takes where the limit is in bytes.
@@ -138,9 +138,9 @@ pub mod shared {
     }
 
     /// `limit`: what the queue holds.
-    pub const LIMIT: ParamDef = ParamDef {
+    pub const LIMIT: Param<Amount> = Param {
         name: "limit",
-        kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: false },
+        kind: Takes::amount(1, 1 << 32),
         default: "300packets",
         effect: "what the queue holds before it drops; super-packets count as their segments",
         source: "EFD paper, section 4",
@@ -148,9 +148,9 @@ pub mod shared {
     };
 
     /// `rate`: the link's, for disciplines whose clock it drives.
-    pub const RATE: ParamDef = ParamDef {
+    pub const RATE: Param<Rate> = Param {
         name: "rate",
-        kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
+        kind: Takes::rate(1, u64::MAX - 1),
         default: "inf",
         effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
                  another arrives; inf: none of it",
@@ -159,9 +159,9 @@ pub mod shared {
     };
 
     /// `flows`: the flow table's hard bound.
-    pub const FLOWS: ParamDef = ParamDef {
+    pub const FLOWS: Param<u64> = Param {
         name: "flows",
-        kind: Kind::Count { min: 1, max: 1 << 26 },
+        kind: Takes::count(1, 1 << 26),
         default: "65536",
         effect: "most flows tracked; when full, a flow with nothing queued is evicted, and \
             without one a new flow is short and not tracked",
@@ -170,13 +170,9 @@ pub mod shared {
     };
 
     /// `idle`: how long a flow is remembered.
-    pub const IDLE: ParamDef = ParamDef {
+    pub const IDLE: Param<Nanos> = Param {
         name: "idle",
-        kind: Kind::Time {
-            min: Nanos::from_millis(1),
-            max: Nanos::from_secs(2_592_000),
-            unlimited: true,
-        },
+        kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(2_592_000)).or_unlimited(),
         default: "30s",
         effect: "forget a flow after this time without a packet",
         source: "EFD paper, section 4",
@@ -184,13 +180,9 @@ pub mod shared {
     };
 
     /// `sweep`: how often idle flows are looked for.
-    pub const SWEEP: ParamDef = ParamDef {
+    pub const SWEEP: Param<Nanos> = Param {
         name: "sweep",
-        kind: Kind::Time {
-            min: Nanos::from_millis(1),
-            max: Nanos::from_secs(3600),
-            unlimited: true,
-        },
+        kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(3600)).or_unlimited(),
         default: "5s",
         effect: "look for idle flows this often",
         source: "EFD paper, section 4",
@@ -198,9 +190,9 @@ pub mod shared {
     };
 
     /// `short-dscp`: the tag of short packets.
-    pub const SHORT_DSCP: ParamDef = ParamDef {
+    pub const SHORT_DSCP: Param<u64> = Param {
         name: "short-dscp",
-        kind: Kind::Count { min: 0, max: 63 },
+        kind: Takes::count(0, 63),
         default: "10",
         effect: "the DSCP of spared packets; all others are not spared",
         source: "ours: AF11 of RFC 2597",

@@ -10,13 +10,13 @@ use core::fmt;
 
 use crate::interface::{Amount, Factor, Level, Nanos, Rate, Share};
 
-/// The definition of a parameter.
+/// The definition of a parameter; in lists, of one whose values are of any type.
 #[derive(Clone, Copy, Debug)]
-pub struct ParamDef {
+pub struct ParamDef<K = Kind> {
     /// Its name in specs, files and Python.
     pub name: &'static str,
     /// What kind of value it takes, and its range.
-    pub kind: Kind,
+    pub kind: K,
     /// Its default, written as a user would.
     pub default: &'static str,
     /// What it does, in one line.
@@ -27,7 +27,19 @@ pub struct ParamDef {
     pub live: bool,
 }
 
-impl ParamDef {
+/// The definition of a parameter that is read as a `T`: the key to its value.
+pub type Param<T> = ParamDef<Takes<T>>;
+
+impl<T> Param<T> {
+    /// The same definition for a list of parameters.
+    #[must_use]
+    pub const fn any(self) -> ParamDef {
+        let Self { name, kind: Takes { kind, .. }, default, effect, source, live } = self;
+        ParamDef { name, kind, default, effect, source, live }
+    }
+}
+
+impl<K> ParamDef<K> {
     /// The same parameter with another default.
     #[must_use]
     pub const fn with_default(mut self, default: &'static str, source: &'static str) -> Self {
@@ -191,6 +203,128 @@ impl Kind {
     }
 }
 
+/// A kind of values, and how one is read as a `T`.
+#[derive(Debug)]
+pub struct Takes<T> {
+    kind: Kind,
+    read: fn(&Value) -> Option<T>,
+}
+
+impl<T> Clone for Takes<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Takes<T> {}
+
+/// Reads one variant of a value.
+macro_rules! reader {
+    ($variant:ident($value:ident) => $read:expr) => {
+        |value| if let Value::$variant($value) = value { Some($read) } else { None }
+    };
+}
+
+impl Takes<Amount> {
+    /// Packets or bytes, from the least to the most.
+    #[must_use]
+    pub const fn amount(min: u64, max: u64) -> Self {
+        let kind = Kind::Amount { min, max, unlimited: false };
+        Self { kind, read: reader!(Amount(amount) => *amount) }
+    }
+
+    /// `inf` as well.
+    #[must_use]
+    pub const fn or_unlimited(mut self) -> Self {
+        if let Kind::Amount { unlimited, .. } = &mut self.kind {
+            *unlimited = true;
+        }
+        self
+    }
+}
+
+impl Takes<Nanos> {
+    /// A time, from the least to the most.
+    #[must_use]
+    pub const fn time(min: Nanos, max: Nanos) -> Self {
+        let kind = Kind::Time { min, max, unlimited: false };
+        Self { kind, read: reader!(Number(ns) => Nanos(*ns)) }
+    }
+
+    /// `inf` as well.
+    #[must_use]
+    pub const fn or_unlimited(mut self) -> Self {
+        if let Kind::Time { unlimited, .. } = &mut self.kind {
+            *unlimited = true;
+        }
+        self
+    }
+}
+
+impl Takes<Rate> {
+    /// A rate, from the least to the most in bit/s, or `inf`.
+    #[must_use]
+    pub const fn rate(min: u64, max: u64) -> Self {
+        Self { kind: Kind::Rate { min, max }, read: reader!(Number(rate) => Rate(*rate)) }
+    }
+}
+
+impl Takes<u64> {
+    /// Bytes, from the least to the most.
+    #[must_use]
+    pub const fn bytes(min: u64, max: u64) -> Self {
+        Self { kind: Kind::Bytes { min, max }, read: reader!(Number(n) => *n) }
+    }
+
+    /// A plain number, from the least to the most.
+    #[must_use]
+    pub const fn count(min: u64, max: u64) -> Self {
+        Self { kind: Kind::Count { min, max }, read: reader!(Number(n) => *n) }
+    }
+}
+
+impl Takes<Share> {
+    /// A fraction, from the least to the most.
+    #[must_use]
+    pub const fn share(min: Share, max: Share) -> Self {
+        Self { kind: Kind::Share { min, max }, read: reader!(Share(share) => *share) }
+    }
+}
+
+impl Takes<Factor> {
+    /// A factor, from the least to the most in thousandths.
+    #[must_use]
+    pub const fn factor(min: u64, max: u64) -> Self {
+        Self { kind: Kind::Factor { min, max }, read: reader!(Number(n) => Factor(*n)) }
+    }
+}
+
+impl Takes<Level> {
+    /// A level of the queue.
+    pub const LEVEL: Self = Self { kind: Kind::Level, read: reader!(Level(level) => *level) };
+}
+
+impl Takes<bool> {
+    /// `yes` or `no`.
+    pub const FLAG: Self = Self { kind: Kind::Flag, read: reader!(Flag(flag) => *flag) };
+}
+
+impl Takes<&'static str> {
+    /// One of these words.
+    #[must_use]
+    pub const fn words(words: &'static [&'static str]) -> Self {
+        Self { kind: Kind::Choice(words), read: reader!(Word(word) => *word) }
+    }
+}
+
+impl Takes<Box<str>> {
+    /// A text of this form.
+    #[must_use]
+    pub const fn form(form: &'static Form) -> Self {
+        Self { kind: Kind::Form(form), read: reader!(Text(text) => text.clone()) }
+    }
+}
+
 fn in_range(n: u64, min: u64, max: u64, unlimited: bool) -> bool {
     (min..=max).contains(&n) || (unlimited && n == u64::MAX)
 }
@@ -296,7 +430,7 @@ impl Params {
 
     /// The same without noting that it was given. Returns the place of the parameter.
     pub(crate) fn set_default(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
-        let index = self.find(name).ok_or_else(|| ParamError::Unknown {
+        let index = self.index(name).ok_or_else(|| ParamError::Unknown {
             discipline: self.discipline,
             found: name.to_string(),
             accepted: self.defs.iter().map(|def| def.name).collect(),
@@ -321,13 +455,27 @@ impl Params {
     /// Whether the discipline has this parameter.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.find(name).is_some()
+        self.index(name).is_some()
     }
 
     /// Whether the parameter was given a value, rather than left at its default.
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|index| self.given[index])
+        self.index(name).is_some_and(|index| self.given[index])
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// If the discipline has no such parameter; [`Self::find`] is for those that some have.
+    pub fn get<T>(&self, param: Param<T>) -> T {
+        let name = param.name;
+        self.find(param).unwrap_or_else(|| panic!("{} has no parameter {name}", self.discipline))
+    }
+
+    /// The value of a parameter, if the discipline has it.
+    pub fn find<T>(&self, param: Param<T>) -> Option<T> {
+        (param.kind.read)(&self.values[self.index(param.name)?])
     }
 
     /// The value of an amount parameter.
@@ -419,7 +567,7 @@ impl Params {
         other: &'static str,
         rule: &'static str,
     ) -> ParamError {
-        let text = |name: &str| self.find(name).map(|at| show(&self.defs[at], &self.values[at]));
+        let text = |name: &str| self.index(name).map(|at| show(&self.defs[at], &self.values[at]));
         ParamError::Conflict {
             discipline: self.discipline,
             param,
@@ -446,12 +594,12 @@ impl Params {
         self.defs.iter().zip(&self.values).map(|(def, value)| (def, show(def, value)))
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    fn index(&self, name: &str) -> Option<usize> {
         self.defs.iter().position(|def| def.name == name)
     }
 
     fn value(&self, name: &str) -> &Value {
-        match self.find(name) {
+        match self.index(name) {
             Some(index) => &self.values[index],
             None => panic!("{} defines no parameter {name}", self.discipline),
         }

@@ -24,8 +24,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use self::cobalt::Law;
 use self::queues::{HashedQueue, Isolation, List, Queues, Standing};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Needs, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Needs, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Rate, Sink, Takes, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::PacketStore;
@@ -54,36 +54,36 @@ const MTU: u64 = 1514;
 const MOST_PACKETS: u64 = 10_240;
 const LEAST_BYTES: u64 = 4 << 20;
 
-const ISOLATION: ParamDef = ParamDef {
+const ISOLATION: Param<&'static str> = Param {
     name: "isolation",
-    kind: Kind::Choice(Isolation::WORDS),
+    kind: Takes::words(Isolation::WORDS),
     default: "triple-isolate",
     effect: "who shares equally: flows, and first their senders, receivers or both; or these alone",
     source: "Linux sch_cake",
     live: false,
 };
 
-const RTT: ParamDef = ParamDef {
+const RTT: Param<Nanos> = Param {
     name: "rtt",
-    kind: Kind::Time { min: Nanos(1_000), max: Nanos::from_secs(60), unlimited: true },
+    kind: Takes::time(Nanos(1_000), Nanos::from_secs(60)).or_unlimited(),
     default: "100ms",
     effect: "a usual round-trip time: COBALT's interval, its target a 20th of it; inf never signals",
     source: "Linux sch_cake",
     live: true,
 };
 
-const SETS: ParamDef = ParamDef {
+const SETS: Param<u64> = Param {
     name: "sets",
-    kind: Kind::Count { min: 1, max: 4096 },
+    kind: Takes::count(1, 4096),
     default: "128",
     effect: "sets of 8 queues that flows are hashed to, and as many of 8 hosts on each side",
     source: "Linux sch_cake",
     live: false,
 };
 
-const LIMIT: ParamDef = ParamDef {
+const LIMIT: Param<Amount> = Param {
     name: "limit",
-    kind: Kind::Amount { min: 1, max: 1 << 32, unlimited: true },
+    kind: Takes::amount(1, 1 << 32).or_unlimited(),
     default: "inf",
     effect: "what the queue holds before it drops; inf: 4 times `rate` times `rtt`, at least 4mb, at \
              most 10240 packets of 1514 bytes",
@@ -91,7 +91,7 @@ const LIMIT: ParamDef = ParamDef {
     live: true,
 };
 
-const RATE: ParamDef = ParamDef {
+const RATE: Param<Rate> = Param {
     effect: "the link's rate, where it is known: for the quantum, for the least delay that is \
              signalled, and for `limit`; inf: a quantum of a packet",
     ..shared::RATE
@@ -102,7 +102,7 @@ impl Discipline for Cake {
         name: "cake",
         summary: "fair queueing over flows and their hosts, COBALT in each, sparse flows first",
         source: "Linux sch_cake; Høiland-Jørgensen, Täht, Morton, \"Piece of CAKE\", 2018",
-        params: &[LIMIT, ISOLATION, RTT, RATE, SETS],
+        params: &[LIMIT.any(), ISOLATION.any(), RTT.any(), RATE.any(), SETS.any()],
         needs: Needs { flow_size: false, offset: false, hosts: true },
         // A flow whose queue is taken over by another one, in a full set, goes on in a third.
         keeps_order: |_| false,
@@ -124,8 +124,8 @@ struct Derived {
 
 impl Derived {
     fn new(params: &Params) -> Self {
-        let (rtt, rate) = (params.time("rtt"), params.number("rate"));
-        let limit = params.amount("limit");
+        let (rtt, rate) = (params.get(RTT), params.get(RATE).0);
+        let limit = params.get(LIMIT);
         let most = MOST_PACKETS * MTU;
         if rate == u64::MAX {
             let limit = if limit.value() == u64::MAX { Amount::Bytes(most) } else { limit };
@@ -147,13 +147,13 @@ impl Derived {
 impl Cake {
     fn new(params: &Params, seed: u64) -> Self {
         let Derived { limit, quantum, law } = Derived::new(params);
-        let isolation = Isolation::named(params.word("isolation"));
+        let isolation = Isolation::named(params.get(ISOLATION));
         Self {
             params: params.clone(),
             limit,
             quantum,
             law,
-            queues: Queues::new(params.number("sets") as u32, isolation),
+            queues: Queues::new(params.get(SETS) as u32, isolation),
             sparse: List::EMPTY,
             bulk: List::EMPTY,
             decaying: List::EMPTY,

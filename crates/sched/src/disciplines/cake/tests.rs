@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::Spec;
-use crate::interface::{FlowId, HostId};
+use crate::interface::{Amount, FlowId, HostId, Nanos};
 use crate::testkit::{Bench, Random};
 
 const MS: u64 = 1_000_000;

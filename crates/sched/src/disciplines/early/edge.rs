@@ -14,14 +14,15 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::interface::{
-    Drop, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef, ParamError, Params, Sink, shared,
+    Drop, Event, FlowId, Lane, Nanos, Packet, Param, ParamDef, ParamError, Params, Sink, Takes,
+    shared,
 };
 use crate::queues::flow_table::{Entry, FlowTable};
 
 /// `threshold`: how many packets of a flow are short.
-pub(crate) const THRESHOLD: ParamDef = ParamDef {
+pub(crate) const THRESHOLD: Param<u64> = Param {
     name: "threshold",
-    kind: Kind::Count { min: 1, max: 1 << 30 },
+    kind: Takes::count(1, 1 << 30),
     default: "10",
     effect: "packets of a flow that are short, to begin with; setting it begins anew",
     source: "ours; the slides give none",
@@ -29,9 +30,9 @@ pub(crate) const THRESHOLD: ParamDef = ParamDef {
 };
 
 /// `ratio`: the target of the threshold.
-pub(crate) const RATIO: ParamDef = ParamDef {
+pub(crate) const RATIO: Param<u64> = Param {
     name: "ratio",
-    kind: Kind::Count { min: 1, max: 1 << 20 },
+    kind: Takes::count(1, 1 << 20),
     default: "3",
     effect: "active short flows for each active long one (SLR) that the threshold is moved towards",
     source: "mice and elephants slides (barely legible)",
@@ -39,9 +40,9 @@ pub(crate) const RATIO: ParamDef = ParamDef {
 };
 
 /// `update`: how often the threshold moves.
-pub(crate) const UPDATE: ParamDef = ParamDef {
+pub(crate) const UPDATE: Param<Nanos> = Param {
     name: "update",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(86_400), unlimited: true },
+    kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(86_400)).or_unlimited(),
     default: "10s",
     effect: "move the threshold by a packet this often (T_c); inf leaves it as it is",
     source: "mice and elephants slides",
@@ -49,24 +50,24 @@ pub(crate) const UPDATE: ParamDef = ParamDef {
 };
 
 /// `idle`: when a flow is forgotten.
-pub(crate) const IDLE: ParamDef = ParamDef {
+pub(crate) const IDLE: Param<Nanos> = Param {
     effect: "a flow silent for this long (T_u) counts as a new flow",
     ..shared::IDLE.with_default("1s", "mice and elephants slides")
 };
 
 /// `sweep`: how often forgotten flows leave the table.
-pub(crate) const SWEEP: ParamDef = ParamDef {
+pub(crate) const SWEEP: Param<Nanos> = Param {
     effect: "take idle flows out of the table this often",
     ..shared::SWEEP.with_default("1s", "ours")
 };
 
 /// `flows`: the table's bound.
-pub(crate) const FLOWS: ParamDef = ParamDef {
+pub(crate) const FLOWS: Param<u64> = Param {
     effect: "most flows in the table; at the bound one that has long been idle makes room",
     ..shared::FLOWS
 };
 
-const LONG_DSCP: ParamDef = ParamDef {
+const LONG_DSCP: Param<u64> = Param {
     name: "long-dscp",
     default: "12",
     effect: "the DSCP of packets that are not spared",
@@ -116,11 +117,11 @@ struct Flow {
 impl Options {
     fn from_params(params: &Params) -> Self {
         Self {
-            threshold: params.number("threshold") as u32,
-            ratio: params.number("ratio"),
-            update: params.time("update"),
-            idle: params.time("idle"),
-            sweep: params.time("sweep"),
+            threshold: params.get(THRESHOLD) as u32,
+            ratio: params.get(RATIO),
+            update: params.get(UPDATE),
+            idle: params.get(IDLE),
+            sweep: params.get(SWEEP),
         }
     }
 }
@@ -133,7 +134,7 @@ impl Edge {
         Self {
             options,
             threshold: options.threshold,
-            flows: FlowTable::new(0, params.number("flows") as usize),
+            flows: FlowTable::new(0, params.get(FLOWS) as usize),
             next_update: Nanos::MAX,
             next_sweep: Nanos::MAX,
             next_upkeep: Nanos::ZERO,
@@ -249,8 +250,16 @@ impl Edge {
 }
 
 const NAME: &str = "edge";
-const PARAMS: &[ParamDef] =
-    &[THRESHOLD, RATIO, UPDATE, IDLE, SWEEP, FLOWS, shared::SHORT_DSCP, LONG_DSCP];
+const PARAMS: &[ParamDef] = &[
+    THRESHOLD.any(),
+    RATIO.any(),
+    UPDATE.any(),
+    IDLE.any(),
+    SWEEP.any(),
+    FLOWS.any(),
+    shared::SHORT_DSCP.any(),
+    LONG_DSCP.any(),
+];
 
 /// An edge that stands apart from the queue, by its parameters: `threshold=10,update=inf`.
 #[derive(Clone, Debug, PartialEq)]
@@ -265,7 +274,7 @@ impl EdgeSpec {
     pub fn build(&self) -> Tagger {
         Tagger {
             edge: Edge::new(&self.0),
-            dscps: ["short-dscp", "long-dscp"].map(|name| self.0.number(name) as u8),
+            dscps: [shared::SHORT_DSCP, LONG_DSCP].map(|dscp| self.0.get(dscp) as u8),
         }
     }
 }
@@ -282,8 +291,8 @@ impl FromStr for EdgeSpec {
     fn from_str(text: &str) -> Result<Self, ParamError> {
         let mut params = Params::defaults(NAME, PARAMS);
         params.read(text)?;
-        if params.number("short-dscp") == params.number("long-dscp") {
-            return Err(params.conflict("short-dscp", "long-dscp", "another DSCP"));
+        if params.get(shared::SHORT_DSCP) == params.get(LONG_DSCP) {
+            return Err(params.conflict(shared::SHORT_DSCP.name, LONG_DSCP.name, "another DSCP"));
         }
         Ok(Self(params))
     }

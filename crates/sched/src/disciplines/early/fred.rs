@@ -16,8 +16,8 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Place, Wire, coin, exactly};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Event, Info, Lane, Nanos, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 use crate::queues::flow_table::{Entry, FlowTable};
 use crate::queues::ring::Ring;
@@ -54,23 +54,41 @@ struct Rules {
     two_packets: bool,
 }
 
+const MIN_QUEUE: Param<u64> = Param {
+    name: "min-queue",
+    kind: Takes::count(1, 1 << 20),
+    default: "2",
+    effect: "packets of a flow that the coin leaves alone",
+    source: "FRED paper; implementations of it (4 for large buffers)",
+    live: true,
+};
+const TWO_PACKETS: Param<bool> = Param {
+    name: "two-packets",
+    kind: Takes::FLAG,
+    default: "no",
+    effect: "with the average above max, let every flow have two packets queued, \
+             instead of dropping every arrival",
+    source: "FRED paper, from memory (variant for many flows)",
+    live: true,
+};
+
 /// The limit in packets.
 fn packets(params: &Params) -> Amount {
-    match params.amount("limit") {
-        Amount::Bytes(n) => Amount::Packets(n / params.number("mean-packet")),
+    match params.get(shared::LIMIT) {
+        Amount::Bytes(n) => Amount::Packets(n / params.get(early::MEAN_PACKET)),
         packets => packets,
     }
 }
 
 impl Rules {
     fn new(params: &Params) -> Self {
-        let (limit, min, max) = (packets(params), params.level("min"), params.level("max"));
-        let curve = Curve::new(limit, min, max, params.share("max-probability"), false);
+        let (limit, min, max) = (packets(params), params.get(MIN), params.get(MAX));
+        let curve = Curve::new(limit, min, max, params.get(MAX_PROBABILITY), false);
         Self {
             curve,
-            min_queue: exactly(params.number("min-queue")),
+            min_queue: exactly(params.get(MIN_QUEUE)),
             most_queued: curve.min().max(exactly(1)),
-            two_packets: params.flag("two-packets"),
+            two_packets: params.get(TWO_PACKETS),
         }
     }
 }
@@ -81,58 +99,44 @@ impl Discipline for Fred {
         summary: "flow RED: early drops for flows with more than their share of the queue",
         source: "Lin, Morris, \"Dynamics of random early detection\", SIGCOMM 1997",
         params: &[
-            shared::LIMIT,
-            MIN.with_default("0.25", "FRED paper, from memory"),
-            MAX.with_default("0.5", "FRED paper, from memory (twice min)"),
-            MAX_PROBABILITY.with_default("0.02", "FRED paper, from memory"),
-            early::AVERAGING.with_default("0.002", "FRED paper, from memory"),
-            ParamDef {
-                name: "min-queue",
-                kind: Kind::Count { min: 1, max: 1 << 20 },
-                default: "2",
-                effect: "packets of a flow that the coin leaves alone",
-                source: "FRED paper; implementations of it (4 for large buffers)",
-                live: true,
-            },
-            ParamDef {
-                name: "two-packets",
-                kind: Kind::Flag,
-                default: "no",
-                effect: "with the average above max, let every flow have two packets queued, \
-                         instead of dropping every arrival",
-                source: "FRED paper, from memory (variant for many flows)",
-                live: true,
-            },
-            ParamDef {
+            shared::LIMIT.any(),
+            MIN.with_default("0.25", "FRED paper, from memory").any(),
+            MAX.with_default("0.5", "FRED paper, from memory (twice min)").any(),
+            MAX_PROBABILITY.with_default("0.02", "FRED paper, from memory").any(),
+            early::AVERAGING.with_default("0.002", "FRED paper, from memory").any(),
+            MIN_QUEUE.any(),
+            TWO_PACKETS.any(),
+            Param {
                 effect: "most flows in the table; at the bound a new one is not tracked",
                 ..shared::FLOWS
-            },
-            early::RATE,
-            early::MEAN_PACKET,
+            }
+            .any(),
+            early::RATE.any(),
+            early::MEAN_PACKET.any(),
         ],
         check,
         ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         let expected = shared::ring_capacity(limit);
         Box::new(Self {
             limit,
             rules: Rules::new(params),
-            average: Average::new(params.share("averaging")),
+            average: Average::new(params.get(early::AVERAGING)),
             since_drop: 0,
             wire: Wire::new(params),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             queue: Ring::with_capacity(expected),
-            flows: FlowTable::new(expected, params.number("flows") as usize),
+            flows: FlowTable::new(expected, params.get(shared::FLOWS) as usize),
             params: params.clone(),
         })
     }
 }
 
 fn check(params: &Params) -> Result<(), ParamError> {
-    early::check_thresholds(params, packets(params), "min", "max")
+    early::check_thresholds(params, packets(params), MIN, MAX)
 }
 
 impl Fred {
@@ -250,9 +254,9 @@ impl Queue for Fred {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         check(params)?;
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         self.rules = Rules::new(params);
-        self.average.set_weight(params.share("averaging"));
+        self.average.set_weight(params.get(early::AVERAGING));
         self.wire = Wire::new(params);
         self.params = params.clone();
         Ok(())

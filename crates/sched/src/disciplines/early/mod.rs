@@ -19,7 +19,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use crate::disciplines::fixed::power;
-use crate::interface::{Amount, Kind, Level, Nanos, Packet, ParamDef, ParamError, Params, Share};
+use crate::interface::{
+    Amount, Level, Nanos, Packet, Param, ParamError, Params, Rate, Share, Takes,
+};
 
 /// Bits of an average behind the point. A limit is at most 2^32, so 62 bits are in use.
 const BITS: u32 = 30;
@@ -27,9 +29,9 @@ const BITS: u32 = 30;
 const ONE: u64 = 1 << 32;
 
 /// `averaging`: the weight of an arrival in the average.
-pub(crate) const AVERAGING: ParamDef = ParamDef {
+pub(crate) const AVERAGING: Param<Share> = Param {
     name: "averaging",
-    kind: Kind::Share { min: Share::from_ppb(1_000), max: Share::ONE },
+    kind: Takes::share(Share::from_ppb(1_000), Share::ONE),
     default: "0.001953125",
     effect: "weight of the present queue length in the average, with each arrival",
     source: "mice and elephants slides, table III (1/512)",
@@ -37,9 +39,9 @@ pub(crate) const AVERAGING: ParamDef = ParamDef {
 };
 
 /// `gentle`: what is between `max` and its double.
-pub(crate) const GENTLE: ParamDef = ParamDef {
+pub(crate) const GENTLE: Param<bool> = Param {
     name: "gentle",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "yes",
     effect: "above max the probability rises to 1 at twice max, instead of being 1 at once",
     source: "mice and elephants slides; ns-2",
@@ -47,9 +49,9 @@ pub(crate) const GENTLE: ParamDef = ParamDef {
 };
 
 /// `wait`: how drops are spread out.
-pub(crate) const WAIT: ParamDef = ParamDef {
+pub(crate) const WAIT: Param<bool> = Param {
     name: "wait",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "yes",
     effect: "at probability p drops are 1/p to 2/p arrivals apart, instead of 1 to 1/p",
     source: "mice and elephants slides; ns-2",
@@ -57,9 +59,9 @@ pub(crate) const WAIT: ParamDef = ParamDef {
 };
 
 /// `ecn`: mark instead of drop.
-pub(crate) const ECN: ParamDef = ParamDef {
+pub(crate) const ECN: Param<bool> = Param {
     name: "ecn",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "yes",
     effect: "mark ECN-capable packets instead of dropping them while the average is below max",
     source: "mice and elephants slides; ns-2 of 2001",
@@ -67,9 +69,9 @@ pub(crate) const ECN: ParamDef = ParamDef {
 };
 
 /// `rate`: the link's, for idle times.
-pub(crate) const RATE: ParamDef = ParamDef {
+pub(crate) const RATE: Param<Rate> = Param {
     name: "rate",
-    kind: Kind::Rate { min: 1, max: u64::MAX - 1 },
+    kind: Takes::rate(1, u64::MAX - 1),
     default: "10mbit",
     effect: "the link's rate, by which the average falls while nothing is queued; simulator, \
              replay and lab give that of the link",
@@ -78,9 +80,9 @@ pub(crate) const RATE: ParamDef = ParamDef {
 };
 
 /// `mean-packet`: the packet of idle times.
-pub(crate) const MEAN_PACKET: ParamDef = ParamDef {
+pub(crate) const MEAN_PACKET: Param<u64> = Param {
     name: "mean-packet",
-    kind: Kind::Bytes { min: 1, max: 1 << 20 },
+    kind: Takes::bytes(1, 1 << 20),
     default: "500b",
     effect: "while nothing is queued, the average falls as with one arrival per packet of this size",
     source: "ns-2",
@@ -92,24 +94,28 @@ pub(crate) const MEAN_PACKET: ParamDef = ParamDef {
 pub(crate) fn check_thresholds(
     params: &Params,
     limit: Amount,
-    min: &'static str,
-    max: &'static str,
+    min: Param<Level>,
+    max: Param<Level>,
 ) -> Result<(), ParamError> {
-    for name in [min, max] {
-        if let Level::At(amount) = params.level(name)
+    for level in [min, max] {
+        if let Level::At(amount) = params.get(level)
             && amount != Amount::UNLIMITED
         {
             if !amount.same_unit(limit) {
-                return Err(params.conflict(name, "limit", "a share, or an amount in its unit"));
+                return Err(params.conflict(
+                    level.name,
+                    "limit",
+                    "a share, or an amount in its unit",
+                ));
             }
             if amount.value() > limit.value() {
-                return Err(params.conflict(name, "limit", "at most that, or inf"));
+                return Err(params.conflict(level.name, "limit", "at most that, or inf"));
             }
         }
     }
-    let level = |name| params.level(name).under(limit, BITS);
+    let level = |level: Param<Level>| params.get(level).under(limit, BITS);
     if level(min) > level(max) {
-        return Err(params.conflict(min, max, "at most that"));
+        return Err(params.conflict(min.name, max.name, "at most that"));
     }
     Ok(())
 }
@@ -126,7 +132,7 @@ const BIT_NANOS: u128 = 8_000_000_000;
 impl Wire {
     /// From `rate` and `mean-packet`.
     pub(crate) fn new(params: &Params) -> Self {
-        Self { rate_bps: params.number("rate"), mean_packet: params.number("mean-packet") }
+        Self { rate_bps: params.get(RATE).0, mean_packet: params.get(MEAN_PACKET) }
     }
 
     /// When the packet that starts at `now` has left.

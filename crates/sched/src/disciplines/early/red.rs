@@ -11,17 +11,17 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Share, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Level, Nanos, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Share, Sink, Takes, shared,
 };
 use crate::queues::ring::Ring;
 
 const SLIDES: &str = "mice and elephants slides, table III";
 
 /// `min`: the lower threshold.
-pub(crate) const MIN: ParamDef = ParamDef {
+pub(crate) const MIN: Param<Level> = Param {
     name: "min",
-    kind: Kind::Level,
+    kind: Takes::LEVEL,
     default: "0.15",
     effect: "average queue below which nothing is dropped early",
     source: SLIDES,
@@ -29,9 +29,9 @@ pub(crate) const MIN: ParamDef = ParamDef {
 };
 
 /// `max`: the upper threshold.
-pub(crate) const MAX: ParamDef = ParamDef {
+pub(crate) const MAX: Param<Level> = Param {
     name: "max",
-    kind: Kind::Level,
+    kind: Takes::LEVEL,
     default: "0.5",
     effect: "average queue at which the probability of a drop is max-probability",
     source: SLIDES,
@@ -39,9 +39,9 @@ pub(crate) const MAX: ParamDef = ParamDef {
 };
 
 /// `max-probability`: how likely a drop is there.
-pub(crate) const MAX_PROBABILITY: ParamDef = ParamDef {
+pub(crate) const MAX_PROBABILITY: Param<Share> = Param {
     name: "max-probability",
-    kind: Kind::Share { min: Share::ZERO, max: Share::ONE },
+    kind: Takes::share(Share::ZERO, Share::ONE),
     default: "0.1",
     effect: "probability of a drop or mark where the average queue is max",
     source: SLIDES,
@@ -61,8 +61,8 @@ pub(crate) struct Red {
 
 /// The curve of `min`, `max`, `max-probability` and `gentle`.
 pub(crate) fn curve(limit: Amount, params: &Params) -> Curve {
-    let (min, max) = (params.level("min"), params.level("max"));
-    Curve::new(limit, min, max, params.share("max-probability"), params.flag("gentle"))
+    let (min, max) = (params.get(MIN), params.get(MAX));
+    Curve::new(limit, min, max, params.get(MAX_PROBABILITY), params.get(early::GENTLE))
 }
 
 impl Discipline for Red {
@@ -71,29 +71,29 @@ impl Discipline for Red {
         summary: "random early detection: one queue, drops or marks by its average length",
         source: "Floyd, Jacobson, \"Random early detection gateways\", 1993; ns-2",
         params: &[
-            shared::LIMIT,
-            MIN,
-            MAX,
-            MAX_PROBABILITY,
-            early::AVERAGING,
-            early::GENTLE,
-            early::WAIT,
-            early::ECN,
-            early::RATE,
-            early::MEAN_PACKET,
+            shared::LIMIT.any(),
+            MIN.any(),
+            MAX.any(),
+            MAX_PROBABILITY.any(),
+            early::AVERAGING.any(),
+            early::GENTLE.any(),
+            early::WAIT.any(),
+            early::ECN.any(),
+            early::RATE.any(),
+            early::MEAN_PACKET.any(),
         ],
         check,
         ..Info::PLAIN
     };
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
-        let limit = params.amount("limit");
-        let average = Average::new(params.share("averaging"));
+        let limit = params.get(shared::LIMIT);
+        let average = Average::new(params.get(early::AVERAGING));
         Box::new(Self {
             limit,
             dropper: Dropper::new(average, curve(limit, params)),
-            wait: params.flag("wait"),
-            ecn: params.flag("ecn"),
+            wait: params.get(early::WAIT),
+            ecn: params.get(early::ECN),
             wire: Wire::new(params),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             queue: Ring::with_capacity(shared::ring_capacity(limit)),
@@ -102,7 +102,7 @@ impl Discipline for Red {
 }
 
 fn check(params: &Params) -> Result<(), ParamError> {
-    early::check_thresholds(params, params.amount("limit"), "min", "max")
+    early::check_thresholds(params, params.get(shared::LIMIT), MIN, MAX)
 }
 
 impl Red {
@@ -157,15 +157,15 @@ impl Queue for Red {
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         check(params)?;
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         if !limit.same_unit(self.limit) {
             self.dropper.average.restart(self.queue.in_unit_of(limit));
         }
         self.limit = limit;
-        self.dropper.average.set_weight(params.share("averaging"));
+        self.dropper.average.set_weight(params.get(early::AVERAGING));
         self.dropper.curve = curve(limit, params);
-        self.wait = params.flag("wait");
-        self.ecn = params.flag("ecn");
+        self.wait = params.get(early::WAIT);
+        self.ecn = params.get(early::ECN);
         self.wire = Wire::new(params);
         Ok(())
     }

@@ -17,35 +17,35 @@ use crate::disciplines::early::edge;
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
 use crate::disciplines::early::{self, Average, Curve, Decision, Dropper, Wire};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Packet, ParamDef,
-    ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Level, Nanos, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Share, Sink, shared,
 };
 use crate::queues::ring::Ring;
 
-/// The names of the parameters of a curve.
+/// The parameters of a curve.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CurveNames {
-    pub(crate) min: &'static str,
-    pub(crate) max: &'static str,
-    pub(crate) probability: &'static str,
+pub(crate) struct CurveParams {
+    pub(crate) min: Param<Level>,
+    pub(crate) max: Param<Level>,
+    pub(crate) probability: Param<Share>,
 }
 
-impl CurveNames {
+impl CurveParams {
     fn curve(&self, limit: Amount, params: &Params) -> Curve {
-        let (min, max) = (params.level(self.min), params.level(self.max));
-        Curve::new(limit, min, max, params.share(self.probability), params.flag("gentle"))
+        let (min, max) = (params.get(self.min), params.get(self.max));
+        Curve::new(limit, min, max, params.get(self.probability), params.get(early::GENTLE))
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        early::check_thresholds(params, params.amount("limit"), self.min, self.max)
+        early::check_thresholds(params, params.get(shared::LIMIT), self.min, self.max)
     }
 }
 
 /// The curves of spared packets and of the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curves {
-    pub(crate) high: CurveNames,
-    pub(crate) low: CurveNames,
+    pub(crate) high: CurveParams,
+    pub(crate) low: CurveParams,
 }
 
 impl Curves {
@@ -74,15 +74,15 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn new(curves: &'static Curves, params: &Params, seed: u64) -> Self {
-        let limit = params.amount("limit");
-        let average = Average::new(params.share("averaging"));
+        let limit = params.get(shared::LIMIT);
+        let average = Average::new(params.get(early::AVERAGING));
         Self {
             curves,
             limit,
             high: Dropper::new(average, curves.high.curve(limit, params)),
             low: Dropper::new(average, curves.low.curve(limit, params)),
-            wait: params.flag("wait"),
-            ecn: params.flag("ecn"),
+            wait: params.get(early::WAIT),
+            ecn: params.get(early::ECN),
             wire: Wire::new(params),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             queue: Ring::with_capacity(shared::ring_capacity(limit)),
@@ -183,26 +183,40 @@ impl Core {
 
     /// Takes over parameters that have been checked.
     pub(crate) fn change(&mut self, params: &Params) {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         if !limit.same_unit(self.limit) {
             self.low.average.restart(self.queue.in_unit_of(limit));
             self.high.average.restart(self.high_queued.in_unit_of(limit));
         }
         self.limit = limit;
         for dropper in [&mut self.high, &mut self.low] {
-            dropper.average.set_weight(params.share("averaging"));
+            dropper.average.set_weight(params.get(early::AVERAGING));
         }
         self.high.curve = self.curves.high.curve(limit, params);
         self.low.curve = self.curves.low.curve(limit, params);
-        self.wait = params.flag("wait");
-        self.ecn = params.flag("ecn");
+        self.wait = params.get(early::WAIT);
+        self.ecn = params.get(early::ECN);
         self.wire = Wire::new(params);
     }
 }
 
+const IN_DSCP: Param<u64> = Param { name: "in-dscp", ..shared::SHORT_DSCP };
+const IN_MIN: Param<Level> =
+    Param { name: "in-min", ..MIN.with_default("0.3", "ns-2: 15 of 50 packets") };
+const IN_MAX: Param<Level> =
+    Param { name: "in-max", ..MAX.with_default("0.6", "ns-2: 30 of 50 packets") };
+const IN_PROBABILITY: Param<Share> =
+    Param { name: "in-probability", ..MAX_PROBABILITY.with_default("0.02", "ns-2") };
+const OUT_MIN: Param<Level> =
+    Param { name: "out-min", ..MIN.with_default("0.1", "ns-2: 5 of 50 packets") };
+const OUT_MAX: Param<Level> =
+    Param { name: "out-max", ..MAX.with_default("0.3", "ns-2: 15 of 50 packets") };
+const OUT_PROBABILITY: Param<Share> =
+    Param { name: "out-probability", ..MAX_PROBABILITY.with_default("0.1", "ns-2") };
+
 const CURVES: Curves = Curves {
-    high: CurveNames { min: "in-min", max: "in-max", probability: "in-probability" },
-    low: CurveNames { min: "out-min", max: "out-max", probability: "out-probability" },
+    high: CurveParams { min: IN_MIN, max: IN_MAX, probability: IN_PROBABILITY },
+    low: CurveParams { min: OUT_MIN, max: OUT_MAX, probability: OUT_PROBABILITY },
 };
 
 /// RED with In and Out by the packet's DSCP.
@@ -218,20 +232,20 @@ impl Discipline for Rio {
         source: "Clark, Fang, \"Explicit allocation of best-effort packet delivery service\", \
                  1998; ns-2",
         params: &[
-            shared::LIMIT,
-            ParamDef { name: "in-dscp", ..shared::SHORT_DSCP },
-            ParamDef { name: "in-min", ..MIN.with_default("0.3", "ns-2: 15 of 50 packets") },
-            ParamDef { name: "in-max", ..MAX.with_default("0.6", "ns-2: 30 of 50 packets") },
-            ParamDef { name: "in-probability", ..MAX_PROBABILITY.with_default("0.02", "ns-2") },
-            ParamDef { name: "out-min", ..MIN.with_default("0.1", "ns-2: 5 of 50 packets") },
-            ParamDef { name: "out-max", ..MAX.with_default("0.3", "ns-2: 15 of 50 packets") },
-            ParamDef { name: "out-probability", ..MAX_PROBABILITY.with_default("0.1", "ns-2") },
-            early::AVERAGING.with_default("0.002", "ns-2"),
-            early::GENTLE,
-            early::WAIT,
-            early::ECN,
-            early::RATE,
-            early::MEAN_PACKET,
+            shared::LIMIT.any(),
+            IN_DSCP.any(),
+            IN_MIN.any(),
+            IN_MAX.any(),
+            IN_PROBABILITY.any(),
+            OUT_MIN.any(),
+            OUT_MAX.any(),
+            OUT_PROBABILITY.any(),
+            early::AVERAGING.with_default("0.002", "ns-2").any(),
+            early::GENTLE.any(),
+            early::WAIT.any(),
+            early::ECN.any(),
+            early::RATE.any(),
+            early::MEAN_PACKET.any(),
         ],
         check,
         ..Info::PLAIN
@@ -239,7 +253,7 @@ impl Discipline for Rio {
 
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         let core = Core::new(&CURVES, params, seed);
-        Box::new(Self { core, in_dscp: params.number("in-dscp") as u8 })
+        Box::new(Self { core, in_dscp: params.get(IN_DSCP) as u8 })
     }
 }
 
@@ -266,7 +280,7 @@ impl Queue for Rio {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         check(params)?;
         self.core.change(params);
-        self.in_dscp = params.number("in-dscp") as u8;
+        self.in_dscp = params.get(IN_DSCP) as u8;
         Ok(())
     }
 }

@@ -10,17 +10,34 @@ use alloc::boxed::Box;
 use crate::disciplines::early;
 use crate::disciplines::early::edge::{self, Edge};
 use crate::disciplines::early::red::{MAX, MAX_PROBABILITY, MIN};
-use crate::disciplines::early::rio::{Core, CurveNames, Curves};
+use crate::disciplines::early::rio::{Core, CurveParams, Curves};
 use crate::interface::{
-    Backlog, Dequeue, Discipline, Info, Kind, Lane, Nanos, Packet, ParamDef, ParamError, Params,
-    Qdisc, Queue, Sink, shared,
+    Backlog, Dequeue, Discipline, Info, Lane, Level, Nanos, Packet, Param, ParamError, Params,
+    Qdisc, Queue, Share, Sink, Takes, shared,
 };
 
 const SLIDES: &str = "mice and elephants slides, table III";
 
+const CLASSIFIER: Param<&'static str> = Param {
+    name: "classifier",
+    kind: Takes::words(&["edge", "tag"]),
+    default: "edge",
+    effect: "what is short: by an edge in front of this queue, or by the DSCP that an \
+             edge elsewhere has put into the packet",
+    source: "mice and elephants slides (tag)",
+    live: false,
+};
+const SHORT_MIN: Param<Level> = Param { name: "short-min", ..MIN.with_default("0.15", SLIDES) };
+const SHORT_MAX: Param<Level> = Param { name: "short-max", ..MAX.with_default("0.35", SLIDES) };
+const SHORT_PROBABILITY: Param<Share> =
+    Param { name: "short-probability", ..MAX_PROBABILITY.with_default("0.05", SLIDES) };
+const LONG_MIN: Param<Level> = Param { name: "long-min", ..MIN };
+const LONG_MAX: Param<Level> = Param { name: "long-max", ..MAX };
+const LONG_PROBABILITY: Param<Share> = Param { name: "long-probability", ..MAX_PROBABILITY };
+
 const CURVES: Curves = Curves {
-    high: CurveNames { min: "short-min", max: "short-max", probability: "short-probability" },
-    low: CurveNames { min: "long-min", max: "long-max", probability: "long-probability" },
+    high: CurveParams { min: SHORT_MIN, max: SHORT_MAX, probability: SHORT_PROBABILITY },
+    low: CurveParams { min: LONG_MIN, max: LONG_MAX, probability: LONG_PROBABILITY },
 };
 
 /// RIO by the age of flows.
@@ -38,35 +55,27 @@ impl Discipline for RioPs {
         summary: "one queue in which packets of short flows are dropped last",
         source: "Guo, Matta, \"The war between mice and elephants\", ICNP 2001, by the slides",
         params: &[
-            shared::LIMIT,
-            ParamDef {
-                name: "classifier",
-                kind: Kind::Choice(&["edge", "tag"]),
-                default: "edge",
-                effect: "what is short: by an edge in front of this queue, or by the DSCP that an \
-                         edge elsewhere has put into the packet",
-                source: "mice and elephants slides (tag)",
-                live: false,
-            },
-            edge::THRESHOLD,
-            edge::RATIO,
-            edge::UPDATE,
-            edge::IDLE,
-            edge::SWEEP,
-            edge::FLOWS,
-            shared::SHORT_DSCP,
-            ParamDef { name: "short-min", ..MIN.with_default("0.15", SLIDES) },
-            ParamDef { name: "short-max", ..MAX.with_default("0.35", SLIDES) },
-            ParamDef { name: "short-probability", ..MAX_PROBABILITY.with_default("0.05", SLIDES) },
-            ParamDef { name: "long-min", ..MIN },
-            ParamDef { name: "long-max", ..MAX },
-            ParamDef { name: "long-probability", ..MAX_PROBABILITY },
-            early::AVERAGING,
-            early::GENTLE,
-            early::WAIT,
-            early::ECN,
-            early::RATE,
-            early::MEAN_PACKET,
+            shared::LIMIT.any(),
+            CLASSIFIER.any(),
+            edge::THRESHOLD.any(),
+            edge::RATIO.any(),
+            edge::UPDATE.any(),
+            edge::IDLE.any(),
+            edge::SWEEP.any(),
+            edge::FLOWS.any(),
+            shared::SHORT_DSCP.any(),
+            SHORT_MIN.any(),
+            SHORT_MAX.any(),
+            SHORT_PROBABILITY.any(),
+            LONG_MIN.any(),
+            LONG_MAX.any(),
+            LONG_PROBABILITY.any(),
+            early::AVERAGING.any(),
+            early::GENTLE.any(),
+            early::WAIT.any(),
+            early::ECN.any(),
+            early::RATE.any(),
+            early::MEAN_PACKET.any(),
         ],
         check,
         ..Info::PLAIN
@@ -75,8 +84,8 @@ impl Discipline for RioPs {
     fn build<S: Sink + 'static>(params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
         Box::new(Self {
             core: Core::new(&CURVES, params, seed),
-            edge: (params.word("classifier") == "edge").then(|| Edge::new(params)),
-            short_dscp: params.number("short-dscp") as u8,
+            edge: (params.get(CLASSIFIER) == "edge").then(|| Edge::new(params)),
+            short_dscp: params.get(shared::SHORT_DSCP) as u8,
             params: params.clone(),
         })
     }
@@ -123,7 +132,7 @@ impl Queue for RioPs {
         if let Some(edge) = &mut self.edge {
             edge.change(params);
         }
-        self.short_dscp = params.number("short-dscp") as u8;
+        self.short_dscp = params.get(shared::SHORT_DSCP) as u8;
         self.params = params.clone();
         Ok(())
     }

@@ -22,7 +22,7 @@ use super::group::{Group, Member};
 use super::marks::{self, ByCode};
 use super::{DROP, Fair, Joined, Queues, Service};
 use crate::interface::{
-    Discipline, Form, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
+    Discipline, Factor, Form, Info, Nanos, Packet, Param, Params, Qdisc, Sink, Takes, shared,
 };
 
 /// Fair service curve.
@@ -34,9 +34,9 @@ pub(crate) struct Fsc {
 }
 
 /// `bpr`: how much more the first bytes are worth.
-pub(crate) const BPR: ParamDef = ParamDef {
+pub(crate) const BPR: Param<Factor> = Param {
     name: "bpr",
-    kind: Kind::Factor { min: 1000, max: MOST_BPR },
+    kind: Takes::factor(1000, MOST_BPR),
     default: "4",
     effect: "burst to preferred ratio: how many times faster than later ones a flow's first bytes are \
              served; 1: fair queueing",
@@ -45,18 +45,18 @@ pub(crate) const BPR: ParamDef = ParamDef {
 };
 
 /// `pbs`: how many first bytes.
-pub(crate) const PBS: ParamDef = ParamDef {
+pub(crate) const PBS: Param<u64> = Param {
     name: "pbs",
-    kind: Kind::Bytes { min: 0, max: MOST_PBS },
+    kind: Takes::bytes(0, MOST_PBS),
     default: "6000b",
     effect: "preferred burst size: how many bytes are the first ones; 0b: fair queueing",
     source: "FSC paper, where it is recommended",
     live: true,
 };
 
-const CURVES: ParamDef = ParamDef {
+const CURVES: Param<Box<str>> = Param {
     name: "curves",
-    kind: Kind::Form(&Form {
+    kind: Takes::form(&Form {
         name: "curves by DSCP",
         pattern: "none, or curves WEIGHTxBPR/PBS with the DSCP they are for: 2x4/6000b@ef+1@le",
         examples: &["2x4/6000b@ef+1@le", "8@be", "3x1.5/1kb@cs1/cs2+2x100/0b@af11"],
@@ -75,7 +75,7 @@ impl Discipline for Fsc {
         summary: "fair service curve: fair queueing in which a flow's first bytes count less",
         source: "Stoica, Zhang, Ng, \"A hierarchical fair service curve algorithm for link-sharing, \
                  real-time and priority services\", 1997; FSC paper for bpr and pbs",
-        params: &[shared::LIMIT, BPR, PBS, CURVES, DROP],
+        params: &[shared::LIMIT.any(), BPR.any(), PBS.any(), CURVES.any(), DROP.any()],
         ..Info::PLAIN
     };
 
@@ -102,7 +102,7 @@ fn parse(text: &str) -> Result<(ByCode, Vec<Curve>), String> {
 
 /// The curve that `bpr` and `pbs` describe.
 pub(crate) fn curve_of(params: &Params) -> Curve {
-    Curve::new(1, params.number(BPR.name), params.number(PBS.name))
+    Curve::new(1, params.get(BPR).0, params.get(PBS))
 }
 
 impl Service for Fsc {
@@ -110,7 +110,7 @@ impl Service for Fsc {
 
     fn new(params: &Params) -> Self {
         // Checked when the parameter was set.
-        let parsed = parse(params.text("curves"));
+        let parsed = parse(&params.get(CURVES));
         let (by_code, mut curves) = parsed.unwrap_or_else(|reason| panic!("curves: {reason}"));
         curves[0] = curve_of(params);
         Self { by_code, curves, group: Group::default() }

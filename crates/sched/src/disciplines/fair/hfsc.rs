@@ -52,7 +52,7 @@ impl Discipline for Hfsc {
         summary: "hierarchical fair service curve: a tree of classes by DSCP, fsc inside them",
         source: "Stoica, Zhang, Ng, \"A hierarchical fair service curve algorithm for link-sharing, \
                  real-time and priority services\", 1997 (its link-sharing part)",
-        params: &[shared::LIMIT, CLASSES, BPR, PBS, DROP],
+        params: &[shared::LIMIT.any(), CLASSES.any(), BPR.any(), PBS.any(), DROP.any()],
         ..Info::PLAIN
     };
 

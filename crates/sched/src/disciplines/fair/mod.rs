@@ -21,8 +21,8 @@ mod wire;
 use alloc::boxed::Box;
 
 use crate::interface::{
-    Amount, Backlog, Dequeue, Drop, DropReason, Event, FlowId, Kind, Lane, Nanos, Packet, ParamDef,
-    ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, Param,
+    ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 use crate::queues::heap::Ranking;
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
@@ -97,9 +97,9 @@ pub(crate) struct Joined<'a> {
 }
 
 /// `drop`: whom a full buffer drops.
-pub(crate) const DROP: ParamDef = ParamDef {
+pub(crate) const DROP: Param<&'static str> = Param {
     name: "drop",
-    kind: Kind::Choice(&["tail", "longest-queue"]),
+    kind: Takes::words(&["tail", "longest-queue"]),
     default: "longest-queue",
     effect: "full buffer: drop the arrival, or the newest packet of the flow with most bytes queued",
     source: "choice",
@@ -114,7 +114,7 @@ enum Policy {
 
 impl Policy {
     fn from_params(params: &Params) -> Self {
-        match params.word("drop") {
+        match params.get(DROP) {
             "longest-queue" => Self::LongestQueue,
             _ => Self::Tail,
         }
@@ -283,7 +283,7 @@ pub(crate) struct Fair<D: Service> {
 impl<D: Service> Fair<D> {
     /// An empty queue.
     pub(crate) fn new(params: &Params) -> Self {
-        let limit = params.amount("limit");
+        let limit = params.get(shared::LIMIT);
         Self {
             params: params.clone(),
             limit,
@@ -374,7 +374,7 @@ impl<D: Service> Queue for Fair<D> {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         self.params = params.clone();
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         self.drop = Policy::from_params(params);
         self.service.change(&self.queues, params);
         self.queues.ranking.deactivate();

@@ -34,8 +34,8 @@ impl Discipline for Scfq {
         summary: "self-clocked fair queueing: equal shares per flow, in the order of finish tags",
         source: "Golestani, \"A self-clocked fair queueing scheme for broadband applications\", 1994",
         params: &[
-            shared::LIMIT,
-            DROP.with_default("tail", "EFD paper, section 4, which leaves it open"),
+            shared::LIMIT.any(),
+            DROP.with_default("tail", "EFD paper, section 4, which leaves it open").any(),
         ],
         ..Info::PLAIN
     };

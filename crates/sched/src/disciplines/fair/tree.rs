@@ -4,13 +4,14 @@
 //! `+`, children in parentheses, curves as in `fsc`, code points behind `@`.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::curve::Curve;
 use super::marks::{self, ByCode};
-use crate::interface::{Form, Kind, Packet, ParamDef, Params};
+use crate::interface::{Form, Packet, Param, Params, Takes};
 
 /// Classes by number; the root is 0. Those at the bottom have groups of flows, by another number.
 pub(crate) struct Tree {
@@ -35,9 +36,9 @@ const MOST_CLASSES: usize = 100;
 const MOST_LEVELS: usize = 8;
 
 /// `classes`: the tree.
-pub(crate) const CLASSES: ParamDef = ParamDef {
+pub(crate) const CLASSES: Param<Box<str>> = Param {
     name: "classes",
-    kind: Kind::Form(&Form {
+    kind: Takes::form(&Form {
         name: "classes",
         pattern: "NAME=WEIGHT or NAME=WEIGHTxBPR/PBS, with @DSCP/DSCP or (children), joined by +: \
                   voice=2x4/6000b@ef+office=5(web=3@af21/af22+mail=1)+guests=1",
@@ -61,7 +62,7 @@ pub(crate) const CLASSES: ParamDef = ParamDef {
 impl Tree {
     pub(crate) fn from_params(params: &Params) -> Self {
         // Checked when the parameter was set.
-        Self::parse(params.text("classes")).unwrap_or_else(|reason| panic!("classes: {reason}"))
+        Self::parse(&params.get(CLASSES)).unwrap_or_else(|reason| panic!("classes: {reason}"))
     }
 
     /// Classes, the root among them.

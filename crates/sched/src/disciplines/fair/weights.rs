@@ -1,11 +1,12 @@
 //! Weights of flows by the DSCP of their packets, and the unit of virtual time that suits them.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::marks::{self, ByCode};
-use crate::interface::{Form, Kind, Packet, ParamDef, Params};
+use crate::interface::{Form, Packet, Param, Params, Takes};
 
 /// Weights, and virtual time in units of which every weight takes a whole number a byte.
 pub(crate) struct Weights {
@@ -15,9 +16,9 @@ pub(crate) struct Weights {
 }
 
 /// `weights`: who gets more than others.
-pub(crate) const WEIGHTS: ParamDef = ParamDef {
+pub(crate) const WEIGHTS: Param<Box<str>> = Param {
     name: "weights",
-    kind: Kind::Form(&Form {
+    kind: Takes::form(&Form {
         name: "weights by DSCP",
         pattern: "weights from 1 to 1000, with the DSCP they are for: 1+4@ef+2@af41/af42",
         examples: &["3", "1+4@ef", "2+7@be", "1+4@ef+2@af41/af42", "1000@cs1+1"],
@@ -35,7 +36,7 @@ const LEAST_UNIT: u64 = 1 << 19;
 impl Weights {
     pub(crate) fn from_params(params: &Params) -> Self {
         // Checked when the parameter was set.
-        parse(params.text("weights")).unwrap_or_else(|reason| panic!("weights: {reason}"))
+        parse(&params.get(WEIGHTS)).unwrap_or_else(|reason| panic!("weights: {reason}"))
     }
 
     /// Units of virtual time to a byte at weight 1.

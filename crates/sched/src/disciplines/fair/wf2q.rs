@@ -57,7 +57,7 @@ impl Discipline for Wf2q {
         name: "wf2q+",
         summary: "worst-case fair wfq: the least finish among packets a fluid system has begun",
         source: "Bennett, Zhang, \"Hierarchical packet fair queueing algorithms\", 1997",
-        params: &[shared::LIMIT, WEIGHTS, shared::RATE, DROP],
+        params: &[shared::LIMIT.any(), WEIGHTS.any(), shared::RATE.any(), DROP.any()],
         ..Info::PLAIN
     };
 

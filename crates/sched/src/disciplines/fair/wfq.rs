@@ -65,7 +65,7 @@ impl Discipline for Wfq {
         summary: "weighted fair queueing: packets in the order in which a fluid system ends them",
         source: "Parekh, Gallager, \"A generalized processor sharing approach to flow control in \
                  integrated services networks: the single-node case\", 1993",
-        params: &[shared::LIMIT, WEIGHTS, shared::RATE, DROP],
+        params: &[shared::LIMIT.any(), WEIGHTS.any(), shared::RATE.any(), DROP.any()],
         ..Info::PLAIN
     };
 

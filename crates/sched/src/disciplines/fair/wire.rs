@@ -27,9 +27,9 @@ impl Wire {
 
     pub(crate) fn change(&mut self, params: &Params) {
         // Rounded up, so that a packet is sent whole when it should be, and not a unit later.
-        let per_second = u128::from(params.number(shared::RATE.name)) * u128::from(self.unit);
+        let per_second = u128::from(params.get(shared::RATE).0) * u128::from(self.unit);
         let per_nano = (per_second << 24).div_ceil(8_000_000_000);
-        self.per_nano = match params.number(shared::RATE.name) {
+        self.per_nano = match params.get(shared::RATE).0 {
             u64::MAX => 0,
             _ => u64::try_from(per_nano).unwrap_or(u64::MAX),
         };

@@ -27,8 +27,8 @@ use self::stage::{LAST, NEW, Stage};
 use self::table::{Fattest, HostMembers, Table};
 use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Kind, Lane, Nanos, Needs, Packet,
-    ParamDef, ParamError, Params, Qdisc, Queue, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Needs, Packet,
+    Param, ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
 };
 use crate::queues::per_flow::{NONE, PacketStore};
 
@@ -71,9 +71,9 @@ struct Turn {
     list: usize,
 }
 
-const HOSTS: ParamDef = ParamDef {
+const HOSTS: Param<&'static str> = Param {
     name: "hosts",
-    kind: Kind::Choice(&["destination", "source", "none"]),
+    kind: Takes::words(&["destination", "source", "none"]),
     default: "destination",
     effect: "which address is the host that shares the link equally with others: that of the \
              clients, in this direction; none: flows alone",
@@ -81,9 +81,9 @@ const HOSTS: ParamDef = ParamDef {
     live: false,
 };
 
-const WITHOUT_PART: ParamDef = ParamDef {
+const WITHOUT_PART: Param<&'static str> = Param {
     name: "without",
-    kind: Kind::Choice(WITHOUT),
+    kind: Takes::words(WITHOUT),
     default: "nothing",
     effect: "leave one mechanism out, to see what it is good for; without ages it is FQ-CoDel",
     source: "ours",
@@ -97,13 +97,13 @@ impl Discipline for FqLanes {
         source: "ours; RFC 8290, and LAS for the order of ages",
         lanes: &["new", "young", "old"],
         params: &[
-            shared::LIMIT.with_default("4mb", "Linux sch_cake"),
-            HOSTS,
-            TARGET,
-            INTERVAL,
-            ECN.with_default("yes", "RFC 8290, section 5.2"),
-            shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024"),
-            WITHOUT_PART,
+            shared::LIMIT.with_default("4mb", "Linux sch_cake").any(),
+            HOSTS.any(),
+            TARGET.any(),
+            INTERVAL.any(),
+            ECN.with_default("yes", "RFC 8290, section 5.2").any(),
+            shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024").any(),
+            WITHOUT_PART.any(),
         ],
         needs: Needs { hosts: true, ..Needs::NOTHING },
         ..Info::PLAIN
@@ -116,8 +116,8 @@ impl Discipline for FqLanes {
 
 impl FqLanes {
     fn new(params: &Params) -> Self {
-        let without = params.word("without");
-        let limit = params.amount("limit");
+        let without = params.get(WITHOUT_PART);
+        let limit = params.get(shared::LIMIT);
         let (law, patient_law) = Self::laws(params);
         Self {
             params: params.clone(),
@@ -138,11 +138,10 @@ impl FqLanes {
 
     /// CoDel's law for everybody, and for the oldest.
     fn laws(params: &Params) -> (Law, Law) {
-        let law = |target| {
-            Law::of(target, params.time("interval"), u64::from(QUANTUM), params.flag("ecn"))
-        };
-        let target = params.time("target");
-        let patient = match params.word("without") {
+        let law =
+            |target| Law::of(target, params.get(INTERVAL), u64::from(QUANTUM), params.get(ECN));
+        let target = params.get(TARGET);
+        let patient = match params.get(WITHOUT_PART) {
             "ages" | "target" => target,
             _ => Nanos(target.0.saturating_mul(PATIENT_TARGET)),
         };
@@ -438,7 +437,7 @@ impl Queue for FqLanes {
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
-        self.limit = params.amount("limit");
+        self.limit = params.get(shared::LIMIT);
         (self.law, self.patient_law) = Self::laws(params);
         self.params = params.clone();
         Ok(())

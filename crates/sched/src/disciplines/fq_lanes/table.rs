@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::rules::Rules;
 use super::stage::{Member, Members, NOWHERE, Stage};
 use crate::disciplines::codel::{Course, Watch};
-use crate::interface::{Event, FlowId, HostId, Nanos, Packet, Params, Sink};
+use crate::interface::{Event, FlowId, HostId, Nanos, Packet, Params, Sink, shared};
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, Slot};
 
 /// Queues for flows that find no room. They come first in the table of flows.
@@ -161,13 +161,13 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(params: &Params) -> Self {
-        let bound = params.number("flows") as usize;
+        let bound = params.get(shared::FLOWS) as usize;
         let (mut flows, mut hosts) = (Flows::new(bound), Flows::new(HOSTS.min(bound)));
         for _ in 0..SPILLS {
             flows.add_anonymous();
         }
         hosts.add_anonymous();
-        let host_of = match params.word("hosts") {
+        let host_of = match params.get(super::HOSTS) {
             "destination" => HostOf::Destination,
             "source" => HostOf::Source,
             _ => HostOf::Nobody,

@@ -4,6 +4,7 @@ use core::mem::discriminant;
 
 use crate::interface::{Amount, FlowId, Lane, Nanos, Packet, ParamError, Params, Sink};
 
+use super::params::{BOUNDARY, THRESHOLD};
 use super::queues::Position;
 
 /// What an accounting says of an arrival.
@@ -79,11 +80,11 @@ impl Rule {
     /// known flow long.
     #[must_use]
     pub fn from_params(params: &Params) -> Self {
-        if !params.has("threshold") {
+        if !params.has(THRESHOLD.name) {
             return Self { unit: Amount::Packets(0), bound: 0, one_more: 0, inclusive: false };
         }
-        let threshold = params.amount("threshold");
-        let (inclusive, one_more) = match params.word("boundary") {
+        let threshold = params.get(THRESHOLD);
+        let (inclusive, one_more) = match params.get(BOUNDARY) {
             "before" => (false, 0),
             "after" => (true, 1),
             _ => (false, 1),
@@ -102,7 +103,7 @@ impl Rule {
     pub(super) fn changed(&self, params: &Params) -> Result<Self, ParamError> {
         let rule = Self::from_params(params);
         let same_unit = discriminant(&rule.unit) == discriminant(&self.unit);
-        same_unit.then_some(rule).ok_or_else(|| params.not_live("threshold"))
+        same_unit.then_some(rule).ok_or_else(|| params.not_live(THRESHOLD.name))
     }
 
     /// What a packet adds to its flow's count.

@@ -16,40 +16,40 @@ use super::sampler::EveryFlow;
 use super::service::Weighted;
 use crate::interface::parts::{Accounting, Buffer, Parts, Service};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Info, Kind, Lane, Level, Nanos, Packet, ParamDef,
-    ParamError, Params, Qdisc, Queue, Share, Sink, shared,
+    Amount, Backlog, Dequeue, Discipline, Factor, Info, Lane, Level, Nanos, Packet, Param,
+    ParamError, Params, Qdisc, Queue, Share, Sink, Takes, shared,
 };
 
-const TARGET: ParamDef = ParamDef {
+const TARGET: Param<Level> = Param {
     name: "target",
-    kind: Kind::Level,
+    kind: Takes::LEVEL,
     default: "0.005",
     effect: "mean queue of the short lane above which ease shrinks; below half of it ease grows",
     source: "ours",
     live: true,
 };
 
-const UPDATE: ParamDef = ParamDef {
+const UPDATE: Param<Nanos> = Param {
     name: "update",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(3600), unlimited: true },
+    kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(3600)).or_unlimited(),
     default: "1s",
     effect: "the mean is over this time, and ease moves at its end; inf: never",
     source: "ours",
     live: true,
 };
 
-const STEP: ParamDef = ParamDef {
+const STEP: Param<Share> = Param {
     name: "step",
-    kind: Kind::Share { min: Share::from_ppb(1_000_000), max: Share::from_ppb(500_000_000) },
+    kind: Takes::share(Share::from_ppb(1_000_000), Share::from_ppb(500_000_000)),
     default: "0.1",
     effect: "part of itself by which ease moves",
     source: "ours",
     live: true,
 };
 
-const RANGE: ParamDef = ParamDef {
+const RANGE: Param<Factor> = Param {
     name: "range",
-    kind: Kind::Factor { min: 1_000, max: 1_000_000 },
+    kind: Takes::factor(1_000, 1_000_000),
     default: "16",
     effect: "ease stays between 1/range and range",
     source: "ours",
@@ -75,27 +75,29 @@ impl Discipline for Auto {
         source: "ours, after the future work of the flow scheduler paper (INRIA RR 7133)",
         parts: Some(|_| PARTS),
         params: &[
-            shared::LIMIT,
-            ParamDef {
+            shared::LIMIT.any(),
+            Param {
                 effect: "how much of a flow is short at ease 1; its unit cannot change while the \
                          discipline runs",
                 ..THRESHOLD.with_default("25packets", "flow scheduler paper, section 4")
-            },
-            BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta"),
-            ParamDef {
-                effect: "share of the link for the short lane while both are backlogged, at ease 1 and above; \
-                         1 is strict priority",
+            }
+            .any(),
+            BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta").any(),
+            Param {
+                effect: "share of the link for the short lane while both are backlogged, at ease 1 \
+                         and above; 1 is strict priority",
                 ..WEIGHT
-            },
-            TARGET,
-            UPDATE,
-            STEP,
-            RANGE,
-            SHARING,
-            CAP_HIGH,
-            shared::IDLE,
-            shared::SWEEP,
-            shared::FLOWS,
+            }
+            .any(),
+            TARGET.any(),
+            UPDATE.any(),
+            STEP.any(),
+            RANGE.any(),
+            SHARING.any(),
+            CAP_HIGH.any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            shared::FLOWS.any(),
         ],
         keeps_order: |params| keeps_order(PARTS, params),
         work_conserving: is_uncapped,
@@ -111,9 +113,9 @@ impl Discipline for Auto {
 }
 
 fn check(params: &Params) -> Result<(), ParamError> {
-    match params.level("target") {
+    match params.get(TARGET) {
         Level::At(amount)
-            if amount != Amount::UNLIMITED && !amount.same_unit(params.amount("limit")) =>
+            if amount != Amount::UNLIMITED && !amount.same_unit(params.get(shared::LIMIT)) =>
         {
             Err(params.conflict("target", "limit", "a share, or an amount in its unit"))
         }
@@ -196,12 +198,12 @@ const BILLION: u64 = 1_000_000_000;
 
 impl Control {
     fn new(params: &Params) -> Self {
-        let range = params.number("range");
+        let Factor(range) = params.get(RANGE);
         Self {
-            at_one: (params.amount("threshold"), params.share("weight")),
-            target: params.level("target").under(params.amount("limit"), LEVEL_BITS),
-            update: params.time("update"),
-            step: params.share("step"),
+            at_one: (params.get(THRESHOLD), params.get(WEIGHT)),
+            target: params.get(TARGET).under(params.get(shared::LIMIT), LEVEL_BITS),
+            update: params.get(UPDATE),
+            step: params.get(STEP),
             least: ONE * THOUSAND / range,
             most: ONE * range / THOUSAND,
             ease: ONE,

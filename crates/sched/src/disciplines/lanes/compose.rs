@@ -3,9 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::interface::parts::{Accounting, Buffer, Parts, Service};
-use crate::interface::{
-    Discipline, Info, Kind, Nanos, ParamDef, Params, Qdisc, Share, Sink, shared,
-};
+use crate::interface::{Discipline, Info, Nanos, Param, Params, Qdisc, Share, Sink, Takes, shared};
 
 use super::lifetime::Lifetime;
 use super::mark::Mark;
@@ -50,14 +48,14 @@ impl Service {
 /// Whether no flow has packets in both lanes that could overtake each other.
 pub(super) fn keeps_order(parts: Parts, params: &Params) -> bool {
     let by_packet = matches!(parts.accounting, Accounting::Offset | Accounting::Mark);
-    let promotes = params.has("interval") && params.time("interval") != Nanos::MAX;
-    let shares = parts.service.has_weight() && params.share("weight") != Share::ONE;
+    let promotes = params.find(INTERVAL).is_some_and(|interval| interval != Nanos::MAX);
+    let shares = parts.service.has_weight() && params.get(WEIGHT) != Share::ONE;
     !(by_packet || promotes || shares)
 }
 
 /// Whether the short lane may take the whole link.
 pub(super) fn is_uncapped(params: &Params) -> bool {
-    params.number("cap-high") == u64::MAX
+    params.get(CAP_HIGH).is_unlimited()
 }
 
 fn build<S: Sink + 'static>(parts: Parts, params: &Params, seed: u64) -> Box<dyn Qdisc<S>> {
@@ -101,6 +99,24 @@ fn serve<S: Sink + 'static>(
     }
 }
 
+const ACCOUNTING: Param<&'static str> = Param {
+    name: "accounting",
+    kind: Takes::words(Accounting::WORDS),
+    default: "while-queued",
+    effect: "which packets are long",
+    source: "ours",
+    live: false,
+};
+
+const SERVICE: Param<&'static str> = Param {
+    name: "service",
+    kind: Takes::words(Service::WORDS),
+    default: "strict",
+    effect: "how the lanes share the link",
+    source: "ours",
+    live: false,
+};
+
 /// Any combination of parts: `lanes:accounting=sampled,service=strict,buffer=knockout`.
 pub(crate) struct Composed;
 
@@ -110,50 +126,36 @@ impl Named for Composed {
         summary: "any combination of accounting, service and buffer, by naming the three parts",
         source: "flow scheduler paper, section 2 (the parts); EFD paper (while-queued)",
         params: &[
-            shared::LIMIT,
-            ParamDef {
-                name: "accounting",
-                kind: Kind::Choice(Accounting::WORDS),
-                default: "while-queued",
-                effect: "which packets are long",
-                source: "ours",
-                live: false,
-            },
-            ParamDef {
-                name: "service",
-                kind: Kind::Choice(Service::WORDS),
-                default: "strict",
-                effect: "how the lanes share the link",
-                source: "ours",
-                live: false,
-            },
-            BUFFER.with_default("knockout", "ours"),
-            THRESHOLD,
-            BOUNDARY,
-            PROBABILITY,
-            SAMPLED_TO.with_default("rule", "ours"),
-            COUNT_SAMPLED,
-            WEIGHT,
-            SHARING,
-            CAP_HIGH,
-            LOW_SHARE,
-            HOLD_ON_WIRE,
-            SEGMENT,
-            shared::SHORT_DSCP,
-            shared::IDLE,
-            shared::SWEEP,
-            INTERVAL,
-            KEEP,
-            EARLY_KEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            ACCOUNTING.any(),
+            SERVICE.any(),
+            BUFFER.with_default("knockout", "ours").any(),
+            THRESHOLD.any(),
+            BOUNDARY.any(),
+            PROBABILITY.any(),
+            SAMPLED_TO.with_default("rule", "ours").any(),
+            COUNT_SAMPLED.any(),
+            WEIGHT.any(),
+            SHARING.any(),
+            CAP_HIGH.any(),
+            LOW_SHARE.any(),
+            HOLD_ON_WIRE.any(),
+            SEGMENT.any(),
+            shared::SHORT_DSCP.any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            INTERVAL.any(),
+            KEEP.any(),
+            EARLY_KEEP.any(),
+            shared::FLOWS.any(),
         ],
         ..Info::PLAIN
     };
 
     fn parts(params: &Params) -> Parts {
         Parts {
-            accounting: chosen(params, "accounting", Accounting::WORDS, &Accounting::ALL),
-            service: chosen(params, "service", Service::WORDS, &Service::ALL),
+            accounting: chosen(params.get(ACCOUNTING), Accounting::WORDS, &Accounting::ALL),
+            service: chosen(params.get(SERVICE), Service::WORDS, &Service::ALL),
             buffer: buffer(params),
         }
     }
@@ -161,12 +163,11 @@ impl Named for Composed {
 
 /// The buffer that the parameter names.
 pub(super) fn buffer(params: &Params) -> Buffer {
-    chosen(params, "buffer", Buffer::WORDS, &Buffer::ALL)
+    chosen(params.get(BUFFER), Buffer::WORDS, &Buffer::ALL)
 }
 
-/// The part whose word stands in the parameter.
-fn chosen<T: Copy>(params: &Params, name: &str, words: &[&str], parts: &[T]) -> T {
-    let word = params.word(name);
+/// The part with this word.
+fn chosen<T: Copy>(word: &str, words: &[&str], parts: &[T]) -> T {
     let at = words.iter().position(|known| *known == word);
     parts[at.expect("one of the choices")]
 }

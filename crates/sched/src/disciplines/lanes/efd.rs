@@ -88,13 +88,13 @@ impl Named for Efd {
                   that has nothing queued",
         source: "Chen, Heusse, Urvoy-Keller, IFIP Networking 2011",
         params: &[
-            shared::LIMIT,
-            THRESHOLD,
-            BOUNDARY,
-            LOW_SHARE,
-            HOLD_ON_WIRE,
-            // The queue's limit bounds the table first, unless it is in bytes of tiny packets.
-            shared::FLOWS.with_default("1048576", "ours"),
+            shared::LIMIT.any(),
+            THRESHOLD.any(),
+            BOUNDARY.any(),
+            LOW_SHARE.any(),
+            HOLD_ON_WIRE.any(),
+            // The queue's limit bounds the table first.any(), unless it is in bytes of tiny packets.
+            shared::FLOWS.with_default("1048576", "ours").any(),
         ],
         ..Info::PLAIN
     };

@@ -9,10 +9,13 @@
 //!
 //! Memory: 24 bytes an entry, five to two cache lines.
 
-use crate::interface::{Amount, Event, FlowId, Lane, Nanos, Packet, ParamError, Params, Sink};
+use crate::interface::{
+    Amount, Event, FlowId, Lane, Nanos, Packet, ParamError, Params, Sink, shared,
+};
 use crate::queues::flow_table::{Entry, FlowTable};
 
 use super::accounting::{Accounting, Arrival, Queued, Rule};
+use super::params::{COUNT_SAMPLED, EARLY_KEEP, INTERVAL, KEEP, SAMPLED_TO};
 use super::queues::Position;
 use super::sampler::Sampler;
 
@@ -56,21 +59,19 @@ struct Options {
 
 impl Options {
     fn from_params(params: &Params) -> Self {
-        let time = |name: &str| if params.has(name) { params.time(name) } else { Nanos::MAX };
-        let count = |name| if params.has(name) { params.number(name) } else { 0 };
-        let sampled_to = params.has("sampled-to").then(|| params.word("sampled-to"));
+        let time = |param| params.find(param).unwrap_or(Nanos::MAX);
         Self {
-            idle: time("idle"),
-            sweep: time("sweep"),
-            count_sampled: !params.has("count-sampled") || params.flag("count-sampled"),
-            sampled_to: match sampled_to {
+            idle: time(shared::IDLE),
+            sweep: time(shared::SWEEP),
+            count_sampled: params.find(COUNT_SAMPLED).unwrap_or(true),
+            sampled_to: match params.find(SAMPLED_TO) {
                 Some("high") => Some(Lane::SHORT),
                 Some("low") => Some(Lane::LONG),
                 _ => None,
             },
-            interval: time("interval"),
-            keep: count("keep"),
-            early_keep: count("early-keep"),
+            interval: time(INTERVAL),
+            keep: params.find(KEEP).unwrap_or(0),
+            early_keep: params.find(EARLY_KEEP).unwrap_or(0),
         }
     }
 }
@@ -96,7 +97,7 @@ impl<P: Sampler> Lifetime<P> {
             sampler,
             rule: Rule::from_params(params),
             options: Options::from_params(params),
-            flows: FlowTable::new(0, params.number("flows") as usize),
+            flows: FlowTable::new(0, params.get(shared::FLOWS) as usize),
             next_sweep: Nanos::ZERO,
             next_interval: Nanos::ZERO,
             next_upkeep: Nanos::ZERO,

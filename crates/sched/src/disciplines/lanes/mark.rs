@@ -5,7 +5,7 @@
 //! that may still be queued, so a flow can be reordered.
 
 use crate::disciplines::early::edge;
-use crate::interface::{FlowId, Nanos, Packet, ParamError, Params, Sink};
+use crate::interface::{FlowId, Nanos, Packet, ParamError, Params, Sink, shared};
 
 use super::accounting::{Accounting, Arrival};
 use super::queues::Position;
@@ -17,7 +17,7 @@ pub(crate) struct Mark {
 
 impl Mark {
     pub(super) fn new(params: &Params) -> Self {
-        Self { short_dscp: params.number("short-dscp") as u8 }
+        Self { short_dscp: params.get(shared::SHORT_DSCP) as u8 }
     }
 }
 
@@ -44,7 +44,7 @@ impl Accounting for Mark {
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
-        self.short_dscp = params.number("short-dscp") as u8;
+        self.short_dscp = params.get(shared::SHORT_DSCP) as u8;
         Ok(())
     }
 }

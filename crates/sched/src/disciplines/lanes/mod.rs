@@ -24,10 +24,11 @@ mod while_queued;
 pub use accounting::Rule;
 pub use sampler::miss_byte;
 
+use self::params::HOLD_ON_WIRE;
 use crate::interface::parts::Buffer;
 use crate::interface::{
     Backlog, Dequeue, Drop, DropReason, FlowId, Lane, Nanos, Packet, ParamError, Params, Qdisc,
-    Queue, Sink,
+    Queue, Sink, shared,
 };
 
 use accounting::{Accounting, Arrival};
@@ -53,7 +54,7 @@ pub(crate) struct Lanes<A, V> {
 impl<A: Accounting, V: Service> Lanes<A, V> {
     /// An empty queue with these parts; `limit` and `hold-on-wire` come from `params`.
     pub(crate) fn new(accounting: A, service: V, buffer: Buffer, params: &Params) -> Self {
-        let limits = Limits::new(params.amount("limit"), service.long_share());
+        let limits = Limits::new(params.get(shared::LIMIT), service.long_share());
         Self {
             accounting,
             service,
@@ -89,7 +90,7 @@ impl<A: Accounting, V: Service> Lanes<A, V> {
 }
 
 fn holds_on_wire(params: &Params) -> bool {
-    params.has("hold-on-wire") && params.flag("hold-on-wire")
+    params.find(HOLD_ON_WIRE).unwrap_or(false)
 }
 
 impl<S: Sink, A: Accounting, V: Service> Qdisc<S> for Lanes<A, V> {
@@ -149,7 +150,7 @@ impl<A: Accounting, V: Service> Queue for Lanes<A, V> {
         self.params.check_live(params)?;
         self.accounting.change(params)?;
         self.service.change(params, &self.queues);
-        self.limits = Limits::new(params.amount("limit"), self.service.long_share());
+        self.limits = Limits::new(params.get(shared::LIMIT), self.service.long_share());
         self.hold_on_wire = holds_on_wire(params);
         self.params = params.clone();
         Ok(())

@@ -1,7 +1,7 @@
 //! The disciplines of the literature that are nothing but a choice of parts and defaults.
 
 use crate::interface::parts::{Accounting, Buffer, Parts, Service};
-use crate::interface::{Info, Kind, Needs, ParamDef, Params, shared};
+use crate::interface::{Info, Needs, Param, ParamDef, Params, Takes, shared};
 
 use super::compose::{Named, buffer};
 use super::params::{
@@ -23,13 +23,15 @@ impl Named for Run2c {
                   expires",
         source: "Avrachenkov, Ayesta, Brown, Nyberg, INFOCOM 2004",
         params: &[
-            shared::LIMIT,
-            THRESHOLD,
-            BOUNDARY.with_default("after", "Run2C paper: packet number n is short iff n <= th"),
-            BUFFER,
-            shared::IDLE.with_default("inf", "Run2C paper, ideal form"),
-            shared::SWEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            THRESHOLD.any(),
+            BOUNDARY
+                .with_default("after", "Run2C paper: packet number n is short iff n <= th")
+                .any(),
+            BUFFER.any(),
+            shared::IDLE.with_default("inf", "Run2C paper, ideal form").any(),
+            shared::SWEEP.any(),
+            shared::FLOWS.any(),
         ],
         ..Info::PLAIN
     };
@@ -53,14 +55,14 @@ impl Named for Run2cSeq {
         summary: "the first bytes of every flow ahead of all others, read from the packet itself",
         source: "Avrachenkov, Ayesta, Brown, Nyberg, INFOCOM 2004",
         params: &[
-            shared::LIMIT,
-            THRESHOLD,
-            BOUNDARY.with_default("after", "Run2C paper (packets without an offset)"),
-            SEGMENT,
-            BUFFER,
-            shared::IDLE,
-            shared::SWEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            THRESHOLD.any(),
+            BOUNDARY.with_default("after", "Run2C paper (packets without an offset)").any(),
+            SEGMENT.any(),
+            BUFFER.any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            shared::FLOWS.any(),
         ],
         needs: Needs { offset: true, ..Needs::NOTHING },
         ..Info::PLAIN
@@ -85,16 +87,18 @@ impl Named for XProtect {
         summary: "Run2C over sampled flows: 1 % of packets bring their flow into the table",
         source: "Kortebi, Oueslati, Roberts, HPSR 2004; EFD paper, section 4",
         params: &[
-            shared::LIMIT,
-            THRESHOLD.with_default("30000b", "EFD paper, section 4: 30 KB"),
-            BOUNDARY.with_default("after", "EFD paper: short while the count is within 30 KB"),
-            PROBABILITY,
-            SAMPLED_TO,
-            COUNT_SAMPLED,
-            BUFFER,
-            shared::IDLE,
-            shared::SWEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            THRESHOLD.with_default("30000b", "EFD paper, section 4: 30 KB").any(),
+            BOUNDARY
+                .with_default("after", "EFD paper: short while the count is within 30 KB")
+                .any(),
+            PROBABILITY.any(),
+            SAMPLED_TO.any(),
+            COUNT_SAMPLED.any(),
+            BUFFER.any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            shared::FLOWS.any(),
         ],
         ..Info::PLAIN
     };
@@ -107,6 +111,15 @@ impl Named for XProtect {
 
 /// SIFT: a flow is long for good once one of its packets has been sampled.
 ///
+const RETEST: Param<bool> = Param {
+    name: "retest",
+    kind: Takes::FLAG,
+    default: "no",
+    effect: "a flow that was sampled is sampled again, and long from the second time on",
+    source: "EFD paper, section 2 (form ours)",
+    live: false,
+};
+
 /// Psounis, Ghosh, Prabhakar, Wang: "SIFT: a simple algorithm for tracking elephant flows, and
 /// taking advantage of power laws", Allerton 2005, with the weight that the flow scheduler paper
 /// gives it. No threshold: short flows are unlucky with probability 1-(1-p)^(n-1).
@@ -118,45 +131,38 @@ impl Named for Sift {
         summary: "a flow is long once one of its packets was sampled; weighted lanes",
         source: "Psounis, Ghosh, Prabhakar, Wang, Allerton 2005; flow scheduler paper",
         params: &[
-            shared::LIMIT,
-            PROBABILITY,
-            SAMPLED_TO,
-            ParamDef {
-                name: "retest",
-                kind: Kind::Flag,
-                default: "no",
-                effect: "a flow that was sampled is sampled again, and long from the second time on",
-                source: "EFD paper, section 2 (form ours)",
-                live: false,
-            },
-            WEIGHT,
-            SHARING,
-            CAP_HIGH,
-            BUFFER,
-            shared::IDLE,
-            shared::SWEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            PROBABILITY.any(),
+            SAMPLED_TO.any(),
+            RETEST.any(),
+            WEIGHT.any(),
+            SHARING.any(),
+            CAP_HIGH.any(),
+            BUFFER.any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            shared::FLOWS.any(),
         ],
         ..Info::PLAIN
     };
 
     fn parts(params: &Params) -> Parts {
-        let twice = params.flag("retest");
+        let twice = params.get(RETEST);
         let accounting = if twice { Accounting::Retest } else { Accounting::Sampled };
         Parts { accounting, service: Service::Weighted, buffer: buffer(params) }
     }
 }
 
 const SB_PARAMS: &[ParamDef] = &[
-    shared::LIMIT,
-    THRESHOLD.with_default("25packets", "flow scheduler paper, section 4"),
-    BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta"),
-    WEIGHT,
-    SHARING,
-    CAP_HIGH,
-    shared::IDLE,
-    shared::SWEEP,
-    shared::FLOWS,
+    shared::LIMIT.any(),
+    THRESHOLD.with_default("25packets", "flow scheduler paper, section 4").any(),
+    BOUNDARY.with_default("after", "flow scheduler paper: packets up to theta").any(),
+    WEIGHT.any(),
+    SHARING.any(),
+    CAP_HIGH.any(),
+    shared::IDLE.any(),
+    shared::SWEEP.any(),
+    shared::FLOWS.any(),
 ];
 
 /// SB: size-based lanes with a weight and a shared drop-tail buffer.
@@ -213,20 +219,20 @@ impl Named for SbSh {
         summary: "size-based lanes over sampled flows: a small table, and no false positives",
         source: "flow scheduler paper (Divakaran et al., INRIA RR 7133)",
         params: &[
-            shared::LIMIT,
-            THRESHOLD.with_default("25packets", "flow scheduler paper, section 4"),
-            BOUNDARY.with_default("after", "flow scheduler paper: estimate exceeds theta"),
-            PROBABILITY,
-            WEIGHT,
-            SHARING,
-            CAP_HIGH,
-            BUFFER.with_default("knockout", "flow scheduler paper, section 3"),
-            shared::IDLE,
-            shared::SWEEP,
-            INTERVAL,
-            KEEP,
-            EARLY_KEEP,
-            shared::FLOWS,
+            shared::LIMIT.any(),
+            THRESHOLD.with_default("25packets", "flow scheduler paper, section 4").any(),
+            BOUNDARY.with_default("after", "flow scheduler paper: estimate exceeds theta").any(),
+            PROBABILITY.any(),
+            WEIGHT.any(),
+            SHARING.any(),
+            CAP_HIGH.any(),
+            BUFFER.with_default("knockout", "flow scheduler paper, section 3").any(),
+            shared::IDLE.any(),
+            shared::SWEEP.any(),
+            INTERVAL.any(),
+            KEEP.any(),
+            EARLY_KEEP.any(),
+            shared::FLOWS.any(),
         ],
         ..Info::PLAIN
     };

@@ -8,6 +8,7 @@ use crate::interface::{Amount, FlowId, Lane, Nanos, Packet, ParamError, Params, 
 
 use super::accounting::{Accounting, Arrival};
 use super::lifetime::Lifetime;
+use super::params::{SEGMENT, THRESHOLD};
 use super::queues::Position;
 use super::sampler::EveryFlow;
 
@@ -26,9 +27,9 @@ impl Offset {
 
 /// The threshold in bytes; one in packets is converted by `segment`.
 fn bound(params: &Params) -> u64 {
-    match params.amount("threshold") {
+    match params.get(THRESHOLD) {
         Amount::Bytes(n) => n,
-        Amount::Packets(n) => n.saturating_mul(params.number("segment")),
+        Amount::Packets(n) => n.saturating_mul(params.get(SEGMENT)),
     }
 }
 

@@ -1,20 +1,20 @@
 //! The parameters of lane parts, which mean the same in every discipline that has the part.
 
 use crate::interface::parts::Buffer;
-use crate::interface::{Kind, Nanos, ParamDef, Share};
+use crate::interface::{Amount, Nanos, Param, Rate, Share, Takes};
 
-pub(super) const THRESHOLD: ParamDef = ParamDef {
+pub(super) const THRESHOLD: Param<Amount> = Param {
     name: "threshold",
-    kind: Kind::Amount { min: 0, max: 4_000_000_000, unlimited: true },
+    kind: Takes::amount(0, 4_000_000_000).or_unlimited(),
     default: "20packets",
     effect: "how much of a flow is short; its unit cannot change while the discipline runs",
     source: "EFD paper, section 4",
     live: true,
 };
 
-pub(super) const BOUNDARY: ParamDef = ParamDef {
+pub(super) const BOUNDARY: Param<&'static str> = Param {
     name: "boundary",
-    kind: Kind::Choice(&["before", "after", "literal"]),
+    kind: Takes::words(&["before", "after", "literal"]),
     default: "before",
     effect: "which packet of a flow is the first long one, with n counted before it: `before` n \
         >= threshold, `after` n + its size > threshold, `literal` n > threshold",
@@ -22,72 +22,72 @@ pub(super) const BOUNDARY: ParamDef = ParamDef {
     live: true,
 };
 
-pub(super) const BUFFER: ParamDef = ParamDef {
+pub(super) const BUFFER: Param<&'static str> = Param {
     name: "buffer",
-    kind: Kind::Choice(Buffer::WORDS),
+    kind: Takes::words(Buffer::WORDS),
     default: "drop-tail",
     effect: "full: drop the arrival, or let a short one push out the tail of the long lane",
     source: "flow scheduler paper, section 3",
     live: false,
 };
 
-pub(super) const WEIGHT: ParamDef = ParamDef {
+pub(super) const WEIGHT: Param<Share> = Param {
     name: "weight",
-    kind: Kind::Share { min: Share::from_ppb(1_000_000), max: Share::ONE },
+    kind: Takes::share(Share::from_ppb(1_000_000), Share::ONE),
     default: "0.8",
     effect: "share of the link for the short lane while both are backlogged; 1 is strict priority",
     source: "flow scheduler paper, section 4",
     live: true,
 };
 
-pub(super) const SHARING: ParamDef = ParamDef {
+pub(super) const SHARING: Param<&'static str> = Param {
     name: "sharing",
-    kind: Kind::Choice(&["scfq", "coin"]),
+    kind: Takes::words(&["scfq", "coin"]),
     default: "scfq",
     effect: "realise the weight by self-clocked fair queueing or by a coin at each packet",
     source: "ours; the flow scheduler paper leaves it open",
     live: false,
 };
 
-pub(super) const CAP_HIGH: ParamDef = ParamDef {
+pub(super) const CAP_HIGH: Param<Rate> = Param {
     name: "cap-high",
-    kind: Kind::Rate { min: 1_000, max: 1_000_000_000_000 },
+    kind: Takes::rate(1_000, 1_000_000_000_000),
     default: "inf",
     effect: "hold the short lane to this rate even while the long lane is empty",
     source: "ours; the flow scheduler paper leaves it open",
     live: true,
 };
 
-pub(super) const PROBABILITY: ParamDef = ParamDef {
+pub(super) const PROBABILITY: Param<Share> = Param {
     name: "probability",
-    kind: Kind::Share { min: Share::ZERO, max: Share::ONE },
+    kind: Takes::share(Share::ZERO, Share::ONE),
     default: "0.01",
     effect: "chance that a packet brings its flow into the table (sample and hold: of 1000 bytes)",
     source: "EFD paper, section 4; flow scheduler paper, section 4",
     live: true,
 };
 
-pub(super) const SAMPLED_TO: ParamDef = ParamDef {
+pub(super) const SAMPLED_TO: Param<&'static str> = Param {
     name: "sampled-to",
-    kind: Kind::Choice(&["high", "low", "rule"]),
+    kind: Takes::words(&["high", "low", "rule"]),
     default: "high",
     effect: "lane of the packet that brought its flow into the table",
     source: "ours; the papers leave it open",
     live: true,
 };
 
-pub(super) const COUNT_SAMPLED: ParamDef = ParamDef {
+pub(super) const COUNT_SAMPLED: Param<bool> = Param {
     name: "count-sampled",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "yes",
     effect: "whether the packet that brought its flow into the table is in its count",
     source: "ours; the papers leave it open",
     live: true,
 };
 
-pub(super) const LOW_SHARE: ParamDef = ParamDef {
+pub(super) const LOW_SHARE: Param<Share> = Param {
     name: "low-share",
-    kind: Kind::Share { min: Share::ZERO, max: Share::from_ppb(900_000_000) },
+    kind: Takes::share(Share::ZERO, Share::from_ppb(900_000_000)),
     default: "0",
     effect: "least share of the link for the long lane while both are backlogged, without \
              reordering any flow, and of the buffer, which the short lane leaves free for it; 0 is \
@@ -96,27 +96,27 @@ pub(super) const LOW_SHARE: ParamDef = ParamDef {
     live: true,
 };
 
-pub(super) const HOLD_ON_WIRE: ParamDef = ParamDef {
+pub(super) const HOLD_ON_WIRE: Param<bool> = Param {
     name: "hold-on-wire",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "no",
     effect: "whether the packet being sent still counts as queued for its flow",
     source: "ours; the EFD paper leaves it open",
     live: true,
 };
 
-pub(super) const SEGMENT: ParamDef = ParamDef {
+pub(super) const SEGMENT: Param<u64> = Param {
     name: "segment",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
+    kind: Takes::bytes(1, 65_535),
     default: "1460b",
     effect: "payload bytes of a full packet: turns a threshold in packets into a byte offset",
     source: "Run2C paper",
     live: true,
 };
 
-pub(super) const INTERVAL: ParamDef = ParamDef {
+pub(super) const INTERVAL: Param<Nanos> = Param {
     name: "interval",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(86_400), unlimited: true },
+    kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(86_400)).or_unlimited(),
     default: "inf",
     effect: "measurement interval: at its end counts start again and small flows are forgotten, \
              which promotes long flows and may reorder them",
@@ -124,18 +124,18 @@ pub(super) const INTERVAL: ParamDef = ParamDef {
     live: false,
 };
 
-pub(super) const KEEP: ParamDef = ParamDef {
+pub(super) const KEEP: Param<u64> = Param {
     name: "keep",
-    kind: Kind::Count { min: 0, max: 4_000_000_000 },
+    kind: Takes::count(0, 4_000_000_000),
     default: "25",
     effect: "least count, in the threshold's unit, to stay in the table at an interval's end",
     source: "Estan and Varghese 2002",
     live: true,
 };
 
-pub(super) const EARLY_KEEP: ParamDef = ParamDef {
+pub(super) const EARLY_KEEP: Param<u64> = Param {
     name: "early-keep",
-    kind: Kind::Count { min: 0, max: 4_000_000_000 },
+    kind: Takes::count(0, 4_000_000_000),
     default: "0",
     effect: "the same for a flow that came into the table during the interval",
     source: "Estan and Varghese 2002",

@@ -3,6 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use super::params::PROBABILITY;
 use crate::disciplines::fixed::power;
 use crate::interface::{Packet, Params, Share};
 
@@ -41,7 +42,7 @@ impl PerPacket {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            threshold: params.share("probability").as_draw(),
+            threshold: params.get(PROBABILITY).as_draw(),
         }
     }
 }
@@ -53,7 +54,7 @@ impl Sampler for PerPacket {
     }
 
     fn change(&mut self, params: &Params) {
-        self.threshold = params.share("probability").as_draw();
+        self.threshold = params.get(PROBABILITY).as_draw();
     }
 }
 
@@ -100,7 +101,7 @@ impl PerByte {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            miss_byte: miss_byte(params.share("probability")),
+            miss_byte: miss_byte(params.get(PROBABILITY)),
             last_size: 0,
             last_miss: u64::MAX,
         }
@@ -119,7 +120,7 @@ impl Sampler for PerByte {
     }
 
     fn change(&mut self, params: &Params) {
-        self.miss_byte = miss_byte(params.share("probability"));
+        self.miss_byte = miss_byte(params.get(PROBABILITY));
         self.last_size = 0;
         self.last_miss = u64::MAX;
     }

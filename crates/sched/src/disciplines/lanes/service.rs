@@ -7,6 +7,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::interface::{Lane, Nanos, Packet, Params, Share};
 
+use super::params::{CAP_HIGH, LOW_SHARE, SHARING, WEIGHT};
 use super::queues::Queues;
 
 /// What to do now.
@@ -83,7 +84,7 @@ const BILLION: u64 = 1_000_000_000;
 
 impl Guaranteed {
     pub(super) fn new(params: &Params) -> Self {
-        Self { share: params.share("low-share"), credit: 0 }
+        Self { share: params.get(LOW_SHARE), credit: 0 }
     }
 }
 
@@ -126,7 +127,7 @@ impl Service for Guaranteed {
     }
 
     fn change(&mut self, params: &Params, _queues: &Queues) {
-        self.share = params.share("low-share");
+        self.share = params.get(LOW_SHARE);
         self.credit = 0;
     }
 }
@@ -152,14 +153,14 @@ pub(crate) struct Weighted {
 
 impl Weighted {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
-        let coin = params.word("sharing") == "coin";
+        let coin = params.get(SHARING) == "coin";
         Self {
-            weight: params.share("weight"),
+            weight: params.get(WEIGHT),
             coin: coin.then(|| Xoshiro256PlusPlus::seed_from_u64(seed)),
             short_tag: 0,
             long_tag: 0,
             long_arrivals: VecDeque::new(),
-            short_cap: params.number("cap-high"),
+            short_cap: params.get(CAP_HIGH).0,
             short_again: Nanos::ZERO,
         }
     }
@@ -247,8 +248,8 @@ impl Service for Weighted {
 
     /// Tags of both heads start anew under the new weight.
     fn change(&mut self, params: &Params, queues: &Queues) {
-        self.weight = params.share("weight");
-        self.short_cap = params.number("cap-high");
+        self.weight = params.get(WEIGHT);
+        self.short_cap = params.get(CAP_HIGH).0;
         self.restart(queues);
     }
 }

@@ -32,8 +32,8 @@ struct Progress(u32);
 
 impl WhileQueued {
     pub(super) fn new(params: &Params) -> Self {
-        let expected = shared::ring_capacity(params.amount("limit"));
-        let bound = params.number("flows") as usize;
+        let expected = shared::ring_capacity(params.get(shared::LIMIT));
+        let bound = params.get(shared::FLOWS) as usize;
         Self { rule: Rule::from_params(params), flows: FlowTable::new(expected, bound) }
     }
 }

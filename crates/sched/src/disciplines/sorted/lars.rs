@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 
 use crate::disciplines::sorted::{Order, Sorted};
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
+    Discipline, Info, Nanos, Packet, Param, Params, Qdisc, Sink, Takes, shared,
 };
 use crate::queues::per_flow::{FlowQueue, Node};
 
@@ -39,18 +39,18 @@ enum Victim {
     Key,
 }
 
-const HALF_LIFE: ParamDef = ParamDef {
+const HALF_LIFE: Param<Nanos> = Param {
     name: "half-life",
-    kind: Kind::Time { min: Nanos::from_millis(1), max: Nanos::from_secs(3600), unlimited: true },
+    kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(3600)).or_unlimited(),
     default: "5s",
     effect: "time in which what a flow was served counts half; the longest lock-out by a new flow",
     source: "choice; the LARS paper's fading factor is not known to us",
     live: true,
 };
 
-const VICTIM: ParamDef = ParamDef {
+const VICTIM: Param<&'static str> = Param {
     name: "victim",
-    kind: Kind::Choice(&["most-served", "key"]),
+    kind: Takes::words(&["most-served", "key"]),
     default: "most-served",
     effect: "full buffer: the flow with the largest volume loses its newest packet, or the one with \
              the largest volume and bytes queued ahead of it",
@@ -64,7 +64,14 @@ impl Discipline for Lars {
         summary: "least attained recent service: las with a volume that halves every half-life",
         source: "Heusse, Urvoy-Keller, Brown, Duda, \"Least attained recent service for packet \
                  scheduling over access links\", 2011",
-        params: &[shared::LIMIT, HALF_LIFE, VICTIM, shared::SWEEP, shared::IDLE, shared::FLOWS],
+        params: &[
+            shared::LIMIT.any(),
+            HALF_LIFE.any(),
+            VICTIM.any(),
+            shared::SWEEP.any(),
+            shared::IDLE.any(),
+            shared::FLOWS.any(),
+        ],
         ..Info::PLAIN
     };
 
@@ -92,11 +99,11 @@ impl Order for Lars {
     }
 
     fn change(&mut self, params: &Params) {
-        self.victim = match params.word("victim") {
+        self.victim = match params.get(VICTIM) {
             "key" => Victim::Key,
             _ => Victim::MostServed,
         };
-        self.inflation.set_half_life(params.time("half-life"));
+        self.inflation.set_half_life(params.get(HALF_LIFE));
     }
 
     fn created(&mut self, _flow: &mut Recent, _packet: &Packet, _index: u64) {}
@@ -147,7 +154,7 @@ impl Order for Lars {
     }
 
     fn rescales(&self, params: &Params) -> bool {
-        params.time("half-life") != self.inflation.half_life
+        params.get(HALF_LIFE) != self.inflation.half_life
     }
 
     fn ranks_age(&self) -> bool {

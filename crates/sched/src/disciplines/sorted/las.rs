@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use crate::disciplines::sorted::{Order, Sorted};
 use crate::interface::{
-    Discipline, Info, Kind, Nanos, Packet, ParamDef, Params, Qdisc, Sink, shared,
+    Discipline, Info, Nanos, Packet, Param, Params, Qdisc, Sink, Takes, shared,
 };
 use crate::queues::per_flow::{FlowQueue, Node};
 
@@ -37,18 +37,18 @@ enum Victim {
     MostServed,
 }
 
-const VICTIM: ParamDef = ParamDef {
+const VICTIM: Param<&'static str> = Param {
     name: "victim",
-    kind: Kind::Choice(&["key", "most-served"]),
+    kind: Takes::words(&["key", "most-served"]),
     default: "key",
     effect: "full buffer: drop the largest key, or the newest packet of the flow served most",
     source: "LAS paper; the later IEEE Network article names the flow with most service",
     live: true,
 };
 
-const CHARGE_DROPS: ParamDef = ParamDef {
+const CHARGE_DROPS: Param<bool> = Param {
     name: "charge-drops",
-    kind: Kind::Flag,
+    kind: Takes::FLAG,
     default: "no",
     effect: "dropped bytes count as attained, so that a flow pays for what it sends",
     source: "choice; the papers are silent",
@@ -61,7 +61,14 @@ impl Discipline for Las {
         summary: "least attained service: the flow that has received least goes first",
         source: "Rai, Urvoy-Keller, Biersack, \"LAS scheduling to avoid bandwidth hogging in \
                  heterogeneous TCP networks\", 2004",
-        params: &[shared::LIMIT, VICTIM, CHARGE_DROPS, shared::SWEEP, shared::IDLE, shared::FLOWS],
+        params: &[
+            shared::LIMIT.any(),
+            VICTIM.any(),
+            CHARGE_DROPS.any(),
+            shared::SWEEP.any(),
+            shared::IDLE.any(),
+            shared::FLOWS.any(),
+        ],
         ..Info::PLAIN
     };
 
@@ -91,14 +98,14 @@ impl Order for Las {
     type Flow = Attained;
 
     fn new(params: &Params) -> Self {
-        let charged_keys = params.flag("charge-drops").then(Vec::new);
+        let charged_keys = params.get(CHARGE_DROPS).then(Vec::new);
         let mut las = Self { victim: Victim::Key, charged_keys };
         las.change(params);
         las
     }
 
     fn change(&mut self, params: &Params) {
-        self.victim = match params.word("victim") {
+        self.victim = match params.get(VICTIM) {
             "most-served" => Victim::MostServed,
             _ => Victim::Key,
         };

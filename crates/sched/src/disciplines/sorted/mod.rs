@@ -147,15 +147,15 @@ pub(crate) struct Sorted<O: Order> {
 impl<O: Order> Sorted<O> {
     /// An empty queue.
     pub(crate) fn new(params: &Params) -> Self {
-        let limit = params.amount("limit");
-        let mut flows = Flows::new(params.number("flows") as usize);
+        let limit = params.get(shared::LIMIT);
+        let mut flows = Flows::new(params.get(shared::FLOWS) as usize);
         let untracked = flows.add_anonymous();
         debug_assert_eq!(untracked, UNTRACKED);
         Self {
             params: params.clone(),
             limit,
-            sweep: params.time("sweep"),
-            idle: params.time("idle"),
+            sweep: params.get(shared::SWEEP),
+            idle: params.get(shared::IDLE),
             order: O::new(params),
             flows,
             packets: PacketStore::new(shared::ring_capacity(limit)),
@@ -164,7 +164,7 @@ impl<O: Order> Sorted<O> {
             ranking: Ranking::default(),
             backlog: Backlog::default(),
             arrivals: 0,
-            next_sweep: params.time("sweep"),
+            next_sweep: params.get(shared::SWEEP),
         }
     }
 
@@ -461,9 +461,9 @@ impl<O: Order> Queue for Sorted<O> {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         let last_sweep = self.next_sweep.since(self.sweep);
-        self.limit = params.amount("limit");
-        self.sweep = params.time("sweep");
-        self.idle = params.time("idle");
+        self.limit = params.get(shared::LIMIT);
+        self.sweep = params.get(shared::SWEEP);
+        self.idle = params.get(shared::IDLE);
         self.next_sweep = last_sweep + self.sweep;
         if self.order.rescales(params) {
             self.rebase();

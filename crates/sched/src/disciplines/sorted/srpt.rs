@@ -23,7 +23,12 @@ impl Discipline for Srpt {
         summary: "shortest remaining size first: the clairvoyant reference, for simulation",
         source: "Schrage, \"A proof of the optimality of the shortest remaining processing time \
                  discipline\", 1968",
-        params: &[shared::LIMIT, shared::SWEEP, shared::IDLE, shared::FLOWS],
+        params: &[
+            shared::LIMIT.any(),
+            shared::SWEEP.any(),
+            shared::IDLE.any(),
+            shared::FLOWS.any(),
+        ],
         needs: Needs { flow_size: true, offset: false, hosts: false },
         ..Info::PLAIN
     };
