@@ -14,7 +14,7 @@ pub(super) fn run() -> Result<()> {
     refused("attach v0 --rate 0mbit", 2, &["above 0"])?;
     refused("attach v0 --rate 99999999999gbit", 2, &["not accepted"])?;
     let in_kernel = "attach v0 --rate 10mbit --engine kernel --scheduler";
-    refused(&format!("{in_kernel} las"), 2, &["las: the kernel engine has efd"])?;
+    refused(&format!("{in_kernel} las"), 2, &["las: the kernel engine has fifo, efd"])?;
     refused(&format!("{in_kernel} efd:limit=9999999packets"), 2, &["at most"])?;
     refused("change v0 --rate 10mbit", 1, &["v0 is not attached", "noqueue"])?;
     refused("detach v0", 1, &["v0 is not attached", "noqueue"])?;
