@@ -1,7 +1,7 @@
 //! `shortlane bridge`: joins two interfaces as a bridge does whose ports are slow links.
 
 use clap::{Args, ValueEnum};
-use engine::{Engine, EngineError, Io, LinkConfig, Overhead};
+use engine::{Forwarder, Io, LinkConfig, Overhead};
 use sched::{Nanos, Rate, Spec};
 
 use crate::attach::daemon::foreground;
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Kind::Xdp => Io::Xdp,
         Kind::Packet => Io::Packet,
     };
-    let engine = Engine::bridge(left, right, forth, back, io).map_err(refused)?;
+    let engine = Forwarder::bridge(left, right, forth, back, io)?;
     let how = format!("{left} - {right} by {}", engine.io());
     foreground(engine, || say(&how))
 }
@@ -80,17 +80,4 @@ fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
         ..LinkConfig::new(spec.with_limit_for(rate), rate)
     };
     Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
-}
-
-/// What is wrong with what was asked for is bad usage; the rest has not worked out.
-fn refused(error: EngineError) -> Failure {
-    let text = error.to_string();
-    match error {
-        EngineError::SameInterface { .. }
-        | EngineError::NoSuchInterface { .. }
-        | EngineError::NotEthernet { .. }
-        | EngineError::RateZero { .. }
-        | EngineError::Unsuitable { .. } => Failure::Usage(text),
-        _ => Failure::Failed(text),
-    }
 }

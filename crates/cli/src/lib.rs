@@ -1,5 +1,7 @@
 //! The `shortlane` command as a library: the binary and the Python package run the same code.
 
+#![forbid(unsafe_code)]
+
 mod attach;
 mod bridge;
 mod config;
@@ -136,6 +138,13 @@ pub(crate) enum Failure {
 impl From<sched::SpecError> for Failure {
     fn from(error: sched::SpecError) -> Self {
         Self::Usage(error.to_string())
+    }
+}
+
+impl From<engine::EngineError> for Failure {
+    fn from(error: engine::EngineError) -> Self {
+        let text = error.to_string();
+        if error.is_usage() { Self::Usage(text) } else { Self::Failed(text) }
     }
 }
 

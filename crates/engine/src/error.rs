@@ -4,7 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::xdp::Unavailable;
+use crate::io::xdp::Unavailable;
+use crate::settings::SettingsError;
 
 /// Why an engine cannot start: which interface, what is wrong with it, and the remedy.
 #[derive(Debug, Error)]
@@ -92,23 +93,9 @@ pub enum EngineError {
         /// The interface's name.
         interface: String,
     },
-    /// The rate is 0.
-    #[error("{interface}: a link of rate 0 carries nothing; give a rate of 1bit or more, or inf")]
-    RateZero {
-        /// The interface that the link leads to.
-        interface: String,
-    },
-    /// The discipline needs to know what a live link does not tell.
-    #[error(
-        "{discipline} needs {needed}, which no live link tells; choose another discipline here, \
-         or run it in the simulator"
-    )]
-    Unsuitable {
-        /// The discipline.
-        discipline: &'static str,
-        /// What it needs.
-        needed: &'static str,
-    },
+    /// The link cannot be as it is set.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// `AF_XDP` was asked for and cannot be had.
     #[error("{0}; without `--io xdp` packet sockets serve")]
     Xdp(#[from] Unavailable),
@@ -136,8 +123,7 @@ impl EngineError {
                 | Self::Loopback { .. }
                 | Self::Unfit { .. }
                 | Self::NoDirection { .. }
-                | Self::RateZero { .. }
-                | Self::Unsuitable { .. }
+                | Self::Settings(_)
         )
     }
 }

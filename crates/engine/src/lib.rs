@@ -1,6 +1,6 @@
 //! A queue discipline on a real link.
 //!
-//! [`Engine::bridge`] joins two interfaces of the current network namespace: frames that come
+//! [`Forwarder::bridge`] joins two interfaces of the current network namespace: frames that come
 //! in at one go out at the other, through a queue under any discipline of [`sched`], a link of
 //! any rate and overhead, and a propagation delay, in each direction on its own. It counts
 //! whatever it drops, by reason, and how punctual it was.
@@ -12,6 +12,7 @@ mod bridge;
 pub mod control;
 mod datapath;
 mod error;
+mod forwarder;
 pub mod io;
 #[cfg(feature = "kernel")]
 pub mod kernel;
@@ -21,18 +22,18 @@ pub mod status;
 pub mod userspace;
 
 pub use bridge::ports::Io;
-pub use bridge::{Engine, LinkConfig};
 #[cfg(feature = "harness")]
 pub use datapath::harness;
 pub use datapath::observe::Observe;
 pub use datapath::report::{DirectionReport, Report};
 pub use datapath::{buffers, clock, live, observe, report, segments, shaper};
-use datapath::{direction, priority};
 pub use error::EngineError;
+pub use forwarder::Forwarder;
 pub use io::packet_socket;
-use io::xdp;
 pub use io::xdp::Unavailable;
 pub use sched::Rate;
 pub use settings::framing::Framing;
+pub use settings::merge::SpecChangeError;
 pub use settings::overhead::Overhead;
+pub use settings::{LinkConfig, SettingsError};
 pub use settings::{framing, overhead};

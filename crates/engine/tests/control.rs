@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{B4, Lab, ip, link};
 use engine::control::{self, Changes, ControlError};
 use engine::status::{EngineKind, Heading, Status};
-use engine::{Engine, EngineError, Io, Rate, Report};
+use engine::{EngineError, Forwarder, Io, Rate, Report};
 use netdev::link::index_of;
 use netdev::netns::Namespace;
 
@@ -23,7 +23,7 @@ use netdev::netns::Namespace;
 fn while_live<T: Send>(lab: &Lab, job: impl FnOnce(u32, u32) -> T + Send) -> (T, Report) {
     let open = || {
         let (forth, back) = (link("efd", 50_000_000), link("fq-codel", 80_000_000));
-        Engine::bridge("left", "right", forth, back, Io::Packet)
+        Forwarder::bridge("left", "right", forth, back, Io::Packet)
     };
     let stop = AtomicBool::new(false);
     let run = || {
@@ -163,7 +163,7 @@ fn one_engine_holds_an_interface_until_it_ends() {
     let Some(lab) = Lab::new() else { return };
     let ((left, right), _) = while_live(&lab, |left, right| {
         let second =
-            Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000), Io::Packet);
+            Forwarder::bridge("right", "left", link("efd", 1000), link("efd", 1000), Io::Packet);
         assert!(matches!(second, Err(EngineError::Taken { .. })));
         (left, right)
     });
@@ -173,8 +173,13 @@ fn one_engine_holds_an_interface_until_it_ends() {
                 assert!(matches!(control::status(ifindex), Err(ControlError::Nobody)));
                 assert!(matches!(control::stop(ifindex), Err(ControlError::Nobody)));
             }
-            let again =
-                Engine::bridge("right", "left", link("efd", 1000), link("efd", 1000), Io::Packet);
+            let again = Forwarder::bridge(
+                "right",
+                "left",
+                link("efd", 1000),
+                link("efd", 1000),
+                Io::Packet,
+            );
             assert!(again.is_ok());
         })
         .unwrap();

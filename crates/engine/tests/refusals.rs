@@ -3,12 +3,12 @@
 mod common;
 
 use common::{Lab, link};
-use engine::{Engine, EngineError, Io, LinkConfig};
+use engine::{EngineError, Forwarder, Io, LinkConfig, SettingsError};
 use netdev::link::Links;
 
 /// The one line that a user reads.
 fn refusal(lab: &Lab, left: &str, right: &str, config: &LinkConfig) -> (EngineError, String) {
-    let open = || Engine::bridge(left, right, config.clone(), config.clone(), Io::Packet);
+    let open = || Forwarder::bridge(left, right, config.clone(), config.clone(), Io::Packet);
     let error = lab.middle.run(open).unwrap().err().expect("it must be refused");
     let text = error.to_string();
     assert!(!text.contains('\n'), "{text}");
@@ -43,7 +43,7 @@ fn interfaces_that_cannot_be_used_are_named_with_the_remedy() {
 fn an_interface_has_one_engine_at_a_time() {
     let Some(lab) = Lab::new() else { return };
     let fifo = link("fifo", 1_000_000);
-    let open = || Engine::bridge("left", "right", fifo.clone(), fifo.clone(), Io::Packet);
+    let open = || Forwarder::bridge("left", "right", fifo.clone(), fifo.clone(), Io::Packet);
     let first = lab.middle.run(open).unwrap().unwrap();
     let (error, text) = refusal(&lab, "left", "right", &fifo);
     assert!(matches!(error, EngineError::Taken { .. }), "{text}");
@@ -58,17 +58,20 @@ fn an_interface_has_one_engine_at_a_time() {
 fn links_and_disciplines_that_cannot_work_are_refused() {
     let Some(lab) = Lab::new() else { return };
     let (error, text) = refusal(&lab, "left", "right", &link("fifo", 0));
-    assert!(matches!(error, EngineError::RateZero { .. }), "{text}");
+    assert!(matches!(error, EngineError::Settings(SettingsError::RateZero { .. })), "{text}");
 
     for info in sched::registry::ALL {
         let config = link(info.name, 1_000_000);
         if info.needs.flow_size || info.needs.offset {
             let (error, text) = refusal(&lab, "left", "right", &config);
-            assert!(matches!(error, EngineError::Unsuitable { .. }), "{text}");
+            assert!(
+                matches!(error, EngineError::Settings(SettingsError::Unsuitable { .. })),
+                "{text}"
+            );
             assert!(text.starts_with(&format!("{} needs ", info.name)), "{text}");
         } else {
             let open =
-                || Engine::bridge("left", "right", config.clone(), config.clone(), Io::Packet);
+                || Forwarder::bridge("left", "right", config.clone(), config.clone(), Io::Packet);
             assert!(lab.middle.run(open).unwrap().is_ok(), "{}", info.name);
         }
     }
@@ -80,7 +83,7 @@ fn without_permission_it_says_what_is_missing() {
     let fifo = link("fifo", 1_000_000);
     let open = || {
         common::drop_capabilities();
-        Engine::bridge("left", "right", fifo.clone(), fifo.clone(), Io::Packet)
+        Forwarder::bridge("left", "right", fifo.clone(), fifo.clone(), Io::Packet)
     };
     let error = lab.middle.run(open).unwrap().err().expect("it must be refused");
     assert!(matches!(error, EngineError::NoPermission { .. }), "{error}");

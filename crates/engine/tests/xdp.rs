@@ -7,15 +7,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{A4, B4, Lab, ip, link};
-use engine::{Engine, EngineError, Io, Unavailable};
+use engine::{EngineError, Forwarder, Io, Unavailable};
 use netdev::link::Links;
 
 const RATE: u64 = 100_000_000;
 
 /// An engine between the two hosts that does not run yet; `None`, said loudly, without permission.
-fn open(lab: &Lab, io: Io) -> Option<Result<Engine, EngineError>> {
+fn open(lab: &Lab, io: Io) -> Option<Result<Forwarder, EngineError>> {
     let fifo = || link("fifo", RATE);
-    let open = || Engine::bridge("left", "right", fifo(), fifo(), io);
+    let open = || Forwarder::bridge("left", "right", fifo(), fifo(), io);
     // A process that another test is about to start holds what was just closed until it runs.
     let engine = std::iter::repeat_with(|| lab.middle.run(open).unwrap())
         .take(1000)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Engine, EngineError, Io, LinkConfig, Observe, Rate, Report};
+use engine::{EngineError, Forwarder, Io, LinkConfig, Observe, Rate, Report};
 use netdev::link::{Home, LinkError, Links};
 use netdev::netns::{Namespace, NetnsError, set_parameter};
 use sched::{Nanos, Spec};
@@ -175,7 +175,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    fn engine(&self, spec: &Spec, seed: u64, link: &Bottleneck) -> Result<Engine, BlockError> {
+    fn engine(&self, spec: &Spec, seed: u64, link: &Bottleneck) -> Result<Forwarder, BlockError> {
         let direction = |seed| {
             let mut config = LinkConfig::new(spec.clone(), Rate(link.rate_bps));
             config.edge = link.edge.clone();
@@ -184,7 +184,7 @@ impl Hosts {
             config
         };
         let (up, down) = (direction(seed), direction(seed ^ 1));
-        Ok(self.middle.run(|| Engine::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
+        Ok(self.middle.run(|| Forwarder::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
     }
 
     fn traffic(

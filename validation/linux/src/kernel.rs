@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use engine::{Engine, EngineError, Observe, Report};
+use engine::{EngineError, Forwarder, Observe, Report};
 use lab::traffic::{
     ClientReport, ConnectionKind, Error, Plan, ServerReport, Stream, Transfer, monotonic_ns,
     run_client, run_server,
@@ -54,7 +54,7 @@ pub fn run(case: &Case, work: &Work, options: &Options) -> Result<Outcome, Failu
     let epoch = Nanos(monotonic_ns()) + START + case.rtt + case.detour();
     let stop = AtomicBool::new(false);
     let (reports, bottleneck, detour) = thread::scope(|scope| {
-        let start = |engine: Engine| {
+        let start = |engine: Forwarder| {
             let stop = &stop;
             scope.spawn(move || engine.run_observed(stop, Observe::since(epoch)))
         };

@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use engine::{Engine, Io, LinkConfig, Rate};
+use engine::{Forwarder, Io, LinkConfig, Rate};
 use netdev::link::{Home, Links};
 use netdev::netns::{Namespace, set_parameter};
 use sched::{Nanos, Spec};
@@ -64,12 +64,12 @@ impl Hosts {
     }
 
     /// The slow link. Data go from right to left.
-    pub(crate) fn bottleneck(&self, case: &Case) -> Result<Engine, Failed> {
+    pub(crate) fn bottleneck(&self, case: &Case) -> Result<Forwarder, Failed> {
         bridge(&self.bottleneck, case.spec(), case.rate_bps, case.rtt)
     }
 
     /// The delay in front of `far`, if there is one.
-    pub(crate) fn detour(&self, case: &Case) -> Result<Option<Engine>, Failed> {
+    pub(crate) fn detour(&self, case: &Case) -> Result<Option<Forwarder>, Failed> {
         let longer = case.detour();
         let fifo: Spec = "fifo:limit=10000packets".parse()?;
         let engine = || bridge(&self.detour, fifo, DETOUR_BPS, longer);
@@ -77,10 +77,10 @@ impl Hosts {
     }
 }
 
-fn bridge(at: &Namespace, spec: Spec, rate_bps: u64, rtt: Nanos) -> Result<Engine, Failed> {
+fn bridge(at: &Namespace, spec: Spec, rate_bps: u64, rtt: Nanos) -> Result<Forwarder, Failed> {
     let mut config = LinkConfig::new(spec, Rate(rate_bps));
     config.delay = Nanos(rtt.0 / 2);
-    Ok(at.run(|| Engine::bridge("left", "right", config.clone(), config, Io::Packet))??)
+    Ok(at.run(|| Forwarder::bridge("left", "right", config.clone(), config, Io::Packet))??)
 }
 
 /// Joins the current namespace to two others: name here, namespace there, name there.

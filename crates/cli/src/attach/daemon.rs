@@ -8,7 +8,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use engine::Engine;
+use engine::Forwarder;
 
 #[cfg(feature = "kernel")]
 pub(super) use self::background::{background, start};
@@ -17,14 +17,14 @@ use crate::signals::stop_flag;
 
 /// Runs an engine until a signal or a client ends it, or an interface fails. `ready` is called when
 /// it works.
-pub(crate) fn foreground(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {
+pub(crate) fn foreground(engine: Forwarder, ready: impl FnOnce()) -> Result<(), Failure> {
     run(engine, || {
         ready();
         notify("READY=1");
     })
 }
 
-fn run(engine: Engine, ready: impl FnOnce()) -> Result<(), Failure> {
+fn run(engine: Forwarder, ready: impl FnOnce()) -> Result<(), Failure> {
     let stop = stop_flag()?;
     let report = engine.run_live(&stop, ready);
     notify("STOPPING=1");

@@ -4,19 +4,12 @@ use std::io;
 
 use engine::status::EngineKind;
 use engine::userspace::HookKind;
-use engine::{Engine, EngineError, LinkConfig, Overhead};
+use engine::{Forwarder, LinkConfig, Overhead};
 use sched::{Nanos, Rate, Spec};
 use serde::{Deserialize, Serialize};
 
 use super::{Order, daemon, hosts, make_way_for, pace};
 use crate::{Call, Failure, say};
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        let text = error.to_string();
-        if error.is_usage() { Self::Usage(text) } else { Self::Failed(text) }
-    }
-}
 
 /// What the process in the background is told.
 #[derive(Serialize, Deserialize)]
@@ -92,9 +85,9 @@ pub(super) fn tidy_up(device: &str) -> Result<bool, Failure> {
     Ok(found)
 }
 
-fn open(task: &Task) -> Result<Engine, Failure> {
+fn open(task: &Task) -> Result<Forwarder, Failure> {
     let (egress, ingress) = links(task)?;
-    Ok(Engine::attach(&task.device, egress, ingress, HookKind::Auto)?)
+    Ok(Forwarder::attach(&task.device, egress, ingress, HookKind::Auto)?)
 }
 
 /// Of what leaves and of what arrives.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Engine, Io, LinkConfig, Rate, Report};
+use engine::{Forwarder, Io, LinkConfig, Rate, Report};
 use netdev::link::{Home, Links};
 use netdev::netns::{Namespace, NetnsError, set_parameter};
 
@@ -115,7 +115,7 @@ impl Hosts {
                 let link = LinkConfig::new(spec.parse().unwrap(), Rate(rate));
                 let attach = |port| {
                     let kind = engine::userspace::HookKind::Auto;
-                    Engine::attach(port, Some(link.clone()), None, kind).unwrap()
+                    Forwarder::attach(port, Some(link.clone()), None, kind).unwrap()
                 };
                 let engines =
                     ["left", "right"].map(|port| self.middle.run(|| attach(port)).unwrap());
@@ -130,7 +130,7 @@ impl Hosts {
             }
             Middle::Engine(io, spec, rate) => {
                 let link = || LinkConfig::new(spec.parse().unwrap(), Rate(rate));
-                let open = || Engine::bridge("left", "right", link(), link(), io);
+                let open = || Forwarder::bridge("left", "right", link(), link(), io);
                 let engine = self.middle.run(open).unwrap().unwrap();
                 let stop = AtomicBool::new(false);
                 thread::scope(|scope| {

@@ -6,13 +6,15 @@ use std::io;
 use netdev::link::Link;
 use sched::Amount;
 
-use crate::bridge::{LinkConfig, Medium, hold, look_up};
 use crate::control::Lock;
-use crate::direction::MOST_FRAMES;
+use crate::datapath::direction::MOST_FRAMES;
+use crate::datapath::medium::Medium;
 use crate::error::EngineError;
+use crate::forwarder::interface::{hold, look_up};
 use crate::io::Half;
-use crate::packet_socket::PacketSocket;
-use crate::xdp;
+use crate::io::packet_socket::PacketSocket;
+use crate::io::xdp;
+use crate::settings::LinkConfig;
 
 /// How a bridge takes frames from its interfaces and gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,9 +17,5 @@ mod server;
 pub use client::{ControlError, change, status, stop};
 pub use protocol::Changes;
 
-pub(crate) use crate::datapath::command::{Command, Snapshot};
-pub use crate::settings::merge::SpecChangeError;
-#[cfg(feature = "kernel")]
-pub(crate) use crate::settings::merge::merged;
 pub(crate) use lock::Lock;
 pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -6,7 +6,7 @@ use sched::{Nanos, Rate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::overhead::Overhead;
+use crate::settings::overhead::Overhead;
 use crate::status::Status;
 
 /// Longest line: a status with two directions and their flows takes some 40 KB.

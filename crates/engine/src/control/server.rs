@@ -14,11 +14,11 @@ use sched::{Nanos, Rate, Spec};
 
 use super::lock::{Lock, Peer};
 use super::protocol::{Answer, Changes, Request, hear, say};
-use crate::bridge::{LinkConfig, check_config};
-use crate::clock;
+use crate::datapath::clock;
 use crate::datapath::command::{Command, Snapshot};
+use crate::datapath::shaper::Pacing;
+use crate::settings::LinkConfig;
 use crate::settings::merge::overlaid;
-use crate::shaper::Pacing;
 use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
 
 /// How often the flags are looked at.
@@ -231,7 +231,7 @@ impl Server {
         for (at, way) in self.ways.iter().enumerate() {
             if let Some(heading) = headings(way).first() {
                 let config = changed(&way.config, changes, *heading)?;
-                check_config(&config, &self.ports[port].name).map_err(usage)?;
+                config.check(&self.ports[port].name).map_err(usage)?;
                 wanted.push((at, config));
             }
         }
@@ -248,7 +248,7 @@ impl Handle {
             })?;
         }
         let spec = config.spec.clone().on_link(config.rate);
-        let pacing = config.pacing();
+        let pacing = Pacing::on(&config);
         let running = &self.config.spec;
         let is_live = spec.info() == running.info()
             && config.spec.params().check_live(running.params()).is_ok();
@@ -312,15 +312,4 @@ fn silent() -> Refusal {
 
 fn refused(Refusal { text, usage }: Refusal) -> Answer {
     Answer::Refused { text, usage }
-}
-
-impl LinkConfig {
-    /// What a transmission costs on it.
-    pub(crate) fn pacing(&self) -> Pacing {
-        Pacing {
-            rate: self.rate,
-            framing: self.overhead.framing(self.link_header),
-            burst_time: self.burst_time,
-        }
-    }
 }

@@ -298,7 +298,7 @@ struct Region {
 
 // SAFETY: it is no more than an address; what lies there is reached through slabs only.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives nothing but the address.
 unsafe impl Sync for Region {}
 
 impl Region {

@@ -4,9 +4,9 @@ use std::sync::mpsc::SyncSender;
 
 use sched::{ParamError, Params, Spec};
 
-use crate::live::Seen;
-use crate::report::DirectionReport;
-use crate::shaper::Pacing;
+use crate::datapath::live::Seen;
+use crate::datapath::report::DirectionReport;
+use crate::datapath::shaper::Pacing;
 
 /// A request to a running direction, with where the answer goes.
 pub(crate) enum Command {

@@ -20,16 +20,16 @@ use sched::edge::Tagger;
 use sched::{Dequeue, Nanos, Needs, Packet, Qdisc};
 
 use self::account::Counts;
-use crate::bridge::Medium;
-use crate::buffers::Buffers;
-use crate::clock;
-use crate::control::Command;
-use crate::io::{BATCH, FrameIo};
-use crate::observe::{Observer, sample_if_due};
-use crate::priority::{Priority, take_exact_timers};
-use crate::report::{DirectionReport, Loss};
-use crate::segments::{self, Segments};
-use crate::shaper::{Pacing, Shaper};
+use crate::datapath::buffers::Buffers;
+use crate::datapath::clock;
+use crate::datapath::command::Command;
+use crate::datapath::frame_io::{BATCH, FrameIo};
+use crate::datapath::medium::Medium;
+use crate::datapath::observe::{Observer, sample_if_due};
+use crate::datapath::priority::{Priority, take_exact_timers};
+use crate::datapath::report::{DirectionReport, Loss};
+use crate::datapath::segments::{self, Segments};
+use crate::datapath::shaper::{Pacing, Shaper};
 
 /// Longest sleep: a request to stop is seen within this time, and no heartbeat is older.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(10);

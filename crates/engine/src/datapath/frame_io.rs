@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use crate::buffers::Buffers;
-use crate::report::Tally;
+use crate::datapath::buffers::Buffers;
+use crate::datapath::report::Tally;
 
 /// Most frames that one call moves.
 pub const BATCH: usize = 64;

@@ -7,14 +7,15 @@ use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
 use sched::{Nanos, ParamError};
 
-use crate::LinkConfig;
-use crate::bridge::Medium;
-use crate::buffers::Buffers;
-use crate::control::Command;
-use crate::direction::{Direction, Parts};
-use crate::io::FrameIo;
-use crate::observe::Observer;
-use crate::report::DirectionReport;
+use crate::datapath::buffers::Buffers;
+use crate::datapath::command::Command;
+use crate::datapath::direction::{Direction, Parts};
+use crate::datapath::frame_io::FrameIo;
+use crate::datapath::medium::Medium;
+use crate::datapath::observe::Observer;
+use crate::datapath::report::DirectionReport;
+use crate::datapath::shaper::Pacing;
+use crate::settings::LinkConfig;
 
 /// One direction of an engine, without its thread and its clock.
 pub struct Harness<O: Observer> {
@@ -42,7 +43,7 @@ impl<O: Observer> Harness<O> {
             observer,
             fingerprinter: Fingerprinter::from_seed(config.seed),
             needs: config.spec.info().needs,
-            pacing: config.pacing(),
+            pacing: Pacing::on(config),
             delay: config.delay,
             commands: Some(receiver),
             medium: Medium::bridged(mtu),
@@ -65,7 +66,7 @@ impl<O: Observer> Harness<O> {
         let (answer, answered) = sync_channel(1);
         let params = config.spec.clone().on_link(config.rate).params().clone();
         // The direction has the other end.
-        let _ = self.commands.send(Command::Change(params, config.pacing(), answer));
+        let _ = self.commands.send(Command::Change(params, Pacing::on(config), answer));
         answered
     }
 

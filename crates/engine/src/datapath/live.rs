@@ -12,7 +12,7 @@ use frame::{Endpoints, FlowKey, Selector};
 use sched::{Drop, DropReason, Lane, Nanos, Packet};
 
 use self::flows::{FlowTable, Place};
-use crate::observe::Observer;
+use crate::datapath::observe::Observer;
 use crate::status::{DropCounter, Flow, Histogram, LaneCounters};
 
 /// What an attached engine counts beside its account's totals.

@@ -8,6 +8,7 @@ pub(crate) mod frame_io;
 #[cfg(feature = "harness")]
 pub mod harness;
 pub mod live;
+pub(crate) mod medium;
 pub mod observe;
 pub(crate) mod priority;
 pub mod report;

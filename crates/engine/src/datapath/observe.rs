@@ -2,7 +2,7 @@
 //!
 //! The engine is compiled once per observer. [`Counters`] keeps what every run reports; an account
 //! of [`Records`] also keeps a record per flow and samples of the queue, for measurements; an
-//! account of [`Live`](crate::live::Live) counts for whoever looks at an attached engine. What an
+//! account of [`Live`](crate::datapath::live::Live) counts for whoever looks at an attached engine. What an
 //! observer ignores costs nothing.
 
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use account::{Account, Book, Drops, Held};
 use frame::FlowKey;
 use sched::{Drop, DropReason, Event, FlowId, Lane, Nanos, Packet, Qdisc, Sink};
 
-use crate::live::Seen;
-use crate::report::{DropCount, FlowRecord, Observed, Sample, Tally};
+use crate::datapath::live::Seen;
+use crate::datapath::report::{DropCount, FlowRecord, Observed, Sample, Tally};
 
 /// A sink that a direction can run with.
 pub trait Observer: Sink + Send + 'static {

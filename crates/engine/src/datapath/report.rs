@@ -6,9 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use account::Tally;
-
-pub use crate::shaper::Punctuality;
+pub use crate::status::{Punctuality, Tally};
 
 /// What became of all traffic through an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

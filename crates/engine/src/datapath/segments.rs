@@ -5,7 +5,8 @@
 
 use sched::{Nanos, Rate};
 
-use crate::buffers::{Buffers, Offload};
+use crate::datapath::buffers::{Buffers, Offload};
+pub use crate::settings::framing::Segments;
 
 /// What a super-packet may take on the link.
 pub const LONGEST: Nanos = Nanos::from_millis(1);
@@ -19,24 +20,6 @@ pub(crate) fn bytes_in_time(rate: Rate) -> u64 {
 /// Whether so many bytes take no longer than [`LONGEST`].
 pub(crate) fn fits(bytes: u64, rate: Rate) -> bool {
     bytes <= bytes_in_time(rate)
-}
-
-/// What a frame is on the link: some segments of one size, and a last one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segments {
-    /// How many; at least 1.
-    pub count: u16,
-    /// Bytes of each but the last one.
-    pub each: u32,
-    /// Bytes of the last one.
-    pub last: u32,
-}
-
-impl From<u32> for Segments {
-    /// A frame that is sent as it is.
-    fn from(size: u32) -> Self {
-        Self { count: 1, each: size, last: size }
-    }
 }
 
 impl Segments {

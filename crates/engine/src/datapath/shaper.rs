@@ -11,8 +11,10 @@
 
 use sched::{Nanos, Rate};
 
-use crate::framing::Framing;
-use crate::segments::Segments;
+use crate::datapath::segments::Segments;
+use crate::settings::LinkConfig;
+use crate::settings::framing::Framing;
+use crate::status::Punctuality;
 
 /// What a transmission costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,19 +27,16 @@ pub struct Pacing {
     pub burst_time: Nanos,
 }
 
-/// How punctual the shaper was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Punctuality {
-    /// The longest that a transmission started after it was due, in ns.
-    pub max_late_ns: u64,
-    /// Transmission time that was lost, as wake-ups came later than can be caught up, in ns.
-    pub lost_ns: u64,
-    /// How many transmissions were later than can be caught up.
-    pub late_beyond_burst: u64,
-    /// Most packets that were started at one instant.
-    pub largest_burst_packets: u64,
-    /// Most bytes that were started at one instant, with overhead.
-    pub largest_burst_bytes: u64,
+impl Pacing {
+    /// Of a link.
+    #[must_use]
+    pub fn on(link: &LinkConfig) -> Self {
+        Self {
+            rate: link.rate,
+            framing: link.overhead.framing(link.link_header),
+            burst_time: link.burst_time,
+        }
+    }
 }
 
 /// Holds a rate. Pure: time is an argument.

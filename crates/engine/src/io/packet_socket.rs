@@ -7,7 +7,7 @@ use std::ptr;
 
 use libc::{c_int, iovec, mmsghdr};
 
-use crate::buffers::{Buffers, Offload};
+use crate::datapath::buffers::{Buffers, Offload};
 use crate::io::{BATCH, FrameIo};
 
 /// Kernel memory for frames that wait to be received: some 20 ms at 1 Gbit/s. The kernel grants

@@ -18,8 +18,8 @@ use super::journal::{Journal, Journals};
 use super::load::{check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
-use crate::control::merged;
-use crate::overhead::Overhead;
+use crate::settings::merge::merged;
+use crate::settings::overhead::Overhead;
 
 /// What is to be attached.
 #[derive(Clone, Debug)]

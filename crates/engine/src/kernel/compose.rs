@@ -11,8 +11,8 @@ use super::error::KernelError;
 use super::fq_lanes;
 use super::skeleton::fq_lanes::types::fql_parts;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
-use crate::framing::{Cells, Framing};
-use crate::overhead::Overhead;
+use crate::settings::framing::{Cells, Framing};
+use crate::settings::overhead::Overhead;
 
 /// The disciplines that the kernel engine has: those whose parts it has, and `fifo`.
 pub static DISCIPLINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {

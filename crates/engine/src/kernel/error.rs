@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::control::SpecChangeError;
+use crate::settings::merge::SpecChangeError;
 
 /// Why the kernel engine cannot do something: what was found, and what to do.
 #[derive(Debug, Error)]

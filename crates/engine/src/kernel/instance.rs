@@ -13,8 +13,8 @@ use super::compose::{Shaping, compose, framing_of, overhead_of, text_of};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
-use crate::framing::Framing;
-use crate::overhead::Overhead;
+use crate::settings::framing::Framing;
+use crate::settings::overhead::Overhead;
 use crate::status::{Histogram, LaneCounters};
 use sched::{Amount, Nanos, Rate, Share, Spec, SpecError};
 

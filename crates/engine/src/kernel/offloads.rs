@@ -13,8 +13,8 @@ use sched::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::error::KernelError;
-pub use crate::segments::LONGEST;
-use crate::segments::bytes_in_time;
+pub use crate::datapath::segments::LONGEST;
+use crate::datapath::segments::bytes_in_time;
 
 /// Features that join received packets to larger ones.
 pub(super) const RECEIVE: [&str; 3] = ["rx-gro", "rx-gro-hw", "rx-lro"];

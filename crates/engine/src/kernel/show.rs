@@ -9,7 +9,7 @@ use super::ingress::ingress_of;
 use super::instance;
 use super::instance::Instance;
 use super::privileges::{FIND, require};
-use crate::clock;
+use crate::datapath::clock;
 use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
 
 /// What is attached to a device, or to any.

@@ -5,8 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::segments::Segments;
-
 /// What a link makes of the frames that it is handed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
@@ -29,6 +27,24 @@ pub enum Cells {
     Atm,
     /// PTM (VDSL2): a byte for each 64 bytes or part of them.
     Ptm,
+}
+
+/// What a frame is on the link: some segments of one size, and a last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// How many; at least 1.
+    pub count: u16,
+    /// Bytes of each but the last one.
+    pub each: u32,
+    /// Bytes of the last one.
+    pub last: u32,
+}
+
+impl From<u32> for Segments {
+    /// A frame that is sent as it is.
+    fn from(size: u32) -> Self {
+        Self { count: 1, each: size, last: size }
+    }
 }
 
 impl Framing {

@@ -3,3 +3,87 @@
 pub mod framing;
 pub(crate) mod merge;
 pub mod overhead;
+
+use sched::edge::EdgeSpec;
+use sched::{Info, Nanos, Rate, Spec};
+use thiserror::Error;
+
+use self::overhead::{ETHERNET_HEADER, Overhead};
+
+/// A queue, and the link behind it.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// The discipline of the queue.
+    pub spec: Spec,
+    /// An edge in front of the queue, which writes into the DSCP of every packet whether it is
+    /// one of a short flow.
+    pub edge: Option<EdgeSpec>,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// What a packet takes on it beside its bytes. Frames count without checksum, as in `tc`.
+    pub overhead: Overhead,
+    /// Bytes that the interface's frames have before the IP header.
+    pub link_header: u32,
+    /// Propagation delay: a frame is released this long after its transmission has started.
+    pub delay: Nanos,
+    /// How far a late wake-up of the engine may be caught up.
+    pub burst_time: Nanos,
+    /// Seed of the discipline's random generator.
+    pub seed: u64,
+}
+
+impl LinkConfig {
+    /// A link without overhead and propagation delay.
+    #[must_use]
+    pub fn new(spec: Spec, rate: Rate) -> Self {
+        Self {
+            spec,
+            edge: None,
+            rate,
+            overhead: Overhead::NONE,
+            link_header: ETHERNET_HEADER,
+            delay: Nanos::ZERO,
+            burst_time: Nanos::from_millis(1),
+            seed: 0,
+        }
+    }
+
+    /// Refuses what no engine can run in front of a live link.
+    ///
+    /// # Errors
+    /// If its rate is 0, or the discipline needs what no live link tells.
+    pub fn check(&self, to: &str) -> Result<(), SettingsError> {
+        if self.rate == Rate(0) {
+            return Err(SettingsError::RateZero { interface: to.to_owned() });
+        }
+        let Info { name: discipline, needs, .. } = self.spec.info();
+        let needed = match (needs.flow_size, needs.offset) {
+            (true, _) => "the size of a flow before it ends",
+            (false, true) => "a packet's byte offset in its flow",
+            (false, false) => return Ok(()),
+        };
+        Err(SettingsError::Unsuitable { discipline, needed })
+    }
+}
+
+/// Why a link cannot be as it is set.
+#[derive(Debug, Error)]
+pub enum SettingsError {
+    /// The rate is 0.
+    #[error("{interface}: a link of rate 0 carries nothing; give a rate of 1bit or more, or inf")]
+    RateZero {
+        /// The interface that the link leads to.
+        interface: String,
+    },
+    /// The discipline needs to know what a live link does not tell.
+    #[error(
+        "{discipline} needs {needed}, which no live link tells; choose another discipline here, \
+         or run it in the simulator"
+    )]
+    Unsuitable {
+        /// The discipline.
+        discipline: &'static str,
+        /// What it needs.
+        needed: &'static str,
+    },
+}

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::framing::{Cells, Framing};
+use crate::settings::framing::{Cells, Framing};
 
 /// Bytes that can be added to a packet.
 pub const BYTES: RangeInclusive<i32> = -64..=1024;

@@ -30,22 +30,25 @@ mod tests;
 
 use std::io;
 
-use self::hook::{Facts, Placer, Programs};
-use self::tap::{Layer, Tap};
-use crate::Engine;
-use crate::bridge::{self, HEADER, LinkConfig, Medium, Way, system};
-use crate::control::{self, Adjust};
-use crate::error::EngineError;
-use crate::io::FrameIo;
-use crate::overhead::ETHERNET_HEADER;
-use crate::packet_socket::PacketSocket;
-use crate::status::Heading;
 use frame::LinkType;
 use netdev::capabilities::{BPF, NET_ADMIN, NET_RAW, lacking};
 use netdev::clsact::{self, Owner, Point};
 use netdev::link::Link;
 use netdev::watch::{Watch, Watched};
 use sched::Rate;
+
+use self::hook::{Facts, Placer, Programs};
+use self::tap::{Layer, Tap};
+use crate::control::{self, Adjust};
+use crate::datapath::medium::{HEADER, Medium};
+use crate::error::EngineError;
+use crate::forwarder::interface::{hold, look_up, system};
+use crate::forwarder::{Forwarder, Way};
+use crate::io::FrameIo;
+use crate::io::packet_socket::PacketSocket;
+use crate::settings::LinkConfig;
+use crate::settings::overhead::ETHERNET_HEADER;
+use crate::status::Heading;
 
 pub use hook::HookKind;
 
@@ -54,7 +57,7 @@ const HEAD: usize = 2032;
 /// The same at most.
 const LARGEST_HEAD: usize = 1 << 14;
 
-impl Engine {
+impl Forwarder {
     /// Takes hold of one interface of the calling thread's network namespace, to shape what
     /// leaves by it, what arrives at it, or both. Packets take the way through the engine when it
     /// [runs](Self::run), and none before.
@@ -69,7 +72,7 @@ impl Engine {
         hook: HookKind,
     ) -> Result<Self, EngineError> {
         let (link, layer) = examine(device, egress.as_ref(), ingress.as_ref())?;
-        let lock = bridge::hold(device, &link)?;
+        let lock = hold(device, &link)?;
         let place = Place { device, link, layer };
         let made = place.make(egress, ingress, hook).map_err(|(doing, source)| {
             if source.kind() == io::ErrorKind::PermissionDenied {
@@ -84,7 +87,7 @@ impl Engine {
     }
 }
 
-/// Refuses what [`Engine::attach`] would refuse, as far as that shows before it takes hold of the
+/// Refuses what [`Forwarder::attach`] would refuse, as far as that shows before it takes hold of the
 /// interface: for whoever is to take something else off it first.
 ///
 /// # Errors
@@ -106,9 +109,9 @@ fn examine(
         return Err(EngineError::NoDirection { interface: device.to_owned() });
     }
     for config in [egress, ingress].into_iter().flatten() {
-        bridge::check_config(config, device)?;
+        config.check(device)?;
     }
-    let link = bridge::look_up(device)?;
+    let link = look_up(device)?;
     let layer = layer(device, &link)?;
     if let Some(capability) = lacking(&[NET_ADMIN, NET_RAW, BPF]) {
         return Err(EngineError::Lacking { interface: device.to_owned(), capability });
@@ -122,8 +125,8 @@ fn examine(
 /// # Errors
 /// If there is no such interface, an engine runs on it, or the system refuses.
 pub fn tidy_up(device: &str) -> Result<bool, EngineError> {
-    let link = bridge::look_up(device)?;
-    let _lock = bridge::hold(device, &link)?;
+    let link = look_up(device)?;
+    let _lock = hold(device, &link)?;
     clsact::tidy_up(Owner::Userspace, link.index).map_err(system(device, "removing what was left"))
 }
 

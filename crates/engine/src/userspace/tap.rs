@@ -16,11 +16,11 @@ use netlink_packet_route::link::{
 };
 
 use super::hook::{Attached, Pulse};
-use crate::buffers::{Buffers, Offload, TAIL};
-use crate::clock;
+use crate::datapath::buffers::{Buffers, Offload, TAIL};
+use crate::datapath::clock;
+use crate::datapath::report::Tally;
+use crate::datapath::segments::fits;
 use crate::io::{BATCH, FrameIo};
-use crate::report::Tally;
-use crate::segments::fits;
 use sched::Rate;
 
 /// Frames that wait for the engine to read them; what comes beyond is lost. A burst of several

@@ -11,7 +11,7 @@ use netdev::netns::Namespace;
 use nix::unistd::geteuid;
 
 use super::*;
-use crate::buffers::Buffers;
+use crate::datapath::buffers::Buffers;
 
 /// Receives a while, then panics.
 struct Planted {
@@ -63,7 +63,7 @@ fn a_panic_in_the_data_path_takes_the_engine_out_of_the_way() {
     source.connect(sink.local_addr().unwrap()).unwrap();
 
     let config = || Some(LinkConfig::new("fifo".parse().unwrap(), Rate(10_000_000)));
-    let attach = || Engine::attach("eth0", config(), config(), HookKind::Auto);
+    let attach = || Forwarder::attach("eth0", config(), config(), HookKind::Auto);
     let mut engine = a.run(attach).unwrap().unwrap();
     let inner = engine.ways.remove(0);
     let input = Box::new(Planted { inner: inner.input, frames_left: 20 });

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use engine::Engine;
+use engine::Forwarder;
 use netdev::link::Links;
 
 use super::hooks;
@@ -55,7 +55,7 @@ fn bare_ip_packets_pass_both_directions() {
     socket.connect("10.8.0.2:7").unwrap();
     for hook in hooks() {
         let config = || link("efd", 10_000_000);
-        let attach = || Engine::attach("wan0", config(), config(), hook);
+        let attach = || Forwarder::attach("wan0", config(), config(), hook);
         let engine = hosts.a.run(attach).unwrap().unwrap();
         let ((), report) = while_running(engine, || {
             let mut packet = [0; 2000];

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::report::DirectionReport;
 use engine::userspace::HookKind;
-use engine::{Engine, LinkConfig, Rate, Report};
+use engine::{Forwarder, LinkConfig, Rate, Report};
 use netdev::link::{Home, Links};
 use netdev::netns::Namespace;
 
@@ -52,8 +52,8 @@ impl Hosts {
         egress: Option<LinkConfig>,
         ingress: Option<LinkConfig>,
         hook: HookKind,
-    ) -> Engine {
-        self.a.run(|| Engine::attach("eth0", egress, ingress, hook)).unwrap().unwrap()
+    ) -> Forwarder {
+        self.a.run(|| Forwarder::attach("eth0", egress, ingress, hook)).unwrap().unwrap()
     }
 
     /// Runs `job` while the engine has both directions of `a`'s interface.
@@ -127,7 +127,7 @@ impl Hosts {
 }
 
 /// Runs `job` while an engine runs.
-pub(crate) fn while_running<T>(engine: Engine, job: impl FnOnce() -> T) -> (T, Report) {
+pub(crate) fn while_running<T>(engine: Forwarder, job: impl FnOnce() -> T) -> (T, Report) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let running = scope.spawn(|| engine.run(&stop));

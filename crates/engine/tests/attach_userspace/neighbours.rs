@@ -1,7 +1,7 @@
 //! Others who use the same device.
 
 use engine::userspace::HookKind;
-use engine::{Engine, EngineError};
+use engine::{EngineError, Forwarder, SettingsError};
 
 use super::hooks;
 use super::hosts::{B4, Hosts, link, server};
@@ -52,7 +52,7 @@ fn a_clsact_that_others_have_come_to_use_stays() {
 fn a_device_has_one_engine_at_a_time() {
     let Some(hosts) = Hosts::new() else { return };
     let ((), _) = hosts.while_attached(link(SPEC, RATE), None, HookKind::Auto, || {
-        let second = || Engine::attach("eth0", None, link(SPEC, RATE), HookKind::Auto);
+        let second = || Forwarder::attach("eth0", None, link(SPEC, RATE), HookKind::Auto);
         let refused = hosts.a.run(second).unwrap().err().expect("the device is taken");
         assert!(matches!(refused, EngineError::Taken { .. }), "{refused}");
         hosts.transfer(&hosts.a, server(&hosts.b, B4), 100_000);
@@ -63,14 +63,20 @@ fn a_device_has_one_engine_at_a_time() {
 fn what_cannot_be_attached_is_refused_with_the_reason() {
     let Some(hosts) = Hosts::new() else { return };
     let refused = |device: &str, egress| {
-        let attach = || Engine::attach(device, egress, None, HookKind::Auto);
+        let attach = || Forwarder::attach(device, egress, None, HookKind::Auto);
         hosts.a.run(attach).unwrap().err().expect("it must be refused")
     };
     let any = || link(SPEC, RATE);
     assert!(matches!(refused("lo", any()), EngineError::Loopback { .. }));
     assert!(matches!(refused("eth7", any()), EngineError::NoSuchInterface { .. }));
     assert!(matches!(refused("eth0", None), EngineError::NoDirection { .. }));
-    assert!(matches!(refused("eth0", link("srpt", RATE)), EngineError::Unsuitable { .. }));
-    assert!(matches!(refused("eth0", link(SPEC, 0)), EngineError::RateZero { .. }));
+    assert!(matches!(
+        refused("eth0", link("srpt", RATE)),
+        EngineError::Settings(SettingsError::Unsuitable { .. })
+    ));
+    assert!(matches!(
+        refused("eth0", link(SPEC, 0)),
+        EngineError::Settings(SettingsError::RateZero { .. })
+    ));
     assert_eq!(hosts.left_behind(), [""; 0]);
 }

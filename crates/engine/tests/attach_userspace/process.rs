@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::userspace::HookKind;
-use engine::{Engine, Report};
+use engine::{Forwarder, Report};
 use netdev::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -95,7 +95,7 @@ fn engine_of_another_test() {
         nix::sys::signal::signal(Signal::SIGTERM, nix::sys::signal::SigHandler::Handler(stop))
             .unwrap();
     }
-    let engine = Engine::attach("eth0", link(spec, rate), link(spec, rate), hook).unwrap();
+    let engine = Forwarder::attach("eth0", link(spec, rate), link(spec, rate), hook).unwrap();
     let ready = || {
         // A heartbeat of every direction is at most 10 ms away.
         std::thread::sleep(Duration::from_millis(100));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use engine::{Engine, Io, LinkConfig, Observe, Rate, Report};
+use engine::{Forwarder, Io, LinkConfig, Observe, Rate, Report};
 use netdev::link::{Home, Links};
 use netdev::netns::{Namespace, set_parameter};
 
@@ -29,7 +29,7 @@ impl Lab {
         let xdp = || {
             let lab = Self::new()?;
             let fifo = || link("fifo", 1_000_000);
-            let open = || Engine::bridge("left", "right", fifo(), fifo(), Io::Xdp).map(|_| ());
+            let open = || Forwarder::bridge("left", "right", fifo(), fifo(), Io::Xdp).map(|_| ());
             if let Err(error) = lab.middle.run(open).unwrap() {
                 eprintln!("SKIPPED, AF_XDP was not tested: {error}");
                 return None;
@@ -103,7 +103,7 @@ impl Lab {
     ) -> (T, Report) {
         let engine = self
             .middle
-            .run(|| Engine::bridge("left", "right", forth, back, self.io))
+            .run(|| Forwarder::bridge("left", "right", forth, back, self.io))
             .unwrap()
             .unwrap();
         let stop = AtomicBool::new(false);

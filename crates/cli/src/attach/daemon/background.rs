@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
-use engine::Engine;
+use engine::Forwarder;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::run;
@@ -58,7 +58,7 @@ fn read_all(from: Option<impl Read>) -> io::Result<String> {
 }
 
 /// The other end of [`start`]: runs an engine in the background.
-pub(crate) fn background(engine: Engine, device: &str) -> Result<(), Failure> {
+pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure> {
     // It is the leader of its process group only if it was started by hand, and stays then.
     let _ = setsid();
     // No file system is kept busy.

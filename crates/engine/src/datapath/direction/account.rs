@@ -3,8 +3,8 @@
 use sched::Nanos;
 
 use super::Direction;
-use crate::observe::{Observer, drop_counts};
-use crate::report::{DirectionReport, DropCount, Loss, Tally};
+use crate::datapath::observe::{Observer, drop_counts};
+use crate::datapath::report::{DirectionReport, DropCount, Loss, Tally};
 
 /// What one direction counts.
 #[derive(Default)]

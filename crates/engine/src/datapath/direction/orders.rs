@@ -3,10 +3,10 @@
 use sched::{Dequeue, Nanos, Rate, Spec};
 
 use super::Direction;
-use crate::clock;
-use crate::control::{Command, Snapshot};
-use crate::observe::Observer;
-use crate::shaper::Pacing;
+use crate::datapath::clock;
+use crate::datapath::command::{Command, Snapshot};
+use crate::datapath::observe::Observer;
+use crate::datapath::shaper::Pacing;
 
 /// With frames passing by themselves: how long the engine goes on with those it has, at most, and
 /// for how long none has to come for it to end.

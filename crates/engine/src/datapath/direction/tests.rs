@@ -8,9 +8,9 @@ use sched::edge::EdgeSpec;
 use sched::{Backlog, ParamError, Params, Queue, Rate, Sink, Spec};
 
 use super::*;
-use crate::buffers::Offload;
-use crate::framing::Framing;
-use crate::observe::{Counters, Observe, Records, drop_counts};
+use crate::datapath::buffers::Offload;
+use crate::datapath::observe::{Counters, Observe, Records, drop_counts};
+use crate::settings::framing::Framing;
 
 const CAPACITY: u32 = 200;
 

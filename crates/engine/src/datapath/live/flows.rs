@@ -8,7 +8,7 @@
 use frame::FlowKey;
 use sched::{Nanos, Packet};
 
-use crate::report::Tally;
+use crate::datapath::report::Tally;
 use crate::status::Flow;
 
 /// Places of a set.

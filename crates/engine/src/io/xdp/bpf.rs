@@ -39,7 +39,7 @@ pub(super) struct Heartbeats {
 
 // SAFETY: the page holds atomics only, and stays mapped as long as this value lives.
 unsafe impl Send for Heartbeats {}
-// SAFETY: as above.
+// SAFETY: threads that share it meet only in atomics.
 unsafe impl Sync for Heartbeats {}
 
 impl Heartbeats {

@@ -11,8 +11,8 @@ use super::bpf::Heartbeats;
 use super::checksum;
 use super::ring::{Consumer, Producer};
 use super::socket::{self, RING};
-use crate::buffers::Buffers;
-use crate::clock;
+use crate::datapath::buffers::Buffers;
+use crate::datapath::clock;
 use crate::io::{BATCH, FrameIo};
 
 /// How often an idle input asks whether its interface is still there: no system call tells on its

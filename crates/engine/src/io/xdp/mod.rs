@@ -31,10 +31,10 @@ use thiserror::Error;
 use self::bpf::{FOREVER, Heartbeats, Mode, SocketMap};
 use self::io::{Input, Output};
 use self::socket::{BufferRings, Memory, RING, Socket};
-use crate::buffers::Buffers;
-use crate::clock;
+use crate::datapath::buffers::Buffers;
+use crate::datapath::clock;
+use crate::io::packet_socket::promiscuous;
 use crate::io::{BATCH, Half};
-use crate::packet_socket::promiscuous;
 
 /// Bytes at the beginning of each buffer that the kernel leaves free (`XDP_PACKET_HEADROOM`).
 const HEADROOM: u32 = 256;

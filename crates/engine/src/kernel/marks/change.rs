@@ -11,7 +11,7 @@ use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ifb_of;
 use crate::kernel::journal::Journal;
 use crate::kernel::privileges::{FIND, NET_ADMIN, require};
-use crate::overhead::Overhead;
+use crate::settings::overhead::Overhead;
 
 /// What is to be changed; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default)]

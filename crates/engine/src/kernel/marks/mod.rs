@@ -36,8 +36,8 @@ use super::ingress::{attach_ifb, ifb_of};
 use super::is_ours;
 use super::journal::Journal;
 use super::privileges::{BPF, NET_ADMIN, require};
-use crate::clock;
-use crate::overhead::Overhead;
+use crate::datapath::clock;
+use crate::settings::overhead::Overhead;
 
 /// Rates that can be marked for.
 pub const RATES: RangeInclusive<Rate> = Rate(8_000)..=Rate(1_000_000_000_000);

@@ -11,9 +11,9 @@ use sched::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::tins::{self, Tins};
-use crate::framing::{Cells, Framing};
 use crate::kernel::attach::on;
 use crate::kernel::error::KernelError;
+use crate::settings::framing::{Cells, Framing};
 
 /// Queues with a class for short flows and one for long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use netdev::tc::{self, handle_text};
 use super::program::{Counted, FLOWS, Placed};
 use super::tins::{Tin, Tins};
 use super::{Marked, Work};
-use crate::clock;
+use crate::datapath::clock;
 use crate::kernel::attach::on;
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ingress_of;

@@ -5,10 +5,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::framing::Cells;
-use crate::overhead::Overhead;
-pub use crate::report::Tally;
-pub use crate::shaper::Punctuality;
+use crate::settings::framing::Cells;
+use crate::settings::overhead::Overhead;
+pub use account::Tally;
 pub use netdev::tc::TcStats;
 
 /// A queue at work: what it is and what it has counted since it was attached.
@@ -336,6 +335,21 @@ pub struct Process {
     pub biggest_flows: Vec<Flow>,
     /// The newest flows, first the newest.
     pub newest_flows: Vec<Flow>,
+}
+
+/// How punctual the shaper was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Punctuality {
+    /// The longest that a transmission started after it was due, in ns.
+    pub max_late_ns: u64,
+    /// Transmission time that was lost, as wake-ups came later than can be caught up, in ns.
+    pub lost_ns: u64,
+    /// How many transmissions were later than can be caught up.
+    pub late_beyond_burst: u64,
+    /// Most packets that were started at one instant.
+    pub largest_burst_packets: u64,
+    /// Most bytes that were started at one instant, with overhead.
+    pub largest_burst_bytes: u64,
 }
 
 /// A flow, counted since it was taken into the engine's table of flows.

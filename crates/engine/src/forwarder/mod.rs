@@ -1,0 +1,215 @@
+//! Directions at work: a thread each, and a thread that answers on the control sockets.
+
+pub(crate) mod interface;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use frame::Fingerprinter;
+use netdev::watch::Watch;
+use sched::edge::EdgeSpec;
+
+use self::interface::system;
+use crate::control::{self, Adjust, Handle, Server};
+use crate::datapath::buffers::Buffers;
+use crate::datapath::command::Command;
+use crate::datapath::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
+use crate::datapath::live::Live;
+use crate::datapath::medium::Medium;
+use crate::datapath::observe::{Counters, Observe, Observer, Records};
+use crate::datapath::report::{DirectionReport, Report};
+use crate::datapath::shaper::Pacing;
+use crate::error::EngineError;
+use crate::io::FrameIo;
+use crate::settings::LinkConfig;
+use crate::status::Heading;
+
+/// What takes frames from one place to another through slow links.
+pub struct Forwarder {
+    pub(crate) ways: Vec<Way>,
+    /// How frames come and go, and why so.
+    pub(crate) io: String,
+    /// The interfaces, which no other engine can hold meanwhile.
+    pub(crate) ports: Vec<control::Port>,
+    /// Sees whether the interfaces stay as the engine needs them.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// From an input through a queue and a link to an output.
+pub(crate) struct Way {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) input: Box<dyn FrameIo>,
+    pub(crate) output: Box<dyn FrameIo>,
+    /// Memory for frames that the input and output share with the kernel, if they do.
+    pub(crate) buffers: Option<Buffers>,
+    pub(crate) config: LinkConfig,
+    pub(crate) medium: Medium,
+    /// As which direction of which of the engine's ports it is known.
+    pub(crate) known_as: Vec<(usize, Heading)>,
+    /// Makes what surrounds it ready for a change.
+    pub(crate) adjust: Option<Adjust>,
+}
+
+impl Forwarder {
+    /// How frames come and go, and why so, in words.
+    #[must_use]
+    pub fn io(&self) -> &str {
+        &self.io
+    }
+
+    /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
+    ///
+    /// # Errors
+    /// If the system has no randomness to key the flow fingerprints with, or no memory.
+    pub fn run(self, stop: &AtomicBool) -> Result<Report, EngineError> {
+        self.run_with(stop, Counters::default)
+    }
+
+    /// As [`run`](Self::run), and keeps a ledger of flows and samples of the queues.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_observed(self, stop: &AtomicBool, observe: Observe) -> Result<Report, EngineError> {
+        self.run_with(stop, || Records::account(observe))
+    }
+
+    /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which
+    /// it can be [stopped](control::stop) as well. `ready` is called when it does.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
+        let Self { mut ways, ports, watch, .. } = self;
+        let mut handles = Vec::new();
+        let mut prepared = Vec::new();
+        for mut way in ways.drain(..) {
+            let (sender, commands) = channel();
+            handles.push(Handle {
+                config: way.config.clone(),
+                commands: sender,
+                known_as: way.known_as.clone(),
+                adjust: way.adjust.take(),
+            });
+            let names = way.names();
+            let lanes = if way.config.spec.info().parts.is_some() { 2 } else { 1 };
+            prepared.push((way.prepare(Live::account(lanes), Some(commands))?, names));
+        }
+        let mut server = Server::new(ports, handles);
+        let report = run(prepared, stop, watch, |halt| {
+            ready();
+            server.serve(stop, halt);
+        });
+        Ok(report)
+    }
+
+    fn run_with<O: Observer>(
+        self,
+        stop: &AtomicBool,
+        observer: impl Fn() -> O,
+    ) -> Result<Report, EngineError> {
+        let Self { ways, ports: _ports, watch, .. } = self;
+        let prepare = |way: Way| {
+            let names = way.names();
+            Ok((way.prepare(observer(), None)?, names))
+        };
+        let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
+        Ok(run(prepared, stop, watch, |_| {}))
+    }
+}
+
+/// From, to, and the discipline.
+type Names = (String, String, String);
+
+/// Runs directions, a thread each, and `meanwhile` on the calling one.
+fn run<O: Observer>(
+    prepared: Vec<(Direction<O>, Names)>,
+    stop: &AtomicBool,
+    watch: Option<Watch>,
+    meanwhile: impl FnOnce(&AtomicBool),
+) -> Report {
+    let halt = AtomicBool::new(false);
+    let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    let (ended, seen): (Vec<_>, _) = thread::scope(|scope| {
+        let run = |direction: Direction<O>| {
+            scope.spawn(|| {
+                let _halt = Halt(&halt);
+                direction.run(stop, &halt)
+            })
+        };
+        let watch = watch.map(|watch| scope.spawn(|| watch.run(&halt)));
+        let threads: Vec<_> = directions.into_iter().map(run).collect();
+        meanwhile(&halt);
+        (threads.into_iter().map(join).collect(), watch.and_then(join))
+    });
+    let mut report = Report { directions: Vec::new(), fault: seen };
+    for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
+        let fault = fault.map(|fault| describe(&fault, &from, &to));
+        report.fault = report.fault.or(fault);
+        report.directions.push(DirectionReport { from, to, scheduler, ..direction });
+    }
+    report
+}
+
+/// Ends all directions when one of them ends, even if by a panic.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Way {
+    /// Where it comes from, where it goes, and its discipline, for reports.
+    fn names(&self) -> Names {
+        (self.from.clone(), self.to.clone(), self.config.spec.to_string())
+    }
+
+    fn prepare<O: Observer>(
+        self,
+        observer: O,
+        commands: Option<Receiver<Command>>,
+    ) -> Result<Direction<O>, EngineError> {
+        let Self { to, input, output, buffers, config, medium, .. } = self;
+        let fingerprinter = Fingerprinter::random().map_err(|error| {
+            system(&to, "drawing a key for flow fingerprints")(io::Error::other(error))
+        })?;
+        let own = || Buffers::with_tails(medium.head, MOST_FRAMES, MOST_SUPER_PACKETS);
+        let buffers =
+            buffers.map_or_else(own, Ok).map_err(system(&to, "reserving memory for frames"))?;
+        let parts = Parts {
+            input,
+            output,
+            qdisc: config.spec.clone().on_link(config.rate).build(config.seed),
+            tagger: config.edge.as_ref().map(EdgeSpec::build),
+            observer,
+            fingerprinter,
+            needs: config.spec.info().needs,
+            pacing: Pacing::on(&config),
+            delay: config.delay,
+            commands,
+            medium,
+        };
+        Ok(Direction::new(parts, buffers))
+    }
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn describe(fault: &Fault, from: &str, to: &str) -> String {
+    let interface = match fault.side {
+        Side::Input => from,
+        Side::Output => to,
+    };
+    let what = match fault.error.raw_os_error() {
+        Some(libc::ENETDOWN) => "the interface went down or was removed",
+        Some(libc::ENXIO | libc::ENODEV) => "the interface was removed",
+        _ => return format!("{interface}: {}", fault.error),
+    };
+    format!("{interface}: {what}")
+}
