@@ -1,5 +1,6 @@
 //! Every discipline in the registry, with any parameters, through any sequence of operations.
 
+#![forbid(unsafe_code)]
 #![no_main]
 
 use conformance::Case;

@@ -1,5 +1,6 @@
 //! Any bytes as a frame of any link type: a key for each, and never a panic.
 
+#![forbid(unsafe_code)]
 #![no_main]
 
 use frame::{Fingerprinter, LinkType, mark_ce};

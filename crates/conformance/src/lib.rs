@@ -7,6 +7,8 @@
 //!
 //! The suite reads the registry. A new discipline gets every generic check from its one line there.
 
+#![forbid(unsafe_code)]
+
 pub mod case;
 pub mod global;
 pub mod golden;

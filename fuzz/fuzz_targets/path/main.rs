@@ -4,6 +4,7 @@
 //!
 //! The format of an input is that of [`script`]; `cargo run --example seeds` writes the corpus.
 
+#![forbid(unsafe_code)]
 #![no_main]
 
 mod check;

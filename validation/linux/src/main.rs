@@ -1,5 +1,7 @@
 //! Measures this kernel's TCP, and compares the simulator's with it.
 
+#![forbid(unsafe_code)]
+
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;

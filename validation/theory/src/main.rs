@@ -1,5 +1,7 @@
 //! Prints the results of the study in Markdown; `--quick` simulates less.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use theory::report::{Verdict, markdown};

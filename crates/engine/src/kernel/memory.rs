@@ -31,11 +31,11 @@ unsafe impl Plain for fq_lanes::sl_parts {}
 unsafe impl Plain for fq_lanes::fql_parts {}
 // SAFETY: as above.
 unsafe impl Plain for sl_event {}
-// SAFETY: as above.
+// SAFETY: integers and arrays of integers throughout.
 unsafe impl Plain for sl_qdisc {}
-// SAFETY: as above.
+// SAFETY: integers and arrays of integers throughout.
 unsafe impl Plain for sl_marks_config {}
-// SAFETY: as above.
+// SAFETY: integers and arrays of integers throughout.
 unsafe impl Plain for sl_marks_state {}
 
 /// A value from the bytes of a map; `None` if there are fewer than it takes.

@@ -16,7 +16,7 @@ use sched::Nanos;
 
 use super::skeleton::HookSkelBuilder;
 use super::skeleton::types::{sl_pulse, sl_pulses};
-use crate::report::Tally;
+use crate::datapath::report::Tally;
 
 /// A heartbeat that is older than this counts for nothing.
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(50);
@@ -159,7 +159,7 @@ struct Pulses {
 
 // SAFETY: only atomic operations reach it.
 unsafe impl Send for Pulses {}
-// SAFETY: as above.
+// SAFETY: threads that share it meet only in atomic operations.
 unsafe impl Sync for Pulses {}
 
 impl Pulses {
