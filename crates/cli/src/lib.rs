@@ -184,7 +184,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Report(_) => Err(in_python("report")),
         Action::Paper(_) => Err(in_python("paper")),
         Action::Campaign(_) => Err(in_python("campaign")),
-        // Where this is no program of its own, one does for both.
+        // Inside another program, one hidden command starts both.
         Action::LabAgent { role } if role != "engine" => return u8::from(!agent(&role)),
         Action::Engine { .. } | Action::LabAgent { .. } => attach::serve_engine(),
     };

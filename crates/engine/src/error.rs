@@ -22,7 +22,7 @@ pub enum EngineError {
         /// Its name.
         interface: String,
     },
-    /// The interface is no Ethernet.
+    /// The interface does not carry Ethernet.
     #[error("{interface}: the interface carries no Ethernet frames, which a bridge needs")]
     NotEthernet {
         /// Its name.

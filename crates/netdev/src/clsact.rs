@@ -114,7 +114,7 @@ pub fn programs(owner: Owner, device: u32, at: Point) -> io::Result<Vec<u32>> {
 }
 
 /// Removes the filters that an owner has, or has left, on a device. Says whether there were any.
-/// Only for who holds the device.
+/// Only the holder of the device may call it.
 ///
 /// # Errors
 /// If the kernel does not tell, or refuses.
@@ -133,7 +133,7 @@ pub fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
     Ok(!found.is_empty())
 }
 
-/// Removes a clsact that has no filters, for who knows that it is its own.
+/// Removes a clsact that has no filters, if the caller has made it.
 ///
 /// # Errors
 /// If the kernel does not tell, or refuses.

@@ -60,6 +60,6 @@ fn notify(state: &str) {
         };
         UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
     };
-    // Nobody is there to tell that nobody could be told.
+    // There is nowhere to report that this failed.
     let _: io::Result<usize> = tell();
 }

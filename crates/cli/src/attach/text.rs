@@ -81,7 +81,7 @@ fn by_process(status: &Status, process: &Process) -> String {
 
 type Counter = fn(&LaneCounters) -> u64;
 
-/// What people call one of so many lanes of a scheduler, which may be one that only the kernel has.
+/// The name of a lane of a scheduler that has this many; only the kernel may know the scheduler.
 pub(crate) fn lane_name(scheduler: &str, lane: usize, lanes: usize) -> String {
     let name = scheduler.split(':').next().unwrap_or_default();
     sched::registry::find(name).unwrap_or(&sched::Info::PLAIN).lane_name(lane, lanes)

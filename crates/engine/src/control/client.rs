@@ -21,7 +21,7 @@ pub enum ControlError {
     /// No engine holds the interface.
     #[error("no userspace engine holds the interface")]
     Nobody,
-    /// Somebody holds the interface's name who is not to be believed.
+    /// A process that is not trusted holds the interface's name.
     #[error(
         "process {pid} of user {uid} holds the interface, neither root's nor your own; run as root \
          to end it, or as that user"
@@ -135,7 +135,7 @@ impl Connection {
 
     fn ask(&mut self, request: &Request) -> Result<Answer, ControlError> {
         let pid = self.peer.pid;
-        // One that refuses whoever asks has not waited for the question.
+        // An engine that refuses this peer answers before it reads the request.
         let asked = say(self.stream.get_mut(), request);
         let answer = hear(&mut self.stream).map_err(|error| asked.err().unwrap_or(error));
         match answer {

@@ -27,7 +27,7 @@ impl Lock {
     }
 }
 
-/// Asks for whoever holds an interface; `None` if nobody does.
+/// Connects to the engine that holds an interface; `None` if none does.
 pub(super) fn connect(ifindex: u32) -> io::Result<Option<UnixStream>> {
     match UnixStream::connect_addr(&address(ifindex)?) {
         Ok(stream) => Ok(Some(stream)),

@@ -4,7 +4,7 @@ use nix::sys::prctl;
 use sched::Nanos;
 
 /// Without a deadline for this long, a thread drops back to normal priority.
-const PATIENCE: Nanos = Nanos::from_millis(10);
+const LINGER: Nanos = Nanos::from_millis(10);
 
 /// Gives the calling thread exact timers.
 pub(crate) fn take_exact_timers() {
@@ -13,7 +13,7 @@ pub(crate) fn take_exact_timers() {
     let _ = prctl::set_timerslack(1);
 }
 
-/// A thread's priority: real-time while it has an appointment to keep (a transmission to start,
+/// A thread's priority: real-time while it has a deadline to keep (a transmission to start,
 /// a frame to release), ordinary while it only waits for frames.
 ///
 /// Without real-time priority whatever else runs on the machine makes a thread milliseconds late
@@ -26,13 +26,13 @@ pub(crate) struct Priority {
     realtime: bool,
     /// Whether the system grants real-time priority, as far as has been seen.
     granted: bool,
-    last_appointment: Nanos,
+    last_deadline: Nanos,
 }
 
 impl Priority {
     /// That of an ordinary thread.
     pub(crate) fn ordinary() -> Self {
-        Self { realtime: false, granted: true, last_appointment: Nanos::ZERO }
+        Self { realtime: false, granted: true, last_deadline: Nanos::ZERO }
     }
 
     /// Whether the system has not refused real-time priority.
@@ -42,14 +42,14 @@ impl Priority {
 
     /// Adjusts the calling thread's priority before it sleeps.
     #[inline]
-    pub(crate) fn adjust(&mut self, has_appointment: bool, now: Nanos) {
-        if has_appointment {
-            self.last_appointment = now;
+    pub(crate) fn adjust(&mut self, has_deadline: bool, now: Nanos) {
+        if has_deadline {
+            self.last_deadline = now;
             if !self.realtime && self.granted {
                 self.granted = schedule(libc::SCHED_FIFO, 1);
                 self.realtime = self.granted;
             }
-        } else if self.realtime && now - self.last_appointment > PATIENCE {
+        } else if self.realtime && now - self.last_deadline > LINGER {
             self.realtime = !schedule(libc::SCHED_OTHER, 0);
         }
     }

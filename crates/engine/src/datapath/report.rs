@@ -145,7 +145,7 @@ pub struct FlowRecord {
     pub drops: Vec<DropCount>,
     /// Packets that were marked "congestion experienced".
     pub marked: u64,
-    /// How often the flow table took the flow up: into so many fragments it fell.
+    /// How often the flow table inserted the flow: the number of its fragments.
     pub fragments: u64,
     /// How often the flow came to count as long.
     pub demotions: u64,

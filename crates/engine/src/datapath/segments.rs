@@ -17,7 +17,7 @@ pub(crate) fn bytes_in_time(rate: Rate) -> u64 {
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
-/// Whether so many bytes take no longer than [`LONGEST`].
+/// Whether this many bytes take no longer than [`LONGEST`].
 pub(crate) fn fits(bytes: u64, rate: Rate) -> bool {
     bytes <= bytes_in_time(rate)
 }

@@ -27,7 +27,7 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// A socket that receives every frame that arrives at the interface, whoever it is for, and
+    /// A socket that receives every frame that arrives at the interface, whatever its destination, and
     /// none that leaves through it.
     ///
     /// # Errors

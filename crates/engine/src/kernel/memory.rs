@@ -63,7 +63,7 @@ pub(crate) fn to_bytes<T: Plain>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// What a load shares with whoever looks at it, as the kernel has it in memory.
+/// What a loaded qdisc shares with its readers, as the kernel has it in memory.
 pub(crate) struct Shared {
     start: NonNull<sl_shared>,
 }

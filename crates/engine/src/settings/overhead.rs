@@ -108,7 +108,7 @@ impl Overhead {
         Self { from: Above::Frame, bytes: overhead, mpu, cells, keyword: None }
     }
 
-    /// What it amounts to on a device whose packets have a header of so many bytes
+    /// What it amounts to on a device whose packets have a header of this many bytes
     /// ([`ETHERNET_HEADER`] or none) before the IP header.
     #[must_use]
     pub fn framing(&self, link_header: u32) -> Framing {

@@ -88,7 +88,7 @@ impl Forwarder {
 }
 
 /// Refuses what [`Forwarder::attach`] would refuse, as far as that shows before it takes hold of the
-/// interface: for whoever is to take something else off it first.
+/// interface, so that a caller can ask before it takes something else off.
 ///
 /// # Errors
 /// If the interface cannot be used, permission is lacking, or a link cannot be made as configured.

@@ -91,7 +91,7 @@ impl Tap {
         Ok(tap)
     }
 
-    /// A quiet device: nobody speaks through it on his own account.
+    /// A quiet device: the kernel sends nothing of its own through it.
     fn configure(&self, connection: &mut Connection, purpose: &str) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = self.index;

@@ -67,7 +67,7 @@ pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure>
     let ended = run(engine, || {
         let mut out = io::stdout();
         let told = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
-        // What cannot be closed stays open, which is no harm but to whoever waits for it.
+        // If they cannot be closed they stay open, which harms only a reader that waits for their end.
         if told.is_ok() {
             let _ = close_standard_streams();
         }

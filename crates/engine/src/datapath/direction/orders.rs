@@ -1,4 +1,4 @@
-//! What a direction is told while it runs: to say what it has counted, to change, to let go.
+//! Commands to a running direction: report, change, drain.
 
 use sched::{Dequeue, Nanos, Rate, Spec};
 

@@ -83,7 +83,7 @@ fn ipv4(frame: &[u8], at: usize) -> Option<(u8, usize, usize, &[u8])> {
     Some((header[9], at + length, end, &header[12..20]))
 }
 
-/// The same, without extension headers: whoever sends those completes its checksums.
+/// The same for IPv6. With extension headers, the sender completes the checksums itself.
 fn ipv6(frame: &[u8], at: usize) -> Option<(u8, usize, usize, &[u8])> {
     let header = frame.get(at..at + 40)?;
     let end = at + 40 + usize::from(read(header, 4));

@@ -34,7 +34,7 @@ pub(super) struct Input {
     pub(super) checked: Nanos,
     /// Whether a bridge of the kernel lies beneath, so that frames that pass by arrive.
     pub(super) is_bridged: bool,
-    /// Whether frames are to pass by when nobody attends to them here.
+    /// Whether frames bypass the engine while it does not attend to them.
     pub(super) is_beating: bool,
     /// Whether frames may come with checksums that the sender left to its interface.
     pub(super) completes: bool,
