@@ -9,6 +9,7 @@
 //!
 //! A search finds a lower bound of what can happen. It shows that a claim is wrong, and never that
 //! it is right.
+#![forbid(unsafe_code)]
 
 mod attack;
 mod bounds;
