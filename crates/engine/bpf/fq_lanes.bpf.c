@@ -9,7 +9,6 @@
 #define KNOWS_HOSTS true
 #include "options.h"
 #include "fq_lanes/codel.h"
-#include "fq_lanes/stage.h"
 #include "fq_lanes/table.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -110,7 +109,7 @@ static __always_inline bool next_turn(const struct fq_lanes *fq, struct turn *tu
 	turn->host = next_member(fq, &block->root, OF_HOSTS, &turn->host_list);
 	if (!turn->host)
 		return false;
-	turn->flow = next_member(fq, &host_at(fq, turn->host)->stage, OF_FLOWS, &turn->list);
+	turn->flow = next_flow(fq, turn->host, &turn->list);
 	return turn->flow;
 }
 

@@ -246,10 +246,16 @@ impl FqLanes {
                 host.stage.owed = Default::default();
             }
         };
+        let (flow, list) = self.turn_of(host)?;
+        Some((host, host_list, flow, list))
+    }
+
+    /// The flow of a host whose turn it is, and its list.
+    fn turn_of(&mut self, host: Host) -> Option<(Flow, usize)> {
         loop {
             let list = self.hosts[&host].stage.list_in_turn(&self.rules)?;
             if let Some(flow) = self.flow_ready(host, list) {
-                return Some((host, host_list, flow, list));
+                return Some((flow, list));
             }
         }
     }
@@ -299,13 +305,24 @@ impl FqLanes {
     /// Makes room. Returns who is lost.
     fn make_room(&mut self, arrival: Flow) -> Vec<u64> {
         let host = self.fattest.expect("somebody has grown");
-        let flow = self.hosts[&host].fattest.expect("and a flow of it");
-        let bytes = self.bytes(|queued| queued.flow == flow && queued.host == host);
-        let is_thin = bytes <= 4 * QUANTUM as u64;
-        if bytes == 0 || is_thin && self.flows[&arrival].host == host {
+        let of = |model: &Self, flow| {
+            model.bytes(|queued| queued.flow == flow && queued.host == host)
+        };
+        let mut loser = self.hosts[&host].fattest;
+        let bytes = of(self, loser.expect("and a flow of it"));
+        if bytes <= 4 * QUANTUM as u64 && self.flows[&arrival].host == host {
+            loser = None;
+        } else if bytes == 0 {
+            // It has nothing left, and the flow whose turn it is takes its place.
+            loser = self.turn_of(host).map(|(flow, _)| flow);
+            let state = self.hosts.get_mut(&host).expect("a host");
+            state.fattest = loser.or(state.fattest);
+        }
+        let Some(flow) = loser else {
             let last = self.packets.iter().rposition(|queued| queued.flow == arrival);
             return last.map(|last| self.packets.remove(last).packet.id).into_iter().collect();
-        }
+        };
+        let bytes = of(self, flow);
         let mut lost = Vec::new();
         while lost.len() < 64
             && 2 * self.bytes(|queued| queued.flow == flow) > bytes - bytes % 2

@@ -4,6 +4,7 @@
 #define SHORTLANE_FQ_LANES_QUEUE_H
 
 #include "clock.h"
+#include "stage.h"
 
 /* A flow with no more quanta than this is not made to lose packets for another of its host. */
 #define THIN 4
@@ -183,22 +184,46 @@ static __always_inline void refuse_arrival(const struct fq_lanes *fq, struct Qdi
 	drop(fq, sch, packet, SL_EVENT_FULL, to_free);
 }
 
+/* The flow of a host whose turn it is, and its list. */
+static __always_inline u32 next_flow(const struct fq_lanes *fq, u32 host, u32 *list)
+{
+	return next_member(fq, &host_at(fq, host)->stage, OF_FLOWS, list);
+}
+
+/* The flow of a host that makes room: the fattest, or the one whose turn it is if that one has
+ * nothing left. */
+static __noinline u32 fattest_of(const struct fq_lanes *fq, u32 host)
+{
+	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
+	u32 list;
+
+	if (!fattest->bytes) {
+		u32 index = next_flow(fq, host, &list);
+
+		fattest->index = index;
+		fattest->bytes = index ? flow_at(fq, index)->bytes : 0;
+	}
+	return fattest->index;
+}
+
 /* The fattest flow of the fattest host loses half of its bytes, or a batch, at its head; a host of
  * thin flows alone loses what arrives for it. */
 static __noinline int make_room(const struct fq_lanes *fq, struct Qdisc *sch,
 				struct bpf_sk_buff_ptr *to_free)
 {
 	struct fql_arrival *arrival = &fq->block->arrival;
-	u32 host = fq->block->fattest.index, index, i;
+	u32 host = fq->block->fattest.index, index = FQL_NONE, i;
 	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
-	u64 bytes = fattest->bytes;
 	struct fql_flow *flow;
+	u64 bytes;
 
-	if (!bytes || (bytes <= THIN * FQL_QUANTUM && host == flow_at(fq, arrival->flow)->host)) {
+	if (fattest->bytes > THIN * FQL_QUANTUM || host != flow_at(fq, arrival->flow)->host)
+		index = fattest_of(fq, host);
+	if (!index) {
 		refuse_arrival(fq, sch, to_free);
 		return 0;
 	}
-	index = fattest->index;
+	bytes = fattest->bytes;
 	flow = flow_at(fq, index);
 	bpf_for(i, 0, DROP_BATCH) {
 		struct fql_packet *packet = flow->head ? packet_at(fq, flow->head) : 0;

@@ -291,22 +291,35 @@ impl FqLanes {
         self.fattest.shrunk(index, host.bytes);
     }
 
+    /// The flow of a host that makes room: the fattest, or the one whose turn it is if that one
+    /// has nothing left.
+    fn fattest_of(&mut self, host: u32) -> Option<Fattest> {
+        let Table { hosts, flows, .. } = &mut self.table;
+        let host = &mut hosts[host];
+        if host.fattest.bytes == 0 {
+            let (index, _) = host.stage.next(flows, &self.rules)?;
+            host.fattest = Fattest { index, bytes: flows[index].bytes };
+        }
+        Some(host.fattest)
+    }
+
     /// The fattest flow of the fattest host loses half of its bytes, or a batch, at its head; a
     /// host of thin flows alone loses what arrives for it. Returns whether the arrival, which is
     /// the newest packet of flow `arrival`, is still there.
     #[cold]
     fn make_room<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
         let host = self.fattest.index;
-        let Fattest { index, bytes } = self.table.hosts[host].fattest;
-        let is_thin = bytes <= THIN * u64::from(QUANTUM);
-        if bytes == 0 || is_thin && host == self.table.flows[arrival].host() {
+        let is_thin = self.table.hosts[host].fattest.bytes <= THIN * u64::from(QUANTUM);
+        let is_own = host == self.table.flows[arrival].host();
+        let loser = if is_thin && is_own { None } else { self.fattest_of(host) };
+        let Some(Fattest { index, bytes }) = loser else {
             let queue = &mut self.table.flows[arrival].queue;
             if let Some((packet, stamp)) = self.packets.pop_back(queue) {
                 self.left(arrival, &packet);
                 sink.refused(packet, Stamp(stamp).lane(), now);
             }
             return false;
-        }
+        };
         let (mut dropped, mut survived) = (0, true);
         while dropped < DROP_BATCH && self.table.flows[index].bytes > bytes / 2 {
             let queue = &mut self.table.flows[index].queue;

@@ -165,6 +165,21 @@ fn of_thin_flows_the_arrival_is_lost() {
 }
 
 #[test]
+fn a_flood_of_thin_flows_makes_room_for_other_hosts() {
+    let mut fq = Bench::new("fq-lanes:limit=20packets");
+    for flow in 0..20 {
+        fq.offer(to(2, flow, 100));
+    }
+    // The fattest flow, as far as arrivals told, was the first, and has nothing left.
+    fq.depart(1);
+    let others = [(); 3].map(|()| fq.offer(to(3, 60, 100)));
+    let lost: Vec<_> = [1, 2].map(|id| (id, DropReason::PushedOut)).into();
+    assert_eq!(fq.take_drops(), lost, "who would have been next");
+    let sent = fq.drain();
+    assert!(others.iter().all(|id| sent.contains(id)));
+}
+
+#[test]
 fn a_flow_that_finds_no_room_is_not_reordered() {
     let mut fq = Bench::new("fq-lanes:flows=2,limit=1000packets");
     for flow in 1..9 {
