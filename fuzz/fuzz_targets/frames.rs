@@ -14,7 +14,7 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
     let fingerprinter = Fingerprinter::from_seed(1);
     let parsed = fingerprinter.packet(link, &frame, frame.len() as u32, needs);
     assert_eq!(fingerprinter.flow(&parsed.key), parsed.packet.flow);
-    if link == LinkType::Ethernet && mark_ce(&mut frame) {
+    if mark_ce(link, &mut frame) {
         let marked = fingerprinter.packet(link, &frame, frame.len() as u32, needs);
         assert_eq!(marked.key, parsed.key, "a mark does not change the flow");
     }
