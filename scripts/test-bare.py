@@ -108,8 +108,10 @@ class System:
             "mount -t tmpfs tmpfs tmp",
             f"mkdir -p opt/rust root/.cargo/registry && mount --bind {sysroot} opt/rust",
             f"mount --bind {registry} root/.cargo/registry",
-            f"mount --bind {self.packages} var/cache/apt/archives",
         ]
+        # What apt has fetched once it installs without a network as well.
+        if not offline:
+            mounts.append(f"mount --bind {self.packages} var/cache/apt/archives")
         if link:
             mounts += ["ip link set lo up", "ip link add eth0 type veth peer name far"]
             mounts += ["ip link set eth0 up", "ip link set far up"]
