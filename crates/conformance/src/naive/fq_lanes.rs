@@ -305,9 +305,8 @@ impl FqLanes {
     /// Makes room. Returns who is lost.
     fn make_room(&mut self, arrival: Flow) -> Vec<u64> {
         let host = self.fattest.expect("somebody has grown");
-        let of = |model: &Self, flow| {
-            model.bytes(|queued| queued.flow == flow && queued.host == host)
-        };
+        let of =
+            |model: &Self, flow| model.bytes(|queued| queued.flow == flow && queued.host == host);
         let mut loser = self.hosts[&host].fattest;
         let bytes = of(self, loser.expect("and a flow of it"));
         if bytes <= 4 * QUANTUM as u64 && self.flows[&arrival].host == host {
