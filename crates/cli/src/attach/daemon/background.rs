@@ -59,6 +59,9 @@ fn read_all(from: Option<impl Read>) -> io::Result<String> {
 
 /// The other end of [`start`]: runs an engine in the background.
 pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure> {
+    // Opened before there is anything to say: the reader waits until the standard streams are closed.
+    let nothing = File::options().read(true).write(true).open("/dev/null");
+    let nothing = nothing.map_err(|error| Failure::Failed(format!("/dev/null: {error}")))?;
     // It is the leader of its process group only if it was started by hand, and stays then.
     let _ = setsid();
     // No file system is kept busy.
@@ -66,11 +69,9 @@ pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure>
     let log = Log::open(device);
     let ended = run(engine, || {
         let mut out = io::stdout();
-        let told = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
-        // If they cannot be closed they stay open, which harms only a reader that waits for their end.
-        if told.is_ok() {
-            let _ = close_standard_streams();
-        }
+        // Nobody may be there to read it any more.
+        let _ = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
+        close_standard_streams(&nothing);
     });
     match ended {
         Ok(()) => Ok(()),
@@ -81,11 +82,11 @@ pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure>
     }
 }
 
-fn close_standard_streams() -> io::Result<()> {
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    Ok(dup2_stderr(&nothing)?)
+fn close_standard_streams(nothing: &File) {
+    // Both files are open, so that these cannot fail.
+    let _ = dup2_stdin(nothing);
+    let _ = dup2_stdout(nothing);
+    let _ = dup2_stderr(nothing);
 }
 
 /// The system's log, which a process in the background has instead of standard error. If it is
