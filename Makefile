@@ -184,6 +184,10 @@ packages: ## Everything that is handed out, with checksums: target/packages
 test-bare: ## README's lines and the packages on Debian 12 and 13 with nothing installed (BARE=--quick)
 	scripts/test-bare.py $(BARE)
 
+.PHONY: test-killed
+test-killed: setup ## Kill commands and engine at every system call, and have every call fail that can (KILLED_STEP=1)
+	KILLED_STEP=$(or $(KILLED_STEP),1) $(CARGO) test --locked --package shortlane $(FEATURES) --test userspace killed:: -- --nocapture
+
 .PHONY: test-prometheus
 test-prometheus: setup ## A real Prometheus scrapes the metrics; skipped where none can be had
 	$(CARGO) build --locked --package shortlane $(FEATURES)
@@ -223,7 +227,7 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-killed test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
 TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer

@@ -1,0 +1,137 @@
+//! Commands that are killed at a system call, or whose call fails: at every one of them with
+//! `make test-killed`, at some of them otherwise. Traffic passes all the same, and the next command
+//! leaves the device as it was.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::path::{PATIENCE, Path, SHORTLANE};
+use super::tracer::{Fault, trace};
+
+const TICK: Duration = Duration::from_millis(20);
+const ATTACH: &str = "attach t0 --rate 10mbit --engine userspace";
+
+/// A command, and one before it that nothing befalls.
+struct Case {
+    name: &'static str,
+    before: Option<&'static str>,
+    command: &'static str,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "attach", before: None, command: ATTACH },
+    Case {
+        name: "attach both directions",
+        before: None,
+        command: "attach t0 --rate 10mbit --ingress 20mbit --engine userspace",
+    },
+    Case { name: "change", before: Some(ATTACH), command: "change t0 --rate 20mbit" },
+    Case { name: "show", before: Some(ATTACH), command: "show t0" },
+    Case { name: "detach", before: Some(ATTACH), command: "detach t0" },
+    Case { name: "doctor", before: Some(ATTACH), command: "doctor t0" },
+];
+
+/// How a kernel may fail a call, by its manual page.
+fn failures(call: u64) -> &'static [Errno] {
+    match call as libc::c_long {
+        libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_brk | libc::SYS_clone3 => &[Errno::ENOMEM],
+        libc::SYS_bpf | libc::SYS_socket => &[Errno::EPERM, Errno::ENOMEM],
+        libc::SYS_sendto | libc::SYS_sendmsg => &[Errno::EPERM, Errno::ENOBUFS],
+        libc::SYS_openat => &[Errno::EPERM, Errno::EMFILE],
+        libc::SYS_write | libc::SYS_rename | libc::SYS_mkdir => &[Errno::ENOSPC],
+        libc::SYS_ioctl | libc::SYS_bind => &[Errno::EBUSY, Errno::EPERM],
+        libc::SYS_unlink | libc::SYS_rmdir => &[Errno::EBUSY],
+        libc::SYS_connect | libc::SYS_setsockopt | libc::SYS_getsockopt => &[Errno::EPERM],
+        libc::SYS_read
+        | libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_poll
+        | libc::SYS_ppoll
+        | libc::SYS_accept4
+        | libc::SYS_futex => &[Errno::EINTR],
+        _ => &[],
+    }
+}
+
+/// One of so many calls, spread evenly.
+fn step() -> usize {
+    let step = env::var("KILLED_STEP").map(|step| step.parse().expect("KILLED_STEP is a number"));
+    step.unwrap_or(60)
+}
+
+/// Runs the command of a case with a fault, or none; then traffic must pass, and a command must
+/// bring back what was before. Returns the calls that it and its children made.
+fn run(path: &Path, case: &Case, fault: Option<(usize, Fault)>) -> Result<Vec<u64>, String> {
+    let before = path.state();
+    if let Some(command) = case.before {
+        path.succeed(command);
+    }
+    let (ended, end) = channel();
+    let traced = || {
+        let mut command = Command::new(SHORTLANE);
+        command.args(case.command.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
+        trace(&mut command, fault, |status| ended.send(status).expect("somebody waits"))
+    };
+    thread::scope(|scope| {
+        let tracer = scope.spawn(|| path.here.run(traced).expect("a thread"));
+        let outcome = afterwards(path, &before, &end);
+        let calls = tracer.join().expect("the tracer ends").map_err(|errno| errno.to_string());
+        outcome.and(calls)
+    })
+}
+
+fn afterwards(path: &Path, before: &str, end: &Receiver<ExitStatus>) -> Result<(), String> {
+    let ended = end.recv_timeout(PATIENCE);
+    let passes = (0..20).any(|_| path.reaches());
+    // The fault may as well befall what the first one has to do.
+    let said = [(); 2].map(|()| {
+        let said = path.shortlane("detach t0");
+        (0..20).find(|_| {
+            path.state() == before || {
+                thread::sleep(TICK);
+                false
+            }
+        });
+        said.words
+    });
+    match path.state() {
+        _ if ended.is_err() => Err("the command hangs".to_owned()),
+        _ if !passes => Err("no traffic passes".to_owned()),
+        state if state == before => Ok(()),
+        state => Err(format!("after {said:?}:\n{state}\ninstead of\n{before}")),
+    }
+}
+
+#[test]
+fn a_fault_at_any_call_leaves_traffic_flowing_and_nothing_behind() {
+    let Some(path) = Path::new() else { return };
+    let step = step();
+    let mut wrong = Vec::new();
+    println!("case: calls, of which killed and failed");
+    for case in CASES {
+        let calls = run(&path, case, None).expect("without a fault nothing is left");
+        let mut tried = BTreeMap::from([("killed", 0), ("failed", 0)]);
+        for (at, call) in calls.iter().enumerate() {
+            let failures = failures(*call).iter().map(|errno| Fault::Fail(*errno));
+            for (kind, fault) in std::iter::once(Fault::Kill).chain(failures).enumerate() {
+                if (at + 7 * kind) % step != 0 {
+                    continue;
+                }
+                *tried.get_mut(if kind == 0 { "killed" } else { "failed" }).expect("a kind") += 1;
+                if let Err(why) = run(&path, case, Some((at, fault))) {
+                    println!("{}: call {at} ({call}), {fault:?}: {why}", case.name);
+                    wrong.push((case.name, at, fault));
+                }
+            }
+        }
+        println!("{}: {}, {}, {}", case.name, calls.len(), tried["killed"], tried["failed"]);
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
