@@ -295,7 +295,7 @@ test)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
     iproute2
-    packages_for cpio=cpio ethtool=ethtool bpftool=bpftool setpriv=util-linux
+    packages_for cpio=cpio ethtool=ethtool bpftool=bpftool setpriv=util-linux nft=nftables
     ;;
 python) python_tools ;;
 lint)

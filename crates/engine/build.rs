@@ -14,7 +14,7 @@ mod kernel {
 
     use libbpf_cargo::SkeletonBuilder;
 
-    const OBJECTS: [&str; 5] = ["shortlane", "fq_lanes", "ingress", "hook", "marks"];
+    const OBJECTS: [&str; 6] = ["shortlane", "fq_lanes", "ingress", "hook", "nat", "marks"];
     /// Older ones lose the tag of a pointer that a map owns, and the kernel refuses the object.
     const OLDEST_CLANG: u32 = 16;
     const NEWEST_CLANG: u32 = 24;

@@ -373,6 +373,15 @@ impl About<'_> {
                 },
                 "whatever else runs makes it late: CAP_SYS_NICE, or LimitRTPRIO=1 in its unit",
             );
+            if status.peer.is_none() && !process.nat_revealed {
+                self.add(
+                    all,
+                    "NAT",
+                    Verdict::Note,
+                    format!("{way}: clients that this machine translates for are one host"),
+                    "conntrack, asked by programs with TCX (Linux 6.6), tells them apart",
+                );
+            }
             let part = process.punctuality.lost_ns as f64 / status.uptime_ns.max(1) as f64;
             if status.rate_bps.is_some() {
                 self.add(

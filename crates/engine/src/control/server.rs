@@ -144,7 +144,7 @@ impl Server {
     }
 
     fn describe(&self, way: &Handle, port: usize, heading: Heading, snapshot: Snapshot) -> Status {
-        let Snapshot { report, seen, flows, paced } = snapshot;
+        let Snapshot { report, seen, flows, paced, nat_revealed } = snapshot;
         let Handle { config, known_as, .. } = way;
         let params = config.spec.params();
         let framing = config.overhead.framing(config.link_header);
@@ -196,6 +196,7 @@ impl Server {
                 lost_in_kernel: report.lost_in_kernel,
                 passed: report.passed,
                 realtime: report.realtime,
+                nat_revealed,
                 punctuality: report.punctuality,
                 biggest_flows,
                 newest_flows,

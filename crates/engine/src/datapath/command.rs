@@ -29,4 +29,6 @@ pub(crate) struct Snapshot {
     pub(crate) flows: u64,
     /// Times that the rate made a packet wait.
     pub(crate) paced: u64,
+    /// Whether clients behind NAT on this machine are told apart.
+    pub(crate) nat_revealed: bool,
 }

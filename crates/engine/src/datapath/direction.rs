@@ -240,11 +240,19 @@ impl<O: Observer> Direction<O> {
 
     /// The packet that the frame in a buffer is.
     fn parse(&self, buffer: u32, segments: u16) -> Parsed {
-        let Parts { fingerprinter, needs, medium, .. } = &self.parts;
+        let Parts { fingerprinter, needs, medium, input, .. } = &self.parts;
         let (frame, size) = (self.buffers.frame(buffer), self.buffers.wire_len(buffer));
-        let parsed = fingerprinter.packet(medium.link_type, frame, size, *needs);
-        let packet = parsed.packet.with_id(buffer.into()).with_segments(segments);
-        Parsed { packet, ..parsed }
+        let Parsed { packet, mut key, sequence } =
+            fingerprinter.packet(medium.link_type, frame, size, *needs);
+        let mut packet = packet.with_id(buffer.into()).with_segments(segments);
+        if needs.hosts
+            && let Some(revealed) = input.reveal(&key)
+        {
+            key = revealed;
+            let (source, destination) = fingerprinter.hosts(&key);
+            packet = packet.with_hosts(source, destination);
+        }
+        Parsed { packet, key, sequence }
     }
 
     /// Starts every transmission that is due.

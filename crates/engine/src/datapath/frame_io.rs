@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use frame::FlowKey;
+
 use crate::datapath::buffers::Buffers;
 use crate::datapath::report::Tally;
 
@@ -32,6 +34,17 @@ pub trait FrameIo: Send {
     /// From now on frames pass by themselves, as if the engine were not there; those that are
     /// here already can still be received. Returns whether it is so.
     fn let_pass(&mut self) -> bool {
+        false
+    }
+
+    /// The key that a frame would have if this machine did not translate addresses (NAT), if it is
+    /// another one, and known.
+    fn reveal(&self, _key: &FlowKey) -> Option<FlowKey> {
+        None
+    }
+
+    /// Whether it can [reveal](Self::reveal) any.
+    fn reveals(&self) -> bool {
         false
     }
 

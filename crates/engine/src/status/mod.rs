@@ -329,6 +329,9 @@ pub struct Process {
     pub passed: Tally,
     /// Whether the engine may have real-time priority while it paces (or never needed it).
     pub realtime: bool,
+    /// Whether clients that are behind NAT on this machine are told apart, by conntrack.
+    #[serde(default)]
+    pub nat_revealed: bool,
     /// How punctual its shaper was.
     pub punctuality: Punctuality,
     /// The biggest flows, first the biggest, of those that were seen lately.

@@ -106,6 +106,7 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         lost_in_kernel: 0,
         passed: Tally::default(),
         realtime: true,
+        nat_revealed: false,
         punctuality: Punctuality::default(),
         biggest_flows: vec![Flow {
             flow: "a > b tcp".into(),

@@ -58,7 +58,7 @@ pub(super) struct Programs {
     pub(super) back: OwnedFd,
     /// For TAPs: which packets they take.
     pub(super) only: OwnedFd,
-    pulses: Arc<Pulses>,
+    pulses: Arc<Words>,
 }
 
 impl Programs {
@@ -85,7 +85,7 @@ impl Programs {
             arrive: own(programs.shortlane_in.as_fd())?,
             back: own(programs.shortlane_back.as_fd())?,
             only: own(programs.shortlane_only.as_fd())?,
-            pulses: Arc::new(Pulses::open(loaded.maps.sl_pulses.as_fd())?),
+            pulses: Arc::new(Words::open(loaded.maps.sl_pulses.as_fd(), PULSE_WORDS)?),
         })
     }
 
@@ -95,7 +95,7 @@ impl Programs {
 }
 
 /// What libbpf could not do, by the kernel's error number if there is one.
-fn system(error: libbpf_rs::Error) -> io::Error {
+pub(super) fn system(error: libbpf_rs::Error) -> io::Error {
     io::Error::new(error.kind().into_io(), format!("{error:#}"))
 }
 
@@ -152,45 +152,48 @@ impl Placer {
     }
 }
 
-/// What both directions tell the programs, as the kernel has it in memory.
-struct Pulses {
-    start: NonNull<sl_pulses>,
+/// What both directions tell the programs.
+const PULSE_WORDS: usize = size_of::<sl_pulses>() / size_of::<u64>();
+
+/// Memory that programs and the engine share: the value of an array of one.
+pub(super) struct Words {
+    start: NonNull<AtomicU64>,
+    count: usize,
 }
 
 // SAFETY: only atomic operations reach it.
-unsafe impl Send for Pulses {}
+unsafe impl Send for Words {}
 // SAFETY: threads that share it meet only in atomic operations.
-unsafe impl Sync for Pulses {}
+unsafe impl Sync for Words {}
 
-impl Pulses {
-    fn open(map: BorrowedFd<'_>) -> io::Result<Self> {
-        let length = NonZeroUsize::new(size_of::<sl_pulses>()).ok_or(io::ErrorKind::InvalidData)?;
+impl Words {
+    pub(super) fn open(map: BorrowedFd<'_>, count: usize) -> io::Result<Self> {
+        let length =
+            NonZeroUsize::new(count * size_of::<u64>()).ok_or(io::ErrorKind::InvalidData)?;
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, of which nobody else in the process knows.
         let start = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, map, 0)? };
-        Ok(Self { start: start.cast() })
+        Ok(Self { start: start.cast(), count })
     }
 
-    fn word(&self, of: Point, field: usize) -> &AtomicU64 {
-        let pulse = match of {
-            Point::Egress => offset_of!(sl_pulses, egress),
-            Point::Ingress => offset_of!(sl_pulses, ingress),
-        };
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.count, "word {index} of {}", self.count);
         // SAFETY: within the mapping, which lives as long as `self`, and aligned.
-        unsafe { self.start.byte_add(pulse + field).cast().as_ref() }
+        unsafe { self.start.add(index).as_ref() }
     }
 }
 
-impl Drop for Pulses {
+impl Drop for Words {
     fn drop(&mut self) {
         // SAFETY: what `open` mapped, and nothing points into it any more.
-        let _ = unsafe { munmap(self.start.cast(), size_of::<sl_pulses>()) };
+        let _ = unsafe { munmap(self.start.cast(), self.count * size_of::<u64>()) };
     }
 }
 
 /// The heartbeat of a direction.
 pub(super) struct Pulse {
-    pulses: Arc<Pulses>,
+    pulses: Arc<Words>,
     of: Point,
 }
 
@@ -198,7 +201,7 @@ impl Pulse {
     /// The direction is alive. Before the first beat every packet passes.
     #[inline]
     pub(super) fn beat(&self, now: Nanos) {
-        self.pulses.word(self.of, offset_of!(sl_pulse, heartbeat)).store(now.0, Ordering::Relaxed);
+        self.word(offset_of!(sl_pulse, heartbeat)).store(now.0, Ordering::Relaxed);
     }
 
     /// From now on every packet passes, as before the first beat.
@@ -208,10 +211,18 @@ impl Pulse {
 
     /// Packets that have passed since the heartbeat was too old.
     pub(super) fn passed(&self) -> Tally {
-        let word = |field| self.pulses.word(self.of, field).load(Ordering::Relaxed);
+        let word = |field| self.word(field).load(Ordering::Relaxed);
         Tally {
             packets: word(offset_of!(sl_pulse, passed)),
             bytes: word(offset_of!(sl_pulse, passed_bytes)),
         }
+    }
+
+    fn word(&self, field: usize) -> &AtomicU64 {
+        let pulse = match self.of {
+            Point::Egress => offset_of!(sl_pulses, egress),
+            Point::Ingress => offset_of!(sl_pulses, ingress),
+        };
+        self.pulses.at((pulse + field) / size_of::<u64>())
     }
 }

@@ -23,6 +23,7 @@
 //! device show an arriving packet twice.
 
 mod hook;
+mod nat;
 mod skeleton;
 mod tap;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use netdev::watch::{Watch, Watched};
 use sched::Rate;
 
 use self::hook::{Facts, Placer, Programs};
+use self::nat::Clients;
 use self::tap::{Layer, Tap};
 use crate::control::{self, Adjust};
 use crate::datapath::medium::{HEADER, Medium};
@@ -232,7 +234,9 @@ impl Place<'_> {
         placer: &mut Placer,
     ) -> Result<Way, Failed> {
         let hook = placer.place(&programs.out, Point::Egress).map_err(when(HOOK))?;
-        let reader = tap.reader(programs.pulse(Point::Egress), hook).map_err(when(TAP))?;
+        let clients = self.clients(Point::Egress);
+        let reader = tap.reader(programs.pulse(Point::Egress), hook, clients);
+        let reader = reader.map_err(when(TAP))?;
         Ok(self.way(Heading::Egress, config, tap, Box::new(reader), Box::new(sender)))
     }
 
@@ -247,8 +251,15 @@ impl Place<'_> {
         let back = Placer::new(tap.index, kind).place(&programs.back, Point::Ingress);
         let writer = tap.writer(back.map_err(when(HOOK))?).map_err(when(TAP))?;
         let hook = placer.place(&programs.arrive, Point::Ingress).map_err(when(HOOK))?;
-        let reader = tap.reader(programs.pulse(Point::Ingress), hook).map_err(when(TAP))?;
+        let clients = self.clients(Point::Ingress);
+        let reader = tap.reader(programs.pulse(Point::Ingress), hook, clients);
+        let reader = reader.map_err(when(TAP))?;
         Ok(self.way(Heading::Ingress, config, tap, Box::new(reader), Box::new(writer)))
+    }
+
+    /// Who is behind translated addresses, where the kernel can tell: without it they are one.
+    fn clients(&self, at: Point) -> Option<Clients> {
+        Clients::on(self.link.index, at).ok()
     }
 
     fn way(

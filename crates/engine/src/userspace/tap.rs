@@ -8,6 +8,7 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use frame::FlowKey;
 use netdev::netlink::Connection;
 use netlink_packet_core::NLM_F_ACK;
 use netlink_packet_route::RouteNetlinkMessage;
@@ -16,6 +17,7 @@ use netlink_packet_route::link::{
 };
 
 use super::hook::{Attached, Pulse};
+use super::nat::Clients;
 use crate::datapath::buffers::{Buffers, Offload, TAIL};
 use crate::datapath::clock;
 use crate::datapath::report::Tally;
@@ -144,10 +146,23 @@ impl Tap {
     }
 
     /// The end from which the engine reads; the programs of `hook` lead packets there.
-    pub(super) fn reader(&self, pulse: Pulse, hook: Attached) -> io::Result<TapReader> {
+    pub(super) fn reader(
+        &self,
+        pulse: Pulse,
+        hook: Attached,
+        clients: Option<Clients>,
+    ) -> io::Result<TapReader> {
         let file = self.file.try_clone()?;
         let statistics = Statistics { connection: Connection::open()?, index: self.index, told: 0 };
-        Ok(TapReader { file, pulse, _hook: hook, lets_pass: false, slot: None, statistics })
+        Ok(TapReader {
+            file,
+            pulse,
+            _hook: hook,
+            clients,
+            lets_pass: false,
+            slot: None,
+            statistics,
+        })
     }
 
     /// The end to which it writes.
@@ -202,6 +217,7 @@ pub(super) struct TapReader {
     file: File,
     pulse: Pulse,
     _hook: Attached,
+    clients: Option<Clients>,
     lets_pass: bool,
     /// A buffer for the next frame.
     slot: Option<u32>,
@@ -247,6 +263,14 @@ impl FrameIo for TapReader {
         self.lets_pass = true;
         self.pulse.rest();
         true
+    }
+
+    fn reveal(&self, key: &FlowKey) -> Option<FlowKey> {
+        self.clients.as_ref()?.reveal(key)
+    }
+
+    fn reveals(&self) -> bool {
+        self.clients.is_some()
     }
 
     fn passed(&self) -> Tally {

@@ -5,6 +5,7 @@ mod bare_ip;
 mod device_faults;
 mod frames;
 mod hosts;
+mod nat;
 mod neighbours;
 mod probe;
 mod process;

@@ -52,6 +52,7 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         lost_in_kernel: 0,
         passed: Tally::default(),
         realtime: true,
+        nat_revealed: true,
         punctuality: Punctuality::default(),
         biggest_flows: Vec::new(),
         newest_flows: Vec::new(),
@@ -184,14 +185,15 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
 
 #[test]
 fn an_engine_that_does_not_keep_up_is_found() {
-    let faults: [(Planted<Process>, &str); 3] = [
-        (|p| p.realtime = false, "priority"),
-        (|p| p.punctuality.lost_ns = GBIT / 2, "punctuality"),
-        (|p| p.lost_in_kernel = 50, "speed"),
+    let faults: [(Planted<Process>, &str, Verdict); 4] = [
+        (|p| p.realtime = false, "priority", Verdict::Problem),
+        (|p| p.nat_revealed = false, "NAT", Verdict::Note),
+        (|p| p.punctuality.lost_ns = GBIT / 2, "punctuality", Verdict::Problem),
+        (|p| p.lost_in_kernel = 50, "speed", Verdict::Problem),
     ];
-    for (inject, check) in faults {
+    for (inject, check, verdict) in faults {
         let mut slow = status(EngineKind::Userspace, Heading::Ingress, 20_000_000);
         inject(slow.process.as_mut().unwrap());
-        assert_eq!(wrong(&device(&sound_device(), &[slow])), [(check, Verdict::Problem)]);
+        assert_eq!(wrong(&device(&sound_device(), &[slow])), [(check, verdict)]);
     }
 }

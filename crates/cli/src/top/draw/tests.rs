@@ -77,6 +77,7 @@ fn status(seconds: u64, direction: Heading) -> Status {
             lost_in_kernel: 0,
             passed: Tally::default(),
             realtime: true,
+            nat_revealed: true,
             punctuality: Punctuality::default(),
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),
             newest_flows: (20..=29).map(|n| flow(n, 0)).collect(),

@@ -67,6 +67,7 @@ impl<O: Observer> Direction<O> {
             seen: self.parts.observer.seen(now),
             flows: self.parts.qdisc.flows() as u64,
             paced: self.shaper.paced(),
+            nat_revealed: self.parts.input.reveals(),
         }
     }
 

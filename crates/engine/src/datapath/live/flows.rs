@@ -148,6 +148,8 @@ impl FlowTable {
         };
         let index = set * WAYS + way;
         let entry = &mut self.entries[index];
+        // Who is behind a translated address may be known only now.
+        entry.key = *key;
         entry.arrives(packet.size, now);
         let set = &mut self.sets[set];
         set.size[way] = u32::try_from(entry.arrived.bytes.div_ceil(1024)).unwrap_or(u32::MAX);
