@@ -26,10 +26,11 @@ pub(crate) fn bound(spec: &Spec, setting: &Setting, outcome: &Outcome) -> Option
         }
         ("fq-lanes", Harm::Starvation) => {
             // docs/disciplines/fq-lanes.md, "How long a flow can wait", with every flow of the run
-            // in the victim's tier, and two hosts that share; what may go ahead is 15 kB a host.
+            // listed for the victim's host, however many are in its tier, and two hosts that share;
+            // what may go ahead is 15 kB a host.
             let flows = outcome.entries.max(1) as f64;
             let quantum = 1514.0;
-            let bytes = 2.0 * (flows + 5.0) * quantum * 32.0 + 34.0 * quantum;
+            let bytes = (4.0 * flows + 358.0) * quantum;
             let ahead = 2.0 * 15_000.0;
             known(
                 ms(2.0 * bytes + ahead, setting) + path_ms(setting),
