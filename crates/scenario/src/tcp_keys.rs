@@ -24,6 +24,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Result<Config, ScenarioE
 fn of_preset(name: &str) -> Config {
     match name {
         "ns2" => Config::ns2(),
+        "qualnet" => Config::qualnet(),
         "linux" => Config::linux(),
         "ns3" => Config::ns3(),
         "ns3-newreno" => Config::ns3_new_reno(),
@@ -96,4 +97,23 @@ fn changed(table: &Table<'_>, mut config: Config) -> Result<Config, ScenarioErro
     }
     config.check().map_err(|error| table.error(format!("does not go together: {error}")))?;
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Takes;
+    use crate::sections::TCP;
+
+    /// A word without an arm in `of_preset` would be the default in silence.
+    #[test]
+    fn every_preset_has_a_configuration_of_its_own() {
+        let key = TCP.keys[0].iter().find(|key| key.name == "preset").unwrap();
+        let Takes::Word(words) = &key.takes else { panic!("the preset is a word") };
+        let configs: Vec<Config> = words.iter().map(|word| of_preset(word)).collect();
+        for (place, config) in configs.iter().enumerate() {
+            assert!(!configs[..place].contains(config), "{}", words[place]);
+        }
+        assert_eq!(of_preset("qualnet"), Config::qualnet());
+    }
 }

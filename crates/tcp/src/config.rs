@@ -52,6 +52,9 @@ pub enum ReduceFrom {
     Pipe,
     /// The congestion window (Linux; ns-3 with Cubic).
     Window,
+    /// The congestion window, but no more than the sender's buffer lets it use (BSD, by the
+    /// receiver's window).
+    UsedWindow,
 }
 
 /// What the least retransmission timeout applies to.

@@ -133,6 +133,7 @@ impl Control {
             ReduceFrom::Flight => flight.min(MAX_WINDOW.into()) as u32,
             ReduceFrom::Pipe => pipe.min(MAX_WINDOW.into()) as u32,
             ReduceFrom::Window => self.cwnd,
+            ReduceFrom::UsedWindow => self.cwnd.min(config.send_buffer),
         };
         let least = config.mss.saturating_mul(2);
         self.ssthresh = match config.congestion {

@@ -86,6 +86,31 @@ impl Config {
         }
     }
 
+    /// Near the TCP of QualNet 4.5, by what is published of BSD's, on which it rests: Reno, 1460-byte
+    /// segments, initial window 1, buffers of 16 KiB, least timeout 1 s by a clock of 500 ms,
+    /// acknowledgments delayed by 200 ms, five SYNs, the first timeout 3 s.
+    #[must_use]
+    pub fn qualnet() -> Self {
+        Self {
+            mss: 1460,
+            initial_window: 1,
+            receive_window: 16 << 10,
+            send_buffer: 16 << 10,
+            recovery: Recovery::Reno,
+            reduce_from: ReduceFrom::UsedWindow,
+            reduce_on_every_timeout: true,
+            restart_after_idle: true,
+            syn_tries: 5,
+            min_rto: SECOND,
+            max_rto: 64 * SECOND,
+            granularity: 500 * MILLISECOND,
+            data_tries: 12,
+            ack_every: 2,
+            ack_delay: 200 * MILLISECOND,
+            ..Self::ns2()
+        }
+    }
+
     /// Near Linux: Cubic with HyStart, SACK, timestamps, PRR, least timeout 200 ms, quick
     /// acknowledgments at the start and 40 ms of delay afterwards. No RACK, no undo.
     #[must_use]
@@ -160,6 +185,7 @@ mod tests {
         for config in [
             Config::default(),
             Config::ns2(),
+            Config::qualnet(),
             Config::linux(),
             Config::ns3(),
             Config::ns3_new_reno(),

@@ -19,7 +19,7 @@ pub(crate) static TCP: Section = Section {
     keys: &[&[
         key(
             "preset",
-            Takes::Word(&["rfc", "ns2", "linux", "ns3", "ns3-newreno"]),
+            Takes::Word(&["rfc", "ns2", "qualnet", "linux", "ns3", "ns3-newreno"]),
             "rfc",
             "Where all other values come from.",
         ),

@@ -54,6 +54,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![
         Just(Config::default()),
         Just(Config::ns2()),
+        Just(Config::qualnet()),
         Just(Config::linux()),
         Just(Config::ns3()),
         Just(Config::ns3_new_reno()),
@@ -64,8 +65,12 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(SlowStartExit::HyStartPlusPlus),
         Just(SlowStartExit::HyStart(HyStartLaw::LINUX)),
     ];
-    let reduce =
-        prop_oneof![Just(ReduceFrom::Flight), Just(ReduceFrom::Pipe), Just(ReduceFrom::Window)];
+    let reduce = prop_oneof![
+        Just(ReduceFrom::Flight),
+        Just(ReduceFrom::Pipe),
+        Just(ReduceFrom::Window),
+        Just(ReduceFrom::UsedWindow),
+    ];
     let growth =
         prop_oneof![Just(Growth::PerAck), (1u32..9).prop_map(|limit| Growth::PerByte { limit })];
     let flags = proptest::array::uniform12(any::<bool>());

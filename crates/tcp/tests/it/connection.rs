@@ -296,3 +296,38 @@ fn a_syn_that_is_seen_again_is_answered_again() {
     let answers: Vec<_> = net.sent_by(SERVER).map(|s| s.at / MS).collect();
     assert_eq!(answers, [10, 3010]);
 }
+
+#[test]
+fn qualnets_timers_are_those_of_bsd() {
+    // Handshake: five SYNs. Data: 3 s, then twice as long each time up to 64 s, twelve times.
+    let mut net = Net::of(Config::qualnet(), 10 * MS);
+    net.fate = Box::new(|_| Fate::Lost);
+    net.connect();
+    net.run(100);
+    let times: Vec<_> = net.log.iter().map(|s| s.at / SECOND).collect();
+    assert_eq!(times, [0, 3, 9, 21, 45]);
+    assert_eq!(net.now, 93 * SECOND);
+
+    let mut net = Net::of(Config::qualnet(), 10 * MS);
+    net.fate = Box::new(|s| if s.has_data() { Fate::Lost } else { Fate::Arrive });
+    net.open();
+    net.write(CLIENT, 1460);
+    net.run(100);
+    let times: Vec<_> = net.data(CLIENT).iter().map(|(at, _)| at / 1000).collect();
+    // The handshake took 20 ms: that sample and a clock of 500 ms make less than the least of 1 s.
+    assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 127, 191, 255, 319, 383, 447]);
+    assert_eq!(net.ends[CLIENT].failed(), Some(Failure::Data));
+}
+
+#[test]
+fn qualnets_window_starts_with_a_segment_and_ends_at_16_kib() {
+    // Every other segment is acknowledged, the first alone after 200 ms: windows of 1, 2, 3, 4, and
+    // at 600 ms one of the four is still out. Eleven fit the buffer.
+    let mut net = Net::of(Config::qualnet(), 50 * MS);
+    net.open();
+    net.write(CLIENT, 100 * 1460);
+    net.run(10_000);
+    let bursts = net.bursts(CLIENT);
+    assert_eq!(bursts[..4], [(100, 1), (400, 2), (500, 3), (600, 3)]);
+    assert_eq!(net.log.iter().map(|sent| sent.pipe).max(), Some(11 * 1460));
+}

@@ -359,6 +359,18 @@ fn each_timeout_reduces_the_threshold_only_where_ns_3_does() {
 }
 
 #[test]
+fn bsd_halves_what_the_buffer_lets_it_use() {
+    // The window has grown to 30 segments and more of which the buffer takes ten.
+    let threshold = |reduce_from| {
+        let config = Config { reduce_from, send_buffer: 10_000, ..plain(Recovery::Reno) };
+        let net = transfer(config, &[40]);
+        net.ends[CLIENT].slow_start_threshold()
+    };
+    assert_eq!(threshold(ReduceFrom::UsedWindow), 5000);
+    assert!(threshold(ReduceFrom::Window) >= 15_000);
+}
+
+#[test]
 fn what_arrived_before_a_timeout_does_not_open_the_window_after_it() {
     // Of 16 only the first is lost, and with it all acknowledgments: the timer repeats 14, and
     // the answer acknowledges all 16. That is worth one segment, not sixteen; with ns-3's rule,
