@@ -17,6 +17,7 @@ mod replay;
 mod signals;
 mod sim;
 pub mod specs;
+mod test;
 mod top;
 mod usage;
 mod worst;
@@ -72,6 +73,8 @@ enum Action {
     Show(attach::ShowOptions),
     /// Watch an attached discipline live
     Top(top::Options),
+    /// Measure latency under load, before and after
+    Test(test::Options),
     /// Serve metrics of what is attached to Prometheus
     Metrics(metrics::Options),
     /// Diagnose problems on this machine and its devices, with remedies
@@ -175,6 +178,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Detach(options) => attach::detach(&options),
         Action::Show(options) => attach::show(&options),
         Action::Top(options) => top::run(&options),
+        Action::Test(options) => test::run(&options),
         Action::Metrics(options) => metrics::run(&options),
         Action::Man(options) => manual::man(&options),
         Action::Completions(options) => manual::completions(&options),

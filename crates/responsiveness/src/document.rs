@@ -1,0 +1,107 @@
+//! The document at the well-known address: where a server has what.
+
+use hyper::Uri;
+use serde::{Deserialize, Serialize};
+
+/// The draft's well-known path.
+pub(crate) const PATH: &str = "/.well-known/nq";
+/// Most bytes of a document that are read.
+pub(crate) const LARGEST: usize = 64 << 10;
+
+/// The draft's document. A name that appears twice or is missing makes it invalid; names that
+/// are not known are ignored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Document {
+    version: u64,
+    pub(crate) urls: Urls,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) test_endpoint: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Urls {
+    #[serde(rename = "large_download_url", with = "text")]
+    pub(crate) large: Uri,
+    #[serde(rename = "small_download_url", with = "text")]
+    pub(crate) small: Uri,
+    #[serde(rename = "upload_url", with = "text")]
+    pub(crate) upload: Uri,
+}
+
+impl Document {
+    /// That of a server whose addresses begin so: `https://router:4043`.
+    pub(crate) fn of(base: &str) -> Result<Self, hyper::http::uri::InvalidUri> {
+        let url = |name: &str| format!("{base}/{name}").parse();
+        let urls = Urls { large: url("large")?, small: url("small")?, upload: url("upload")? };
+        Ok(Self { version: 1, urls, test_endpoint: None })
+    }
+
+    /// Reads one; says what is wrong with it.
+    pub(crate) fn parse(bytes: &[u8], scheme: &str) -> Result<Self, String> {
+        let document: Self = serde_json::from_slice(bytes)
+            .map_err(|error| format!("its document at {PATH} is not one: {error}"))?;
+        if document.version != 1 {
+            return Err(format!("its document has version {}, not 1", document.version));
+        }
+        let Urls { large, small, upload } = &document.urls;
+        for url in [large, small, upload] {
+            if url.scheme_str() != Some(scheme) || url.authority() != large.authority() {
+                return Err(format!(
+                    "its addresses {large}, {small}, {upload} must begin with {scheme}:// and \
+                     name one host"
+                ));
+            }
+        }
+        Ok(document)
+    }
+}
+
+mod text {
+    use hyper::Uri;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(uri: &Uri, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(uri)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"version": 1, "new": 7, "urls": {"large_download_url": "https://h/l",
+        "small_download_url": "https://h/s", "upload_url": "https://h/u"}}"#;
+
+    fn refusal(text: &str) -> String {
+        Document::parse(text.as_bytes(), "https").unwrap_err()
+    }
+
+    #[test]
+    fn unknown_names_are_ignored() {
+        let document = Document::parse(GOOD.as_bytes(), "https").unwrap();
+        assert_eq!(document.urls.small.path(), "/s");
+        assert_eq!(document.test_endpoint, None);
+    }
+
+    #[test]
+    fn what_the_draft_calls_invalid_is_refused() {
+        assert!(refusal(&GOOD.replace("\"version\": 1", "\"version\": 2")).contains("version 2"));
+        assert!(refusal(&GOOD.replace("https://h/s", "https://other/s")).contains("one host"));
+        assert!(refusal(&GOOD.replace("https://h/s", "http://h/s")).contains("https://"));
+        assert!(refusal(&GOOD.replace("upload_url", "up")).contains("upload_url"));
+        assert!(refusal(&GOOD.replace("\"new\"", "\"version\"")).contains("duplicate"));
+        assert!(refusal("<html>").contains("is not one"));
+    }
+
+    #[test]
+    fn what_a_server_writes_a_client_reads() {
+        let written = serde_json::to_vec(&Document::of("https://[fe80::1]:4043").unwrap()).unwrap();
+        let read = Document::parse(&written, "https").unwrap();
+        assert_eq!(read.urls.large.to_string(), "https://[fe80::1]:4043/large");
+    }
+}

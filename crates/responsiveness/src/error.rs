@@ -1,0 +1,50 @@
+//! Why there is no result.
+
+use std::io;
+
+use thiserror::Error;
+
+/// What went wrong, told with what was found.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Where the server should be is none that answers.
+    #[error("{address}: {source}; `shortlane test --server` runs one")]
+    Unreachable {
+        /// Where it should be.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Something answers that is no server of this test.
+    #[error("{address} is no responsiveness server: {found}")]
+    Foreign {
+        /// Where it is.
+        address: String,
+        /// What it said.
+        found: String,
+    },
+    /// The server stopped taking part.
+    #[error("{phase}: the server no longer takes part: {found}")]
+    Gone {
+        /// During which phase.
+        phase: &'static str,
+        /// How that was noticed.
+        found: String,
+    },
+    /// The server cannot listen.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where it should.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system refuses something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
