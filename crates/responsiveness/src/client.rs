@@ -228,8 +228,8 @@ impl Connection {
         let response = self.request(Method::GET, at, Zeros(0)).await?;
         let body = Limited::new(response.into_body(), 1).collect().await;
         let took = begin.elapsed();
-        match body {
-            Ok(body) if body.to_bytes().len() == 1 => Ok(took),
+        match body.map(|body| body.to_bytes().len()) {
+            Ok(1) => Ok(took),
             Ok(_) => Err(format!("{at} has no byte in it")),
             Err(error) => Err(format!("{at}: {error}")),
         }
