@@ -122,8 +122,16 @@ enum Probed {
 /// Runs a phase of this many intervals.
 pub(crate) async fn run(target: &Target, load: Load, intervals: usize) -> Result<Measured, Error> {
     let gone = |found: String| Error::Gone { phase: load.name(), found };
-    let mut phase = Phase { target, load, loads: JoinSet::new(), down: Vec::new(), up: Vec::new() };
-    phase.add(INITIAL).await.map_err(gone)?;
+    let mut phase = Phase {
+        target,
+        load,
+        begun: [0; 2],
+        opening: JoinSet::new(),
+        loads: JoinSet::new(),
+        down: Vec::new(),
+        up: Vec::new(),
+    };
+    phase.add(INITIAL);
     let mut done: Vec<Interval> = Vec::new();
     let mut probes = JoinSet::new();
     let mut before = phase.carried().map_err(|error| gone(error.to_string()))?;
@@ -139,6 +147,10 @@ pub(crate) async fn run(target: &Target, load: Load, intervals: usize) -> Result
                 () = &mut end => break,
                 _ = ticks.tick(), if probes.len() < 2 * IN_FLIGHT => phase.probe(&mut probes),
                 Some(probed) = probes.join_next() => current.add(joined(probed).map_err(gone)?),
+                Some(opened) = phase.opening.join_next() => {
+                    let opened = opened.unwrap_or_else(|error| Err(error.to_string()));
+                    phase.put_load_on(opened.map_err(gone)?);
+                }
                 Some(found) = phase.loads.join_next() => {
                     return Err(gone(found.unwrap_or_else(|error| error.to_string())));
                 }
@@ -149,9 +161,8 @@ pub(crate) async fn run(target: &Target, load: Load, intervals: usize) -> Result
         done.push(current);
         begun += INTERVAL;
         if load != Load::Idle && done.len() < intervals {
-            phase.add(MORE).await.map_err(gone)?;
+            phase.add(MORE);
         }
-        // What a connection carried before it counted belongs to the interval that began with it.
         before = now;
     }
     let measured = measured(load, done);
@@ -200,9 +211,18 @@ impl Interval {
     }
 }
 
+#[derive(Clone, Copy)]
+enum Way {
+    Down,
+    Up,
+}
+
 struct Phase<'a> {
     target: &'a Target,
     load: Load,
+    /// Connections begun, by way.
+    begun: [usize; 2],
+    opening: JoinSet<Result<(Way, Connection), String>>,
     /// They end only by failing.
     loads: JoinSet<String>,
     down: Vec<Connection>,
@@ -210,29 +230,39 @@ struct Phase<'a> {
 }
 
 impl Phase<'_> {
-    /// Adds up to this many connections in each direction under load.
-    async fn add(&mut self, connections: usize) -> Result<(), String> {
-        for _ in 0..connections {
-            if self.load.is_down() && self.down.len() < MOST {
-                let connection = self.connect().await?;
-                self.down.push(connection.clone());
+    /// Begins up to this many connections more in each direction under load; a handshake through a
+    /// long queue must not keep the probes waiting.
+    fn add(&mut self, connections: usize) {
+        let ways = [(Way::Down, self.load.is_down()), (Way::Up, self.load.is_up())];
+        for way in ways.into_iter().filter_map(|(way, loaded)| loaded.then_some(way)) {
+            let begun = &mut self.begun[way as usize];
+            let more = connections.min(MOST - *begun);
+            *begun += more;
+            for _ in 0..more {
                 let target = self.target.clone();
-                self.loads.spawn(async move { target.download(connection).await });
-            }
-            if self.load.is_up() && self.up.len() < MOST {
-                let connection = self.connect().await?;
-                self.up.push(connection.clone());
-                let target = self.target.clone();
-                self.loads.spawn(async move { target.upload(connection).await });
+                self.opening.spawn(async move {
+                    let connected = timeout(PATIENCE, target.connect()).await;
+                    let late = |_| format!("no connection within {PATIENCE:?}");
+                    let connection = connected.map_err(late)?.map_err(|fault| fault.to_string())?;
+                    Ok((way, connection))
+                });
             }
         }
-        Ok(())
     }
 
-    async fn connect(&self) -> Result<Connection, String> {
-        let connected = timeout(PATIENCE, self.target.connect()).await;
-        let connected = connected.map_err(|_| format!("no connection within {PATIENCE:?}"))?;
-        connected.map_err(|fault| fault.to_string())
+    /// Puts load on a connection.
+    fn put_load_on(&mut self, (way, connection): (Way, Connection)) {
+        let (target, loaded) = (self.target.clone(), connection.clone());
+        match way {
+            Way::Down => {
+                self.down.push(connection);
+                self.loads.spawn(async move { target.download(loaded).await });
+            }
+            Way::Up => {
+                self.up.push(connection);
+                self.loads.spawn(async move { target.upload(loaded).await });
+            }
+        }
     }
 
     /// Begins a probe of each kind.
