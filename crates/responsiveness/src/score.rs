@@ -64,7 +64,7 @@ pub fn quantile(samples: &[Duration], part: f64) -> Option<Duration> {
 
 /// Whether the moving averages of the latest intervals lie within the tolerance of the latest.
 #[must_use]
-pub fn is_stable(per_interval: &[f64]) -> bool {
+pub(crate) fn is_stable(per_interval: &[f64]) -> bool {
     if per_interval.len() < WINDOW {
         return false;
     }

@@ -20,7 +20,7 @@ async fn measures(security: Security) {
     let client = Client::find(&address, security).await.unwrap();
     assert_eq!(client.server().to_string(), address);
     for load in Load::ALL {
-        let measured = client.measure(load, 1).await.unwrap();
+        let measured = client.measure(load, 4).await.unwrap();
         assert_eq!(measured.down_bps > 0.0, load.is_down(), "{load:?}");
         assert_eq!(measured.up_bps > 0.0, load.is_up(), "{load:?}");
         assert_eq!(measured.samples.tls.is_empty(), security == Security::Plain);
