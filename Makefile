@@ -198,6 +198,7 @@ test-operators: setup-operators ## Every command of docs/operators, and the syst
 	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-systemd.sh $(TARGET)/debug/shortlane
 	scripts/test-operators.sh $(TARGET)/debug/shortlane
+	$(CARGO) test --locked --package shortlane $(FEATURES) --test latency -- --include-ignored --test-threads 1
 
 .PHONY: picture
 picture: build python ## The picture of the README, from a new run of the lab (LAB="...", PICTURE="...")

@@ -183,6 +183,11 @@ pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// What to do once something is attached.
+#[cfg(feature = "kernel")]
+const NEXT: &str =
+    "`shortlane show` tells how it goes, `shortlane test HOST` how long packets wait under load";
+
 /// How fast a link is, in words.
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to be told"))]
 fn pace(rate: Rate) -> String {

@@ -49,7 +49,7 @@ impl Path {
                 let mut links = Links::open().unwrap();
                 links.add_veth("r0", "c0", Home::Namespace(&path.client)).unwrap();
                 links.add_veth("r1", "s0", Home::Namespace(&path.server)).unwrap();
-                for (device, address) in [("r0", "10.8.1.254"), ("r1", "10.8.1.254")] {
+                for (device, address) in [("r0", "10.8.0.254"), ("r1", "10.8.1.254")] {
                     links.set_up(device).unwrap();
                     links.add_address(device, address.parse().unwrap(), 24).unwrap();
                 }
@@ -65,7 +65,7 @@ impl Path {
             })
             .unwrap();
         }
-        shell(&path.client, "ip route add default via 10.8.1.254");
+        shell(&path.client, "ip route add default via 10.8.0.254");
         shell(&path.server, "ip route add default via 10.8.1.254");
         let serve = || {
             let mut command = Command::new(SHORTLANE);
@@ -127,6 +127,7 @@ fn number(phase: &Value, key: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "it measures delays, for a minute: make test-operators"]
 fn a_long_queue_further_out_is_measured_and_graded() {
     let Some(path) = Path::new() else { return };
     path.limit("r0", 20, 100);
@@ -137,9 +138,9 @@ fn a_long_queue_further_out_is_measured_and_graded() {
     for (phase, key, mbit, queue_ms) in
         [(down, "down_bps", 20.0, 100.0), (up, "up_bps", 10.0, 150.0)]
     {
-        // Headers take 3 to 5 % of what tbf counts.
+        // Headers take 3 to 5 % of what tbf counts, and the start of TCP some of five seconds.
         let carried = number(phase, key) / 1e6;
-        assert!((0.90 * mbit..=mbit).contains(&carried), "{phase}");
+        assert!((0.80 * mbit..=mbit).contains(&carried), "{phase}");
         // Cubic's queue is between half full and full.
         let extra = number(phase, "extra_delay_ms");
         assert!((0.4 * queue_ms..=1.1 * queue_ms).contains(&extra), "{phase}");
@@ -150,6 +151,7 @@ fn a_long_queue_further_out_is_measured_and_graded() {
 }
 
 #[test]
+#[ignore = "it measures delays, for a minute: make test-operators"]
 fn it_says_whose_queue_it_was() {
     let Some(path) = Path::new() else { return };
     let attach = "attach c0 --engine userspace --rate";

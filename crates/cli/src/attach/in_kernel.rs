@@ -5,7 +5,7 @@ use engine::kernel::{self, KernelError, Shaping};
 use engine::status::{EngineKind, Status};
 use sched::{Rate, Spec};
 
-use super::{Order, daemon, make_way_for, pace};
+use super::{NEXT, Order, daemon, make_way_for, pace};
 use crate::{Failure, say};
 
 impl From<KernelError> for Failure {
@@ -90,10 +90,7 @@ fn ordered<'a>(order: &'a Order, rate: Rate, spec: &'a Spec) -> kernel::Order<'a
 
 fn said(order: &Order, rate: Rate, spec: &Spec, does: &str) {
     let at = pace(rate);
-    say(&format!(
-        "{}: {spec} for what it {does}, at {at}, in the kernel; `shortlane show` tells how it goes",
-        order.device,
-    ));
+    say(&format!("{}: {spec} for what it {does}, at {at}, in the kernel; {NEXT}", order.device,));
 }
 
 pub(super) fn change(

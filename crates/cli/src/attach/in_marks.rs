@@ -5,7 +5,7 @@ use engine::kernel::{self, KernelError, marks};
 use engine::status::{EngineKind, Status};
 use sched::Rate;
 
-use super::{Join, Order, Queues, daemon, make_way_for};
+use super::{Join, NEXT, Order, Queues, daemon, make_way_for};
 use crate::{Failure, say};
 
 impl Queues {
@@ -81,7 +81,7 @@ fn said(order: &Order, rate: Option<Rate>, does: &str) -> Result<(), Failure> {
     let at = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
     let marks = holder(&order.device)?.unwrap_or_default();
     let device = &order.device;
-    say(&format!("{device}: {marks} for what it {does}{at}; `shortlane show` tells how it goes"));
+    say(&format!("{device}: {marks} for what it {does}{at}; {NEXT}"));
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use engine::{Forwarder, LinkConfig, Overhead};
 use sched::{Nanos, Rate, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::{Order, daemon, hosts, make_way_for, pace};
+use super::{NEXT, Order, daemon, hosts, make_way_for, pace};
 use crate::{Call, Failure, say};
 
 /// What the process in the background is told.
@@ -61,11 +61,7 @@ fn said(order: &Order, since: Option<&str>) {
         order.ingress.map(|rate| at(rate, order.arriving(rate), "receives")),
     ];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
-    say(&format!(
-        "{}: {}, in userspace; `shortlane show` tells how it goes",
-        order.device,
-        ways.join("; ")
-    ));
+    say(&format!("{}: {}, in userspace; {NEXT}", order.device, ways.join("; ")));
 }
 
 /// The process in the background: its task is on standard input.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::status::Heading;
 use measure::text;
 use responsiveness::{Class, Confidence, Interval, Load, Measured, grade, quantile};
-use sched::params::text::Rate;
+use sched::Rate;
 use serde_json::{Value, json};
 
 use super::queue::{Carried, Whose, whose};
