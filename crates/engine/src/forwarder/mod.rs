@@ -63,7 +63,7 @@ impl Forwarder {
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
     ///
     /// # Errors
-    /// If the system has no randomness to key the flow fingerprints with, or no memory.
+    /// If the system has no randomness to key the flow fingerprints with, no memory, or no threads.
     pub fn run(self, stop: &AtomicBool) -> Result<Report, EngineError> {
         self.run_with(stop, Counters::default)
     }
@@ -98,11 +98,10 @@ impl Forwarder {
             prepared.push((way.prepare(Live::account(lanes), Some(commands))?, names));
         }
         let mut server = Server::new(ports, handles);
-        let report = run(prepared, stop, watch, |halt| {
+        run(prepared, stop, watch, |halt| {
             ready();
             server.serve(stop, halt);
-        });
-        Ok(report)
+        })
     }
 
     fn run_with<O: Observer>(
@@ -116,7 +115,7 @@ impl Forwarder {
             Ok((way.prepare(observer(), None)?, names))
         };
         let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
-        Ok(run(prepared, stop, watch, |_| {}))
+        run(prepared, stop, watch, |_| {})
     }
 }
 
@@ -129,28 +128,33 @@ fn run<O: Observer>(
     stop: &AtomicBool,
     watch: Option<Watch>,
     meanwhile: impl FnOnce(&AtomicBool),
-) -> Report {
+) -> Result<Report, EngineError> {
     let halt = AtomicBool::new(false);
     let (directions, names): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    let (ended, seen): (Vec<_>, _) = thread::scope(|scope| {
+    let ended = thread::scope(|scope| -> io::Result<(Vec<_>, _)> {
+        // Those that have started end if another cannot.
+        let _halt = Halt(&halt);
         let run = |direction: Direction<O>| {
-            scope.spawn(|| {
+            thread::Builder::new().spawn_scoped(scope, || {
                 let _halt = Halt(&halt);
                 direction.run(stop, &halt)
             })
         };
-        let watch = watch.map(|watch| scope.spawn(|| watch.run(&halt)));
-        let threads: Vec<_> = directions.into_iter().map(run).collect();
+        let watch =
+            watch.map(|watch| thread::Builder::new().spawn_scoped(scope, || watch.run(&halt)));
+        let watch = watch.transpose()?;
+        let threads: Vec<_> = directions.into_iter().map(run).collect::<io::Result<_>>()?;
         meanwhile(&halt);
-        (threads.into_iter().map(join).collect(), watch.and_then(join))
+        Ok((threads.into_iter().map(join).collect(), watch.and_then(join)))
     });
+    let (ended, seen) = ended.map_err(system(&names[0].0, "starting a thread"))?;
     let mut report = Report { directions: Vec::new(), fault: seen };
     for ((direction, fault), (from, to, scheduler)) in ended.into_iter().zip(names) {
         let fault = fault.map(|fault| describe(&fault, &from, &to));
         report.fault = report.fault.or(fault);
         report.directions.push(DirectionReport { from, to, scheduler, ..direction });
     }
-    report
+    Ok(report)
 }
 
 /// Ends all directions when one of them ends, even if by a panic.
