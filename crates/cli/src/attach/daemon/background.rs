@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use engine::Forwarder;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
+use signal_hook::consts::SIGTERM;
+use signal_hook::low_level::raise;
 
 use super::run;
 use crate::{Call, Failure, say};
@@ -69,8 +71,10 @@ pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure>
     let log = Log::open(device);
     let ended = run(engine, || {
         let mut out = io::stdout();
-        // Nobody may be there to read it any more.
-        let _ = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
+        // A command that was killed has attached nothing.
+        if out.write_all(READY.as_bytes()).and_then(|()| out.flush()).is_err() {
+            let _ = raise(SIGTERM);
+        }
         close_standard_streams(&nothing);
     });
     match ended {
