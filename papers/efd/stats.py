@@ -12,6 +12,7 @@ from shortlane.paper.statistics import (
     Statistic,
     Tables,
     by_seed,
+    combine,
     packets,
     ratio,
     size_between,
@@ -71,6 +72,74 @@ def incomplete_median_ratio(tables: Tables, scheduler: str, to: str) -> Sample:
 def incomplete_count(tables: Tables, scheduler: str) -> Sample:
     """Transfers that are not complete at the end of the run."""
     return PerSeed(by_seed(_incomplete(tables, scheduler), pl.len()))
+
+
+@statistic(
+    STATISTICS,
+    "incomplete-ratio",
+    scale="ratio",
+    unit="x",
+    flows=["kind", "complete", "received_bytes"],
+)
+def incomplete_ratio(tables: Tables, scheduler: str, to: str) -> Sample:
+    """Transfers that are not complete at the end of the run, over those under another."""
+    return ratio(*(by_seed(_incomplete(tables, one), pl.len()) for one in (scheduler, to)))
+
+
+@statistic(
+    STATISTICS,
+    "stall-of-transfer",
+    scale="plain",
+    unit="%",
+    flows=["kind", "index", "size_bytes", "start_ns", "completion_ns", "stall_max_ns"],
+)
+def stall_of_transfer(tables: Tables, scheduler: str, largest: int) -> Sample:
+    """Longest wait for a new byte as part of the transfer's own time, the worst of the largest.
+
+    Of the transfers that `stall` is of. One that does not end counts up to the last start of any.
+    """
+    part = pl.col("start_ns") / pl.col("start_ns").max().over("seed")
+    lasts = pl.col("completion_ns").fill_null(
+        pl.col("start_ns").max().over("seed") - pl.col("start_ns")
+    )
+    settled = transfers(tables["flows"], scheduler).with_columns(lasts_ns=lasts)
+    settled = settled.filter(part.is_between(0.05, 0.75))
+    order = settled.sort(["seed", "size_bytes", "index"], descending=[False, True, False])
+    chosen = order.group_by("seed", maintain_order=True).head(largest)
+    return PerSeed(by_seed(chosen, (100 * pl.col("stall_max_ns") / pl.col("lasts_ns")).max()))
+
+
+@statistic(
+    STATISTICS,
+    "tcp-loss-added",
+    scale="plain",
+    unit="points",
+    flows=["kind", "packets", "dropped_packets"],
+)
+def tcp_loss_added(tables: Tables, scheduler: str, without: str) -> Sample:
+    """TCP's loss in percent less that at a point without the stream."""
+    return PerSeed(_loss_added(tables, scheduler, without))
+
+
+@statistic(
+    STATISTICS,
+    "tcp-loss-added-excess",
+    scale="plain",
+    unit="points",
+    flows=["kind", "packets", "dropped_packets"],
+)
+def tcp_loss_added_excess(tables: Tables, scheduler: str, over: str, without: str) -> Sample:
+    """The same less that under another scheduler."""
+    added = (_loss_added(tables, one, without) for one in (scheduler, over))
+    return PerSeed(combine(lambda ours, others: ours - others, *added))
+
+
+def _loss_added(tables: Tables, scheduler: str, without: str) -> dict[int, float]:
+    lost = 100 * pl.col("dropped_packets").sum() / pl.col("packets").sum()
+    losses = (
+        by_seed(transfers(at["flows"], scheduler), lost) for at in (tables, tables.at(without))
+    )
+    return combine(lambda with_it, alone: with_it - alone, *losses)
 
 
 def _incomplete(tables: Tables, scheduler: str) -> pl.LazyFrame:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,27 @@ def test_rows_are_run_judged_and_drawn_and_nothing_is_run_twice(paper, tmp_path)
     assert second.returncode == 0, second.stderr
     assert told(json.loads(second.stdout)) == of(found)
     assert results(out) == done
+
+
+def test_runs_of_an_older_setting_are_refused_with_their_line(paper, tmp_path):
+    out = tmp_path / "out"
+    arguments = (paper, "--quick", "--rows", "A-C3", "--out", out)
+    assert shortlane(*arguments).returncode == 0
+    campaign = paper / "cbr.toml"
+    old, new = '"tcp.window" = "16384b"', '"tcp.window" = "32768b"'
+    assert old in campaign.read_text()
+    campaign.write_text(campaign.read_text().replace(old, new))
+
+    refused = shortlane(*arguments, "--judge")
+    assert refused.returncode == 2
+    assert f"is of an older setting of {campaign}; it takes runs of the present" in refused.stderr
+    plan = out / "runs" / "cbr" / "campaign.json"
+    found = re.search(rf"{re.escape(str(plan))}:(\d+): run '(\w+)'", refused.stderr)
+    assert found[2] in plan.read_text().splitlines()[int(found[1]) - 1]
+    # Nor does it go on among them.
+    again = shortlane(*arguments)
+    assert again.returncode == 2
+    assert "runs done there are not in this one" in again.stderr
 
 
 def test_killed_at_any_time_it_goes_on(paper, tmp_path):

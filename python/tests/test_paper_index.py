@@ -8,7 +8,7 @@ import pytest
 from commands import ROOT, run
 from shortlane.errors import InputError
 from shortlane.paper import data, evidence, index
-from shortlane.paper.claims import Bounds, Check, Row
+from shortlane.paper.claims import Bounds, Check, Revision, Row
 from shortlane.paper.evidence import Count, Head
 from shortlane.paper.judge import Judged
 from shortlane.paper.verdict import Measured, Outcome, Verdict, judge
@@ -20,7 +20,7 @@ def check(outcome=Outcome.REPRODUCED, confidence=0.975):
 
 
 def row(name, outcome=Outcome.REPRODUCED, checks=2):
-    claim = Row(name, "Half, at 8 Mbit/s", "", "", "", ())
+    claim = Row(name, "Half, at 8 Mbit/s", "", "", "", (), calibrated="the size law")
     second = Outcome.REPRODUCED if outcome is Outcome.CALIBRATED else outcome
     found = judge([check(), check(second)][:checks], calibrated=outcome is Outcome.CALIBRATED)
     return Judged(claim, found)
@@ -45,6 +45,7 @@ def test_totals_rows_and_links(tmp_path):
     # In the order of the rows' ids, not of the folders' names.
     assert lines.index("## [On two](two/README.md)") < lines.index("## [On one](one/README.md)")
     assert "| [On one](one/README.md) | 2 | 1 |  | 1 |  |" in lines
+    assert any(line.endswith("| ≈ calibrated (on the size law) | 2/2 |") for line in lines)
     ours = "ours to theirs: **0.55 x [0.54, 0.56]** | <= 0.6 | ✗ not reproduced | 1/2"
     assert f"| [B-2](one/README.md#b-2-half-at-8-mbits) | Half, at 8 Mbit/s | {ours} |" in lines
     assert text == index.text(index.read(tmp_path))
@@ -99,6 +100,38 @@ def test_a_malformed_file_is_named(tmp_path, content, said):
     assert said in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert not (tmp_path / "README.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\treproduced", "\tproven", "the verdict of A-1 = 'proven'; it takes reproduced, calibr"),
+        ("\treproduced", "\t", "the verdict of A-1 = ''; it takes reproduced"),
+        ("\t\treproduced", "\t\tcalibrated", "calibrated, of A-1, does not say on what; it takes"),
+    ],
+)
+def test_an_unknown_verdict_is_named_with_its_line(tmp_path, old, new, said):
+    paper(tmp_path, "one", row("A-1"))
+    file = tmp_path / "one" / evidence.FILE
+    text = file.read_text()
+    file.write_text(text.replace(old, new, 1))
+    line = text[: text.index(old)].count("\n") + 1
+    with pytest.raises(InputError, match=rf"verdicts\.tsv:{line}: ") as error:
+        index.read(tmp_path)
+    assert said in str(error.value)
+
+
+def test_a_revised_criterion_is_marked_and_reported_as_it_was(tmp_path):
+    one = row("A-1")
+    revised = Revision("It said more than the text.", "At most 0.5.", (check().check,))
+    was = judge([check(Outcome.NOT_REPRODUCED)])
+    one = Judged(replace(one.row, revised=revised), replace(one.verdict, before=was))
+    paper(tmp_path, "one", one)
+    lines = [line.split("\t") for line in (tmp_path / "one" / evidence.FILE).open()]
+    assert [line[-1] for line in lines if line[2:3] == ["before"]] == ["not reproduced\n"]
+    assert "✓ reproduced (criterion revised after runs)" in index.write(tmp_path).read_text()
+    (found,) = index.read(tmp_path)["one"].rows
+    assert (found.verdict, len(found.checks)) == (Outcome.REPRODUCED, 2)
 
 
 def test_a_folder_without_papers_is_refused(tmp_path):

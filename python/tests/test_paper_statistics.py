@@ -289,6 +289,43 @@ def test_loss_and_timeouts_of_tcp():
     assert values("timeouts-ratio", tables, scheduler="efd", to="fifo") == {1: 1.5}
 
 
+def test_incomplete_ones_are_counted_against_another_scheduler():
+    tables = flows(
+        *[("fifo", 1, 900, never()) for _ in range(4)],
+        *[("las", 1, 900, never()) for _ in range(3)],
+        ("las", 1, 900, done(1)),
+    )
+    assert values("incomplete-ratio", tables, scheduler="las", to="fifo") == {1: 0.75}
+
+
+def test_a_plateau_is_told_as_part_of_the_transfers_own_time():
+    tables = flows(
+        ("las", 1, 1, {"start_ns": 100 * SECOND}),
+        # Too early and too late to be among those that can get on.
+        ("las", 1, 900, done(1, start_ns=1 * SECOND, stall_max_ns=SECOND)),
+        ("las", 1, 900, done(1, start_ns=80 * SECOND, stall_max_ns=SECOND)),
+        ("las", 1, 500, done(50, start_ns=20 * SECOND, stall_max_ns=5 * SECOND)),
+        # It does not end: 60 s are left until the last start.
+        ("las", 1, 400, never(start_ns=40 * SECOND, stall_max_ns=12 * SECOND)),
+        # Not one of the two largest.
+        ("las", 1, 300, done(10, start_ns=40 * SECOND, stall_max_ns=9 * SECOND)),
+    )
+    assert values("stall-of-transfer", tables, scheduler="las", largest=2) == {1: 20.0}
+    assert values("stall-of-transfer", tables, scheduler="las", largest=1) == {1: 10.0}
+
+
+def test_what_a_stream_costs_is_the_loss_with_it_less_that_without():
+    def dropped(scheduler, packets):
+        return (scheduler, 1, 5, {"packets": 100, "dropped_packets": packets})
+
+    alone = flows(dropped("fifo", 2), dropped("efd", 5))
+    beside = flows(dropped("fifo", 6), dropped("efd", 8))
+    tables = Tables.of({"flows": beside["flows"]}, alone=alone)
+    assert values("tcp-loss-added", tables, scheduler="efd", without="alone") == {1: 3}
+    arguments = {"scheduler": "efd", "over": "fifo", "without": "alone"}
+    assert values("tcp-loss-added-excess", tables, **arguments) == {1: -1}
+
+
 def test_every_statistic_of_the_paper_is_covered_here():
     here = __import__("inspect").getsource(__import__(__name__))
     assert [name for name in STATISTICS if f'"{name}"' not in here] == []

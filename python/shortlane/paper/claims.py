@@ -9,7 +9,18 @@ from typing import Any
 from shortlane.paper.reader import Reader, one_of, read, read_text
 from shortlane.paper.statistics import Statistic
 
-__all__ = ["Bounds", "Check", "Grid", "Paper", "Point", "Quick", "Row", "Variant", "load"]
+__all__ = [
+    "Bounds",
+    "Check",
+    "Grid",
+    "Paper",
+    "Point",
+    "Quick",
+    "Revision",
+    "Row",
+    "Variant",
+    "load",
+]
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class Check:
     """One inequality of a row: a statistic of the runs at a point, and its bounds.
 
     `hard`: it must hold in every single run, so that it has no interval. `published` is the paper's
-    own value, where it gives one.
+    own value, where it gives one, and `sentence` what it says that the check stands on.
     """
 
     words: str
@@ -43,6 +54,16 @@ class Check:
     bounds: Bounds
     hard: bool = False
     published: float | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A criterion that was changed after runs: why, what it was, and the checks of then."""
+
+    why: str
+    was: str
+    checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,8 @@ class Grid:
 class Row:
     """One claim, or a question that nobody has published on: then there are no checks.
 
-    `reports` and `grids` are values beside it that nothing is judged by.
+    `reports` and `grids` are values beside it that nothing is judged by. `calibrated` says which
+    choice was derived from the claim, and from what of it; it is empty if none was.
     """
 
     id: str
@@ -71,15 +93,17 @@ class Row:
     checks: tuple[Check, ...]
     reports: tuple[Check, ...] = ()
     grids: tuple[Grid, ...] = ()
-    calibrated: bool = False
+    calibrated: str = ""
     figure: str = ""
     note: str = ""
+    revised: Revision | None = None
 
     @property
     def measured(self) -> tuple[Check, ...]:
         """All that is measured for it."""
         cells = (cell for grid in self.grids for line in grid.cells for cell in line)
-        return (*self.checks, *self.reports, *cells)
+        before = self.revised.checks if self.revised else ()
+        return (*self.checks, *self.reports, *before, *cells)
 
 
 @dataclass(frozen=True)
@@ -230,8 +254,9 @@ def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, S
         published=reader.text("published", ""),
         criterion=reader.text("criterion", ""),
         note=reader.text("note", ""),
-        calibrated=reader.flag("calibrated"),
-        checks=_checks(reader, "check", points, statistics),
+        calibrated=reader.text("calibrated", ""),
+        checks=_judged(reader, points, statistics),
+        revised=_revision(reader, points, statistics),
         reports=_checks(reader, "report", points, statistics),
         grids=tuple(_grid(table, points, statistics) for table in reader.tables("table")),
     )
@@ -245,6 +270,38 @@ def _row(reader: Reader, points: Mapping[str, Point], statistics: Mapping[str, S
             raise reader.missing("check", f"at-least or at-most for '{check.words}'")
     reader.done()
     return row
+
+
+def _judged(
+    row: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
+) -> tuple[Check, ...]:
+    """The checks of a row; each stands on a sentence, its own or all that the row has published.
+
+    Where the criterion was revised they have been written from the text, and name it one by one.
+    """
+    revised = row.has("revised")
+    found = []
+    for reader in row.tables("check"):
+        if revised and not reader.has("sentence"):
+            accepted = "what the paper says that this check stands on"
+            raise reader.missing("sentence", accepted)
+        found += _expanded(reader, points, statistics)
+    return tuple(found)
+
+
+def _revision(
+    row: Reader, points: Mapping[str, Point], statistics: Mapping[str, Statistic]
+) -> Revision | None:
+    reader = row.inner("revised")
+    if reader is None:
+        return None
+    found = Revision(
+        reader.text("why"), reader.text("was"), _checks(reader, "check", points, statistics)
+    )
+    if not found.checks:
+        raise reader.missing("check", "the checks as they were: [[row.revised.check]]")
+    reader.done()
+    return found
 
 
 def _checks(
@@ -264,7 +321,7 @@ def _expanded(
     words = reader.text("words")
     arguments = reader.table("with")
     bounds = Bounds(reader.number("at-least"), reader.number("at-most"))
-    hard = reader.flag("hard")
+    hard, sentence = reader.flag("hard"), reader.text("sentence", "")
     choices = _every(reader)
     checks = []
     for choice, published in zip(choices, _published(reader, len(choices)), strict=True):
@@ -276,7 +333,7 @@ def _expanded(
             known = ", ".join([*chosen, "point"])
             raise reader.refused("words", words, f"only {{{known}}} in braces") from error
         _complete(reader, statistics[statistic], chosen)
-        checks.append(Check(text, statistic, here, chosen, bounds, hard, published))
+        checks.append(Check(text, statistic, here, chosen, bounds, hard, published, sentence))
     reader.done()
     return checks
 
@@ -333,10 +390,9 @@ def _published(reader: Reader, choices: int) -> list[float | None]:
 
 
 def _quick(top: Reader, campaigns: Collection[str]) -> Quick:
-    found = top.table("quick")
-    if not found:
+    reader = top.inner("quick")
+    if reader is None:
         raise top.missing("quick", "a table with seeds and set")
-    reader = Reader(top.file, "quick", found)
     some = reader.table("campaigns")
     for name, value in some.items():
         one_of(reader, "campaigns", name, campaigns)

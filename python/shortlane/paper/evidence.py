@@ -5,7 +5,10 @@ these lines of a row of the paper:
 
 * `verdict`: the row's claim and its outcome, before all others of it;
 * `check`: an inequality with its bounds, our value and the outcome;
+* `before`: the same of a criterion that has been revised, with its outcome by that;
 * `report`: a value that nothing is judged by. Those of a row's tables stand on the page alone.
+
+`note` of a verdict says what `calibrated` is calibrated on, and that a criterion was revised.
 
 Of a row under a variant, whose id stands in `variant`, it has the verdict and the check that
 decided it. Numbers have six digits. The arguments of a statistic stand in `paper.toml`; `--json`
@@ -30,7 +33,7 @@ __all__ = ["FILE", "Count", "Evidence", "Found", "Head", "read", "text"]
 FILE = "verdicts.tsv"
 COLUMNS = (
     *("row", "variant", "kind", "what", "statistic", "point", "at_least", "at_most", "always"),
-    *("published", "value", "low", "high", "unit", "seeds", "outcome"),
+    *("published", "value", "low", "high", "unit", "seeds", "note", "outcome"),
 )
 
 
@@ -64,9 +67,10 @@ class Found:
 
     id: str
     claim: str
-    #: One of `Outcome`, or what another version of the program writes.
-    verdict: str
+    verdict: Outcome
     checks: tuple[Measured, ...]
+    #: What a calibrated verdict is calibrated on, and whether the criterion was revised.
+    note: str = ""
 
     @property
     def worst(self) -> Measured | None:
@@ -114,14 +118,27 @@ def _said(head: Head) -> Iterator[tuple[str, str]]:
 
 def _decided(one: Judged) -> Iterator[list[str]]:
     """The verdict, and the check that decided it."""
-    yield ["verdict", one.row.claim, *[""] * (len(COLUMNS) - 5), str(one.verdict.outcome)]
+    blank = [""] * (len(COLUMNS) - 6)
+    yield ["verdict", one.row.claim, *blank, note(one), str(one.verdict.outcome)]
     if one.verdict.worst is not None:
         yield _check(one.verdict.worst)
+
+
+def note(one: Judged) -> str:
+    """What a verdict is calibrated on, if it is, and whether its criterion was revised."""
+    told = []
+    if one.verdict.outcome is Outcome.CALIBRATED:
+        told.append(f"on {one.row.calibrated}")
+    if one.row.revised:
+        told.append("criterion revised after runs")
+    return "; ".join(told)
 
 
 def _lines(one: Judged) -> Iterator[list[str]]:
     yield next(_decided(one))
     yield from map(_check, one.verdict.checks)
+    for check in one.verdict.before.checks if one.verdict.before else ():
+        yield ["before", check.check.words, *_values(check, str(check.outcome))]
     for report in one.verdict.reports:
         yield ["report", report.check.words, *_values(report, "")]
 
@@ -135,7 +152,17 @@ def _values(one: Measured, outcome: str) -> list[str]:
     bounds = map(_number, (check.bounds.at_least, check.bounds.at_most))
     values = map(_number, (check.published, one.value, one.low, one.high))
     always = "always" if check.hard else ""
-    return [check.statistic, check.point, *bounds, always, *values, one.unit, str(one.n), outcome]
+    return [
+        check.statistic,
+        check.point,
+        *bounds,
+        always,
+        *values,
+        one.unit,
+        str(one.n),
+        "",
+        outcome,
+    ]
 
 
 def _number(value: float | None) -> str:
@@ -158,8 +185,10 @@ def read(file: Path) -> Evidence:
     try:
         said = [line[2:] for line in content.splitlines() if line.startswith("# ")]
         head = _head(dict(_pair(line) for line in said), [_pair(line) for line in said])
-        table = [line for line in content.splitlines() if not line.startswith("# ")]
-        rows = tuple(_rows(csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)))
+        lines = content.splitlines()
+        above = next((at for at, line in enumerate(lines) if not line.startswith("# ")), len(lines))
+        table = csv.reader(lines[above:], delimiter="\t", quoting=csv.QUOTE_NONE)
+        rows = tuple(_rows(table, above, str(file)))
         if not rows:
             raise ValueError("there are no rows")
     except (ValueError, KeyError, csv.Error) as error:
@@ -196,24 +225,41 @@ def _count(value: str) -> tuple[str, Count]:
     return name, Count(int(runs), int(done), int(failed))
 
 
-def _rows(lines: Iterator[list[str]]) -> Iterator[Found]:
+def _rows(lines: Iterator[list[str]], above: int, file: str) -> Iterator[Found]:
+    """The rows of the table below so many lines of the file."""
     names = tuple(next(lines, []))
     if names != COLUMNS:
         raise ValueError(f"its columns are {', '.join(names) or 'missing'}")
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, Outcome, str]] = {}
     checks: dict[str, list[Mapping[str, str]]] = {}
-    for line in lines:
+    for number, line in enumerate(lines, above + 2):
         one = dict(zip(COLUMNS, line, strict=True))
+        outcome = _outcome(one, f"{file}:{number}")
         if one["variant"]:
             continue
         if one["kind"] == "verdict":
-            found[one["row"]] = one["what"], one["outcome"]
+            found[one["row"]] = one["what"], outcome, one["note"]
             checks[one["row"]] = []
         elif one["kind"] == "check":
             checks[one["row"]].append(one)
-    for name, (claim, verdict) in found.items():
+    for name, (claim, verdict, told) in found.items():
         soft = sum(not check["always"] for check in checks[name])
-        yield Found(name, claim, verdict, tuple(_measured(check, soft) for check in checks[name]))
+        measured = tuple(_measured(check, soft) for check in checks[name])
+        yield Found(name, claim, verdict, measured, told)
+
+
+def _outcome(one: Mapping[str, str], at: str) -> Outcome:
+    """The outcome of a line of the table at a place; that of a report is empty, and is reported."""
+    word = one["outcome"] or ("reported" if one["kind"] == "report" else "")
+    if word not in list(Outcome):
+        accepted = ", ".join(Outcome)
+        raise InputError(f"{at}: the verdict of {one['row']} = {word!r}; it takes {accepted}")
+    if word == Outcome.CALIBRATED and one["kind"] == "verdict" and not one["note"]:
+        accepted = "what of it a choice was derived from, in the column 'note'"
+        raise InputError(
+            f"{at}: calibrated, of {one['row']}, does not say on what; it takes {accepted}"
+        )
+    return Outcome(word)
 
 
 def _measured(one: Mapping[str, str], inequalities: int) -> Measured:

@@ -68,7 +68,7 @@ def _totals(papers: Mapping[str, Evidence]) -> list[str]:
     head = ["paper", "claims", *(f"{_sign(kind)}{kind}" for kind in kinds)]
     rows = []
     for name, found in papers.items():
-        outcomes = [row.verdict for row in found.rows]
+        outcomes = [str(row.verdict) for row in found.rows]
         link = f"[{found.head.title}]({name}/README.md)"
         counts = [str(outcomes.count(kind) or "") for kind in kinds]
         rows.append([link, str(len(outcomes)), *counts])
@@ -115,7 +115,7 @@ def _row(row: Found, here: str) -> list[str]:
         row.claim,
         f"{worst.check.words}: **{interval(worst)}**" if worst else "",
         criterion(worst) if worst else "",
-        f"{_sign(row.verdict)}{row.verdict}",
+        f"{_sign(row.verdict)}{row.verdict}" + (f" ({row.note})" if row.note else ""),
         f"{held}/{len(row.checks)}" if row.checks else "",
     ]
 
@@ -127,7 +127,7 @@ def _link(row: Found, here: str) -> str:
 
 
 def _told(rows: Sequence[Found]) -> str:
-    outcomes = [row.verdict for row in rows]
+    outcomes = [str(row.verdict) for row in rows]
     return ", ".join(f"{outcomes.count(kind)} {kind}" for kind in _outcomes(rows))
 
 

@@ -52,9 +52,14 @@ def judge_row(
         check = replace(check, arguments={**check.arguments, **changed})
         return measure(check, statistic, statistic(at(check.point), **check.arguments), of)
 
+    before = None
+    if row.revised:
+        of = sum(not check.hard for check in row.revised.checks)
+        before = judge([measured(check, of) for check in row.revised.checks])
     return judge(
         [measured(check, inequalities) for check in row.checks],
-        calibrated=row.calibrated,
+        calibrated=bool(row.calibrated),
+        before=before,
         reports=[measured(report, 1) for report in row.reports],
         grids=[[[measured(cell, 1) for cell in line] for line in grid.cells] for grid in row.grids],
     )

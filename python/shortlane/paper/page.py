@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shortlane.paper import evidence
-from shortlane.paper.claims import Grid, Paper
+from shortlane.paper.claims import Grid, Paper, Revision
 from shortlane.paper.evidence import Count
 from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
@@ -95,8 +95,13 @@ def as_document(page: Page) -> dict[str, object]:
                 "published": one.row.published,
                 "criterion": one.row.criterion,
                 "verdict": str(one.verdict.outcome),
+                "note": evidence.note(one),
                 "worst": document(one.verdict.worst) if one.verdict.worst else None,
                 "checks": [document(check) for check in one.verdict.checks],
+                "before": [
+                    document(check)
+                    for check in (one.verdict.before.checks if one.verdict.before else ())
+                ],
                 "reports": [document(report) for report in one.verdict.reports],
                 "tables": [
                     _grid_document(grid, cells)
@@ -204,7 +209,9 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             "A row of several inequalities is judged by the worst of them, which is shown; "
             "[all of them](#every-inequality). Intervals are of all a row's inequalities together "
             "(95 %, Bonferroni), over seeds, from ratios or values of the same arrivals under "
-            "every scheduler. *Calibrated*: a choice of ours was derived from the claim.",
+            "every scheduler. *Calibrated*: a choice of ours was derived from what is named beside "
+            "it. "
+            "[Why criteria and settings were changed](../../docs/papers-changes.md).",
             "",
             *markdown(
                 ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"], rows
@@ -215,6 +222,8 @@ def _verdicts(judged: Sequence[Judged]) -> str:
 
 def _verdict_cells(one: Judged) -> list[str]:
     worst, outcome = one.verdict.worst, f"{SIGNS[one.verdict.outcome]} {one.verdict.outcome}"
+    if told := evidence.note(one):
+        outcome += f" ({told})"
     if worst is None:
         return [one.row.id, one.row.claim, "", "", outcome, ""]
     value = f"{worst.check.words}: **{interval(worst)}**"
@@ -254,9 +263,34 @@ def _checks(judged: Sequence[Judged]) -> str:
         measured += [(report, "", "reported") for report in verdict.reports]
         if measured:
             lines += ["", *_measured(measured)]
+        lines += _sentences(verdict)
+        if row.revised and verdict.before:
+            lines += _before(row.revised, verdict.before)
         for grid, cells in zip(row.grids, verdict.grids, strict=True):
             lines += ["", *_grid(grid, cells)]
     return "\n".join(lines)
+
+
+def _sentences(verdict: Verdict) -> list[str]:
+    """What checks stand on that name a sentence of their own."""
+    told: dict[str, list[str]] = {}
+    for one in verdict.checks:
+        if one.check.sentence:
+            told.setdefault(one.check.sentence, []).append(one.check.words)
+    lines = [f"* {'; '.join(words)}: {sentence}" for sentence, words in told.items()]
+    return ["", "What each stands on:", "", *lines] if lines else []
+
+
+def _before(revised: Revision, before: Verdict) -> list[str]:
+    """The criterion as it was, with what it would have come to."""
+    measured = [(one, criterion(one), str(one.outcome)) for one in before.checks]
+    return [
+        "",
+        f"**Criterion revised after runs.** {revised.why} It was: *{revised.was}* "
+        f"By that the row would be {before.outcome}:",
+        "",
+        *_measured(measured),
+    ]
 
 
 def _grid(grid: Grid, cells: Sequence[Sequence[Measured]]) -> list[str]:

@@ -1,5 +1,6 @@
 """Reads tables of a TOML file so that whatever is wrong is named: file, place, found, accepted."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 
 from shortlane.errors import InputError
 
-__all__ = ["Reader", "one_of", "read", "read_text"]
+__all__ = ["Reader", "line_of", "line_with", "one_of", "read", "read_text"]
 
 T = TypeVar("T")
 
@@ -15,9 +16,15 @@ T = TypeVar("T")
 class Reader:
     """One table of a file; every key is taken once, and `done` refuses what is left."""
 
-    def __init__(self, file: Path, place: str, content: Mapping[str, Any]) -> None:
-        """The table `content` at `place` of `file`; at its top, `place` is empty."""
+    def __init__(
+        self, file: Path, place: str, content: Mapping[str, Any], source: str = ""
+    ) -> None:
+        """The table `content` at `place` of `file`; at its top, `place` is empty.
+
+        `source` is the whole file, for the lines of what is refused.
+        """
         self.file = file
+        self.source = source
         self.place = place
         self._left = dict(content)
         self._taken: list[str] = []
@@ -69,7 +76,7 @@ class Reader:
             if not isinstance(value, dict):
                 raise self.refused(key, value, f"tables [[{self._name(key)}]]")
         return [
-            Reader(self.file, f"{self._name(key)}[{place}]", value)
+            Reader(self.file, f"{self._name(key)}[{place}]", value, self.source)
             for place, value in enumerate(values)
         ]
 
@@ -78,7 +85,8 @@ class Reader:
         each = self._left.get("each", {})
         if not isinstance(each, dict) or name in each:
             raise self.refused("each", each, f"a table without {name}")
-        return Reader(self.file, self.place, self._left | {"each": {name: values} | each})
+        left = self._left | {"each": {name: values} | each}
+        return Reader(self.file, self.place, left, self.source)
 
     def named_tables(self, key: str) -> dict[str, "Reader"]:
         """A table of tables, empty if it is not there."""
@@ -86,23 +94,32 @@ class Reader:
         for name, value in self.table(key).items():
             if not isinstance(value, dict):
                 raise self.refused(f"{key}.{name}", value, "a table")
-            readers[name] = Reader(self.file, f"{self._name(key)}.{name}", value)
+            readers[name] = Reader(self.file, f"{self._name(key)}.{name}", value, self.source)
         return readers
+
+    def has(self, key: str) -> bool:
+        """Whether a key is there that has not been taken."""
+        return key in self._left
+
+    def inner(self, key: str) -> "Reader | None":
+        """A table with keys of its own, None if it is not there."""
+        found = self.table(key)
+        return Reader(self.file, self._name(key), found, self.source) if found else None
 
     def done(self) -> None:
         """Refuses a key that nobody asked for."""
         for key in self._left:
             accepted = ", ".join(self._taken)
             where = self.place or "the file"
-            raise InputError(f"{self.file}: {where} has no key '{key}'; it takes {accepted}")
+            raise InputError(f"{self._at(key)}: {where} has no key '{key}'; it takes {accepted}")
 
     def refused(self, key: str, found: object, accepted: str) -> InputError:
         """The error of a value that is not accepted."""
-        return InputError(f"{self.file}: {self._name(key)} = {found!r}; it takes {accepted}")
+        return InputError(f"{self._at(key)}: {self._name(key)} = {found!r}; it takes {accepted}")
 
     def missing(self, key: str, accepted: str) -> InputError:
         """The error of a key that is not there."""
-        return InputError(f"{self.file}: {self._name(key)} is missing; it takes {accepted}")
+        return InputError(f"{self._at(key)}: {self._name(key)} is missing; it takes {accepted}")
 
     def _value(self, key: str, kind: type[T], accepted: str, default: T | None) -> T:
         self._taken.append(key)
@@ -115,8 +132,66 @@ class Reader:
             raise self.refused(key, value, accepted)
         return value
 
+    def _at(self, key: str) -> str:
+        """The file and the line of a key."""
+        return f"{self.file}:{line_of(self.source, self.place, key)}"
+
     def _name(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
+
+
+#: The head of a table, or of a table of a list.
+HEAD = re.compile(r"(\[\[?)([A-Za-z0-9_.-]+)\]\]?\s*(?:#.*)?")
+
+
+def line_of(source: str, place: str, key: str) -> int:
+    """The line of `key` in the table at `place`, such as `row[3].check[1]`.
+
+    If the key is not there, the line of the table's head; if that is not there either (a table
+    that is written within a line), that of what it stands in; else 1.
+    """
+    first = key.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
+    if place.rpartition(".")[2] == first:  # A table that was asked for by its own name.
+        place = place.rpartition(".")[0]
+    counts: dict[str, int] = {}
+    heads = {"": 1}
+    here = ""
+    for number, line in enumerate(source.splitlines(), 1):
+        if head := HEAD.fullmatch(line.strip()):
+            here = _resolved(head[2], counts, is_item=head[1] == "[[")
+            heads.setdefault(here, number)
+            continue
+        named = re.match(r"\s*([A-Za-z0-9_-]+)\s*[=.]", line)
+        if named and here == place and named[1] == first:
+            return number
+    below = f"{place}.{first}" if place else first
+    for known in (below, f"{below}[0]"):
+        if known in heads:
+            return heads[known]
+    while place not in heads:
+        place = place.rpartition(".")[0]
+    return heads[place]
+
+
+def line_with(source: str, text: str) -> int:
+    """The first line that has `text`, else 1."""
+    lines = enumerate(source.splitlines(), 1)
+    return next((number for number, line in lines if text in line), 1)
+
+
+def _resolved(path: str, counts: dict[str, int], *, is_item: bool) -> str:
+    """The place of a table's head: `row.check` is the next check of the last row."""
+    *outer, last = path.split(".")
+    place = ""
+    for name in outer:
+        place = f"{place}.{name}" if place else name
+        if place in counts:
+            place = f"{place}[{counts[place] - 1}]"
+    place = f"{place}.{last}" if place else last
+    if is_item:
+        counts[place] = counts.get(place, 0) + 1
+        return f"{place}[{counts[place] - 1}]"
+    return place
 
 
 def read(file: Path) -> Reader:
@@ -127,7 +202,8 @@ def read(file: Path) -> Reader:
 
     """
     try:
-        return Reader(file, "", tomllib.loads(read_text(file)))
+        source = read_text(file)
+        return Reader(file, "", tomllib.loads(source), source)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: is not TOML: {error}") from error
 

@@ -9,12 +9,14 @@ from types import ModuleType
 
 import shortlane
 from shortlane import campaign
+from shortlane.campaign.plan import NAME as PLAN
 from shortlane.errors import InputError
 from shortlane.paper import catalog, page
 from shortlane.paper.claims import Paper, Row, Variant
 from shortlane.paper.drawing import draw_all
 from shortlane.paper.evidence import Count
 from shortlane.paper.judge import judge_rows, judge_variants
+from shortlane.paper.reader import line_with, read_text
 from shortlane.paper.runs import Job, Runs, affected, jobs
 from shortlane.paper.statistics import Statistic
 
@@ -91,7 +93,7 @@ class Rerun:
         if not rows:
             raise InputError("--judge: there are no runs yet; it takes an --out with runs")
         variants = [one for one in self.variants if self._is_there(one, rows, todo)]
-        counts = {job.name: _stands(self.out / "runs" / job.folder) for job in todo}
+        counts = {job.name: _stands(job, self.out / "runs" / job.folder) for job in todo}
         return self._write(rows, variants, counts)
 
     def _run(self, job: Job) -> Count:
@@ -140,7 +142,22 @@ class Rerun:
         return shlex.join(words)
 
 
-def _stands(folder: Path) -> Count:
-    """How a campaign stands that may still be running."""
-    states = campaign.open(folder).runs()["state"].to_list()
-    return Count(len(states), states.count("done"), states.count("failed"))
+def _stands(job: Job, folder: Path) -> Count:
+    """How a campaign stands that may still be running, or was stopped.
+
+    Raises:
+        InputError: what is there is of an older setting of the campaign; names the first such run.
+
+    """
+    wanted = {run.id for run in job.campaign().runs()}
+    found = campaign.open(folder).runs().select("run_id", "state")
+    done = {run: state for run, state in found.iter_rows() if state in ("done", "failed")}
+    for run in sorted(done.keys() - wanted):
+        file = folder / PLAN
+        line = line_with(read_text(file), f'"{run}"')
+        raise InputError(
+            f"{file}:{line}: run {run!r} is of an older setting of {job.file}; "
+            "it takes runs of the present one: run them into another --out"
+        )
+    states = list(done.values())
+    return Count(len(wanted), states.count("done"), states.count("failed"))

@@ -6,7 +6,9 @@
 * A row of several inequalities holds if all hold: each has its interval at 1 - 5 %/k (Bonferroni),
   so that all k of them together are right 95 times in 100.
 * Reproduced: every interval lies within its bounds. Not reproduced: one lies wholly outside. Else
-  inconclusive. Calibrated instead of reproduced where a choice of ours was derived from the claim.
+  inconclusive. Calibrated instead of reproduced where a choice of ours was derived from the claim;
+  the row says which.
+* A criterion that was revised after runs is reported as it was, too.
 * A hard check must hold in every run; it has no interval.
 """
 
@@ -75,6 +77,8 @@ class Verdict:
     reports: tuple[Measured, ...] = ()
     #: By grid, row and column.
     grids: tuple[tuple[tuple[Measured, ...], ...], ...] = ()
+    #: By the criterion as it was before runs.
+    before: "Verdict | None" = None
 
 
 def judge(
@@ -83,6 +87,7 @@ def judge(
     calibrated: bool = False,
     reports: Sequence[Measured] = (),
     grids: Sequence[Sequence[Sequence[Measured]]] = (),
+    before: Verdict | None = None,
 ) -> Verdict:
     """The verdict on a row by its checks, which is that of the worst of them."""
     tables = tuple(tuple(map(tuple, grid)) for grid in grids)
@@ -92,7 +97,7 @@ def judge(
     outcome = worst.outcome
     if calibrated and outcome is Outcome.REPRODUCED:
         outcome = Outcome.CALIBRATED
-    return Verdict(outcome, worst, tuple(checks), tuple(reports), tables)
+    return Verdict(outcome, worst, tuple(checks), tuple(reports), tables, before)
 
 
 def worst_of(checks: Sequence[Measured]) -> Measured:

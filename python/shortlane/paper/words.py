@@ -71,6 +71,7 @@ def document(measured: Measured) -> dict[str, object]:
         "at_most": bounds.at_most,
         "hard": measured.check.hard,
         "published": measured.check.published,
+        "sentence": measured.check.sentence,
         "value": measured.value,
         "low": measured.low,
         "high": measured.high,
