@@ -14,3 +14,4 @@ pub(crate) mod priority;
 pub mod report;
 pub mod segments;
 pub mod shaper;
+mod slab;
