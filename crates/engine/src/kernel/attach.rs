@@ -1,4 +1,4 @@
-//! Putting a qdisc on a device, changing it, and leaving the device as it was.
+//! Putting a qdisc on a device, and leaving the device as it was.
 
 use std::io;
 
@@ -7,19 +7,16 @@ use netdev::device::Device;
 use netdev::netlink::Refusal;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
-use sched::{Nanos, Rate, Spec};
+use sched::{Rate, Spec};
 
 use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::ingress::{self, ingress_of};
-use super::instance::Instance;
 use super::is_ours;
 use super::journal::{Journal, Journals};
 use super::load::{check_kernel, load};
 use super::offloads::Switched;
-use super::privileges::{BPF, FIND, NET_ADMIN, PERFMON, require};
-use crate::settings::merge::merged;
-use crate::settings::overhead::Overhead;
+use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 
 /// What is to be attached.
 #[derive(Clone, Debug)]
@@ -34,19 +31,6 @@ pub struct Order<'a> {
     pub replace: bool,
     /// Whether to leave all offloads as they are.
     pub keep_offloads: bool,
-}
-
-/// What is to be changed; what is `None` stays.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    /// Another rate.
-    pub rate: Option<Rate>,
-    /// Another discipline, or other parameters of the same one: those that were not given stay.
-    pub spec: Option<Spec>,
-    /// What a packet takes on the link beside its own bytes.
-    pub overhead: Option<Overhead>,
-    /// How far a late pacer may catch up.
-    pub burst: Option<Nanos>,
 }
 
 /// What a command works with: nobody else does until it is done.
@@ -276,7 +260,7 @@ fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, Ker
 }
 
 /// What is to be switched at this rate.
-fn wanted(
+pub(super) fn wanted(
     work: &Work,
     device: &Device,
     journal: &Journal,
@@ -311,7 +295,7 @@ fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
 }
 
 /// Switches what is wanted, puts back what was switched and no longer is, and notes it.
-fn settle(
+pub(super) fn settle(
     work: &Work,
     device: &Device,
     journal: &mut Journal,
@@ -326,76 +310,11 @@ fn settle(
     work.journals.write(journal).map_err(self::journal)
 }
 
-/// Changes an attached qdisc while packets are queued; none is lost. Tells what else it changed.
-///
-/// # Errors
-/// If the device is not attached, or the change takes other parts or more room.
-pub fn change(name: &str, changes: &Changes) -> Result<Vec<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
-    let device = find_device(&devices, name)?;
-    require("changing a qdisc", &[NET_ADMIN, FIND])?;
-    let mut work = Work::begin()?;
-    let instance = Instance::find(device.index)?;
-    let Some(instance) = instance else { return Err(not_attached(&mut work.tc, device)) };
-    let (spec, shaping) = merge(&instance, changes)?;
-    let known = work.journal(device.index)?.filter(|journal| !journal.keep_offloads);
-    let Some(mut journal) = known else {
-        instance.change(&spec, &shaping)?;
-        return Ok(Vec::new());
-    };
-    let before = journal.offloads.clone();
-    let wanted = wanted(&work, device, &journal, shaping.rate)?;
-    journal.offloads = before.and(&wanted);
-    work.journals.write(&journal).map_err(self::journal)?;
-    instance.change(&spec, &shaping)?;
-    settle(&work, device, &mut journal, wanted, shaping.rate)?;
-    Ok(switched(device, &journal, shaping.rate)
-        .filter(|_| journal.offloads != before)
-        .into_iter()
-        .collect())
-}
-
-/// Whether [`change`] would be accepted; nothing is changed.
-///
-/// # Errors
-/// Those of [`change`].
-pub fn check_change(name: &str, changes: &Changes) -> Result<(), KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
-    let device = find_device(&devices, name)?;
-    require("changing a qdisc", &[NET_ADMIN, FIND])?;
-    match Instance::find(device.index)? {
-        Some(instance) => {
-            let (spec, shaping) = merge(&instance, changes)?;
-            instance.changed(&spec, &shaping).map(|_| ())
-        }
-        None => Err(not_attached(&mut Work::begin()?.tc, device)),
-    }
-}
-
 /// What is switched, for people.
-fn switched(device: &Device, journal: &Journal, rate: Rate) -> Option<String> {
+pub(super) fn switched(device: &Device, journal: &Journal, rate: Rate) -> Option<String> {
     let what = journal.offloads.describe(rate, device);
     let note = || format!("{}: {} (detach puts it back)", device.name, what.join("; "));
     (!what.is_empty()).then(note)
-}
-
-/// What runs, with the changes.
-fn merge(instance: &Instance, changes: &Changes) -> Result<(Spec, Shaping), KernelError> {
-    let (running, shaping) = instance.running()?;
-    let spec = match &changes.spec {
-        None => running,
-        Some(spec) if spec.info() == running.info() => {
-            merged(&running, spec).map_err(KernelError::Merge)?
-        }
-        Some(spec) => spec.clone(),
-    };
-    let shaping = Shaping {
-        rate: changes.rate.unwrap_or(shaping.rate),
-        overhead: changes.overhead.unwrap_or(shaping.overhead),
-        link_header: shaping.link_header,
-        burst: changes.burst.unwrap_or(shaping.burst),
-    };
-    Ok((spec, shaping))
 }
 
 /// Takes the qdiscs off what a device sends and receives, and leaves the device as it was; also

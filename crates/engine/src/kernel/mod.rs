@@ -15,6 +15,7 @@
 //! to what a device receives, on another device which that is sent through.
 
 mod attach;
+mod change;
 mod compose;
 mod error;
 mod fq_lanes;
@@ -31,7 +32,8 @@ mod register;
 mod show;
 mod skeleton;
 
-pub use attach::{Changes, Order, attach, attached_qdisc, can, change, check_change, detach};
+pub use attach::{Order, attach, attached_qdisc, can, detach};
+pub use change::{Changes, change, check_change};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};
