@@ -11,10 +11,10 @@ mod in_userspace;
 pub(crate) mod text;
 
 use clap::{Args, ValueEnum};
-use engine::Overhead;
 use engine::control::{self, Changes, ControlError};
 #[cfg(feature = "kernel")]
 use engine::status::EngineKind;
+use engine::{Overhead, burst_time};
 use netdev::link;
 use sched::{Nanos, Rate, Spec};
 use serde_json::json;
@@ -51,7 +51,7 @@ pub(crate) struct AttachOptions {
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
     /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
-    #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    #[arg(long, value_name = "TIME", default_value_t = burst_time::LIVE, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
     /// Put these queues of the kernel behind marks [default: cake, or prio without cake]
     #[arg(long, value_enum)]
@@ -170,10 +170,6 @@ fn join(text: &str) -> Result<Join, String> {
 const KERNEL_DEFAULT: &str = "efd";
 /// What the userspace engine runs if nothing else is asked for.
 const USERSPACE_DEFAULT: &str = "fq-lanes";
-
-/// Generous: what a timer is later than this is lost to the rate, and on a virtual machine timers
-/// are milliseconds late; what it costs is a burst of as long after such a moment, or after idleness.
-pub(crate) const DEFAULT_BURST: &str = "10ms";
 
 /// A rate above 0, or as fast as the device is.
 pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {

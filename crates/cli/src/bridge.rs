@@ -1,11 +1,11 @@
 //! `shortlane bridge`: joins two interfaces as a bridge does whose ports are slow links.
 
 use clap::{Args, ValueEnum};
-use engine::{Forwarder, Io, LinkConfig, Overhead};
+use engine::{Forwarder, Io, LinkConfig, Overhead, burst_time};
 use sched::{Nanos, Rate, Spec};
 
 use crate::attach::daemon::foreground;
-use crate::attach::{DEFAULT_BURST, hosts, link_rate};
+use crate::attach::{hosts, link_rate};
 use crate::{Failure, quantity, say};
 
 /// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
     /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
-    #[arg(long, value_name = "TIME", default_value = DEFAULT_BURST, allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    #[arg(long, value_name = "TIME", default_value_t = burst_time::LIVE, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
 }
 

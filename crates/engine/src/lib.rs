@@ -36,4 +36,4 @@ pub use settings::framing::Framing;
 pub use settings::merge::SpecChangeError;
 pub use settings::overhead::Overhead;
 pub use settings::{LinkConfig, SettingsError};
-pub use settings::{framing, overhead};
+pub use settings::{burst_time, framing, overhead};

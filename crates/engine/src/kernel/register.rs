@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::MapHandle;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use sched::{Nanos, Spec};
+use sched::Spec;
 use serde::Serialize;
 
 use super::compose::{Shaping, compose};
@@ -19,6 +19,7 @@ use super::instance::text;
 use super::load::{Registered, load};
 use super::memory::{INSTANCES, Shared};
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
+use crate::settings::burst_time;
 
 /// Where BPF file systems are mounted.
 const BPF_FILES: &str = "/sys/fs/bpf";
@@ -27,8 +28,6 @@ const LINK: &str = "link";
 const STATE: &str = "state";
 const PREFIX: &str = "shortlane_";
 const CAPABILITY: &str = "CAP_BPF";
-/// How far a late pacer may catch up, unless `tc` says otherwise.
-const BURST: Nanos = Nanos::from_millis(5);
 
 /// A kind of qdisc that `tc` can use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,7 +64,7 @@ pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
     if directory.join(LINK).exists() {
         return Err(KernelError::Registered { name });
     }
-    let unpaced = Shaping { burst: BURST, ..Shaping::default() };
+    let unpaced = Shaping { burst: burst_time::TC, ..Shaping::default() };
     let mut registered = load(&name, &compose(spec, &unpaced)?, instances, None)?;
     // Left by a process that was killed before it came to the link.
     remove(&directory)?;

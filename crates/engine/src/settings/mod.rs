@@ -1,5 +1,6 @@
 //! What an engine is told about a link and the queue in front of it.
 
+pub mod burst_time;
 pub mod framing;
 pub(crate) mod merge;
 pub mod overhead;
@@ -43,7 +44,7 @@ impl LinkConfig {
             overhead: Overhead::NONE,
             link_header: ETHERNET_HEADER,
             delay: Nanos::ZERO,
-            burst_time: Nanos::from_millis(1),
+            burst_time: burst_time::MEASURED,
             seed: 0,
         }
     }
