@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Look for the worst of this
     #[arg(long, value_enum)]
     of: What,
-    /// Try so many mixes of traffic
+    /// Try this many mixes of traffic
     #[arg(long, value_name = "N", default_value_t = 4000, allow_hyphen_values = true, value_parser = quantity::number(1..=100_000_000usize))]
     runs: usize,
     /// Simulate a link of this rate
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Simulate this propagation delay, one way
     #[arg(long, value_name = "TIME", default_value = "9ms", value_parser = quantity::time)]
     delay: Nanos,
-    /// Let the queue hold so much, if the discipline is given without a limit
+    /// Let the queue hold this much, if the discipline is given without a limit
     #[arg(long, value_name = "LIMIT", default_value = "300packets", value_parser = quantity::amount)]
     limit: Amount,
     /// Leave TCP out: what arrives does not depend on the discipline

@@ -5,7 +5,7 @@
 //!
 //! * [`Flow`], [`Advance`], [`Probe`], [`Sample`], [`DropCount`], [`LinkUse`], [`Block`] are the
 //!   rows; a column is defined once, here, and `docs/results.md` is made from the definitions.
-//! * [`PacketEvent`] is a row per packet of a bottleneck, for who wants to see them all.
+//! * [`PacketEvent`] is a row per packet of a bottleneck.
 //! * [`Results`] writes a directory of tables and its `run.json`, [`TableWriter`] one table.
 //!   A file appears under its name whole or not at all.
 //! * [`stats`] summarises: means with intervals, quantiles that `n` can carry, paired ratios.

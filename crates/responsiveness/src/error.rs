@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something answers that is no server of this test.
-    #[error("{address} is no responsiveness server: {found}")]
+    #[error("{address} is not a responsiveness server: {found}")]
     Foreign {
         /// Where it is.
         address: String,

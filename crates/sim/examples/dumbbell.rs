@@ -68,7 +68,7 @@ fn settings(mut given: Arguments) -> Result<Settings, Failure> {
     };
     match given.0.keys().next() {
         None => Ok(settings),
-        Some(key) => Err(format!("{key} is no argument of this program").into()),
+        Some(key) => Err(format!("{key} is not an argument of this program").into()),
     }
 }
 

@@ -218,7 +218,7 @@ pub enum KernelError {
     },
     /// There is no BPF file system to keep a registration in.
     #[error(
-        "{} is no BPF file system, which keeps a registration: `mount -t bpf bpf {}` mounts one",
+        "{} is not a BPF file system, which keeps a registration: `mount -t bpf bpf {}` mounts one",
         path.display(), path.display()
     )]
     NoBpfFiles {

@@ -58,7 +58,7 @@ const ISOLATION: Param<&'static str> = Param {
     name: "isolation",
     kind: Takes::words(Isolation::WORDS),
     default: "triple-isolate",
-    effect: "who shares equally: flows, and first their senders, receivers or both; or these alone",
+    effect: "what shares equally: flows, and first their senders, receivers or both; or these alone",
     source: "Linux sch_cake",
     live: false,
 };

@@ -59,7 +59,7 @@ impl Curve {
             }
             _ => {
                 let most = MOST_BPR / 1000;
-                return Err(alloc::format!("burst ratio '{bpr}' is no factor from 1 to {most}"));
+                return Err(alloc::format!("burst ratio '{bpr}' is not a factor from 1 to {most}"));
             }
         };
         match pbs.trim().parse() {

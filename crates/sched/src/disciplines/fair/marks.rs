@@ -74,7 +74,7 @@ fn code(text: &str) -> Result<u8, String> {
         _ => text.parse().ok().filter(|code| *code < 64),
     };
     named.ok_or_else(|| {
-        format!("'{text}' is no DSCP: 0 to 63, be, le, cs0 to cs7, af11 to af43, va, ef")
+        format!("'{text}' is not a DSCP: 0 to 63, be, le, cs0 to cs7, af11 to af43, va, ef")
     })
 }
 

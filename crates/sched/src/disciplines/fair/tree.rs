@@ -260,7 +260,7 @@ mod tests {
             ("a=1@ef", "none is for packets with another"),
             ("a=1@ef+b=1@46+c=1", "code 46 is there twice"),
             ("a=1+a=2", "class 'a' is there twice"),
-            ("a=1@x", "'x' is no DSCP"),
+            ("a=1@x", "'x' is not a DSCP"),
             ("a=1(b=1", "is not closed"),
             ("a=1)b=1", "closes nothing"),
             ("a=1(b=1)@ef", "something behind its children"),

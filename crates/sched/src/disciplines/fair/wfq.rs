@@ -426,7 +426,7 @@ mod tests {
             ("0", "weight '0' is not a whole number from 1 to 1000"),
             ("1+-2@ef", "weight '-2'"),
             ("1+2@ef/46", "code 46 is there twice"),
-            ("1+2@zz", "'zz' is no DSCP"),
+            ("1+2@zz", "'zz' is not a DSCP"),
             ("997+991@ef+983@le", "no common multiple up to"),
         ] {
             for name in ["wfq", "wf2q+"] {

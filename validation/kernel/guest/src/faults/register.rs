@@ -51,7 +51,7 @@ fn refused<T>(result: Result<T, KernelError>, why: &str) -> Result<()> {
 /// Nothing can be kept where there is no BPF file system.
 fn without_files() -> Result<()> {
     command::run("umount /sys/fs/bpf")?;
-    let said = refused(register(&"efd".parse()?, 1), "is no BPF file system");
+    let said = refused(register(&"efd".parse()?, 1), "is not a BPF file system");
     command::run("mount -t bpf bpf /sys/fs/bpf")?;
     said
 }
