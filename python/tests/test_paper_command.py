@@ -168,7 +168,7 @@ def test_malformed_claims_are_bad_input(paper, tmp_path):
     (paper / "paper.toml").write_text("title = 1\n")
     refused = shortlane(paper, "--out", tmp_path / "out")
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"shortlane: {paper / 'paper.toml'}:1: title = 1; ")
+    assert refused.stderr.startswith(f"shortlane: {paper / 'paper.toml'}:1: row is missing; ")
 
 
 def rewrite(old, new):
