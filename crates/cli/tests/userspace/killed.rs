@@ -101,7 +101,7 @@ fn run(
             Err("no traffic passes".to_owned())
         } else if !leaves {
             Err(format!("an engine outlives {said:?}"))
-        } else if !comes_true(20 * TICK, || path.state() == before) {
+        } else if !comes_true(PATIENCE, || path.state() == before) {
             Err(format!("after {said:?}:\n{}\ninstead of\n{before}", path.state()))
         } else {
             Ok(calls)
