@@ -45,6 +45,19 @@ pub enum Endpoints {
     Mac([u8; 6], [u8; 6]),
 }
 
+impl Endpoints {
+    /// One of them in words: the destination, or the source.
+    #[must_use]
+    pub fn name(&self, of_destination: bool) -> String {
+        let pick = |ends: [String; 2]| ends[usize::from(of_destination)].clone();
+        match *self {
+            Self::V4(from, to) => pick([from, to].map(|end| Ipv4Addr::from(end).to_string())),
+            Self::V6(from, to) => pick([from, to].map(|end| Ipv6Addr::from(end).to_string())),
+            Self::Mac(from, to) => pick([from, to].map(|end| Mac(end).to_string())),
+        }
+    }
+}
+
 /// What tells apart the flows of one protocol between two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Selector {

@@ -51,6 +51,6 @@ pub use interface::params;
 pub use interface::{
     Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Ecn, Event, Factor, FlowId, HostId,
     Info, Lane, Level, Nanos, Needs, Packet, ParamDef, ParamError, Params, Qdisc, Queue, Rate,
-    Share, Sink,
+    Share, Sink, Standing,
 };
 pub use spec::{Spec, SpecError, limit_for};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use engine::status::{EngineKind, Heading, Histogram, LaneCounters, Process, Qdisc, Status};
+use engine::status::{
+    EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
+};
 use sched::{Nanos, Rate};
 
 /// Everything about what is attached.
@@ -10,7 +12,53 @@ pub(super) fn describe(status: &Status) -> String {
     let mut text = head(status);
     text += &lanes(status);
     text += &flows(status);
+    if let Some(process) = &status.process {
+        text += &busiest(status, process);
+    }
     text
+}
+
+/// Hosts and flows that are listed.
+const LISTED: usize = 8;
+
+/// Who has most of the link, where that is known; and why its packets wait, if that is.
+fn busiest(status: &Status, process: &Process) -> String {
+    let mut text = String::new();
+    if !process.busiest_hosts.is_empty() {
+        text += &format!("\n {:<45}{:>8}{:>10}{:>8}\n", "busiest hosts", "flows", "now", "sent");
+    }
+    for host in process.busiest_hosts.iter().take(LISTED) {
+        let (now, sent) = (bits(host.arriving_bps), bytes(host.sent.bytes));
+        text += &format!(" {:<45}{:>8}{now:>10}{sent:>8}\n", host.host, host.flows);
+    }
+    let aged = || process.biggest_flows.iter().filter_map(|flow| Some((flow, flow.standing?)));
+    if aged().next().is_some() {
+        text += &format!(
+            "\n {:<43}{:>8}{:>10}{:>9}{:>8}\n",
+            "biggest flows", "tier", "excess", "now", "sent"
+        );
+    }
+    for (flow, standing) in aged().take(LISTED) {
+        text += &format!(
+            " {:<43.43}{:>8}{:>10}{:>9}{:>8}\n",
+            flow.flow,
+            place(status, flow),
+            bytes(standing.excess_bytes),
+            bits(flow.arriving_bps),
+            bytes(flow.sent.bytes)
+        );
+    }
+    text
+}
+
+/// The lane of a flow, and its tier where there are such.
+pub(crate) fn place(status: &Status, flow: &Flow) -> String {
+    let name = |lane: u8| lane_name(&status.scheduler, lane.into(), status.lanes.len());
+    match (flow.standing, flow.lane) {
+        (Some(Standing { lane, tier, .. }), _) => format!("{} {tier}", name(lane)),
+        (None, Some(lane)) => name(lane),
+        (None, None) => "-".into(),
+    }
 }
 
 fn head(status: &Status) -> String {
@@ -196,4 +244,28 @@ fn wrapped(label: &str, parts: &[String]) -> String {
         }
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// A rate in few letters.
+pub(crate) fn bits(rate: u64) -> String {
+    scaled(rate, 1000.0, ["bit", "kbit", "mbit", "gbit"])
+}
+
+/// An amount in few letters.
+pub(crate) fn bytes(count: u64) -> String {
+    scaled(count, 1024.0, ["b", "kb", "mb", "gb"])
+}
+
+/// Three digits or so, with the unit.
+fn scaled(value: u64, step: f64, units: [&str; 4]) -> String {
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= step && unit + 1 < units.len() {
+        scaled /= step;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{value}{}", units[0]),
+        _ => format!("{}{}", measure::text::decimals(scaled), units[unit]),
+    }
 }

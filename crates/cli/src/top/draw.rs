@@ -10,7 +10,7 @@ use ratatui::widgets::{Sparkline, Widget};
 use sched::Rate;
 
 use super::view::{View, Way};
-use crate::attach::text::{below, duration, lane_name};
+use crate::attach::text::{below, bits, bytes, duration, lane_name, place};
 
 /// What a frame is made for; in less some of it is cut off.
 pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
@@ -18,6 +18,8 @@ pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
 const SPARKLINE: u16 = 3;
 /// Lanes that are shown.
 const MOST_LANES: usize = 4;
+/// Hosts that are shown.
+const MOST_HOSTS: usize = 3;
 const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
 const FAINT: Style = Style::new().fg(Color::DarkGray);
 const ALARM: Style = Style::new().fg(Color::Red);
@@ -176,30 +178,42 @@ fn flows(page: &mut Page<'_>, way: &Way) {
         page.write("single flows are shown by the userspace engine only", FAINT);
         return;
     };
+    if !process.busiest_hosts.is_empty() {
+        let hosts = process.busiest_hosts.iter().take(MOST_HOSTS);
+        let names: Vec<String> =
+            hosts.map(|host| format!("{} {}", host.host, bits(host.arriving_bps))).collect();
+        page.write(&format!("hosts: {}", names.join(", ")), Style::new());
+    }
     // Two titles; the rest goes to flows, more to the biggest.
     let room = usize::from(page.left().saturating_sub(2));
     let newest = process.newest_flows.len().min(room / 2);
     let biggest = process.biggest_flows.len().min(room - newest);
-    let lane = |lane: u8| lane_name(&way.now.scheduler, lane.into(), way.now.lanes.len());
-    table(page, "biggest flows", &process.biggest_flows[..biggest], lane);
-    table(page, "newest flows", &process.newest_flows[..newest], lane);
+    let place = |flow: &Flow| place(&way.now, flow);
+    table(page, "biggest flows", &process.biggest_flows[..biggest], place);
+    table(page, "newest flows", &process.newest_flows[..newest], place);
 }
 
-fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], lane: impl Fn(u8) -> String) {
+fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], place: impl Fn(&Flow) -> String) {
+    let ages = flows.iter().any(|flow| flow.standing.is_some());
+    let age = if ages { "excess" } else { "age" };
     page.write(
-        &format!("{title:<43}{:>7}{:>9}{:>7}{:>5}{:>8}", "lane", "now", "sent", "drop", "age"),
+        &format!("{title:<42}{:>8}{:>9}{:>7}{:>5}{age:>8}", "lane", "now", "sent", "drop"),
         TITLE,
     );
     for flow in flows {
-        let lane = flow.lane.map_or("-".into(), &lane);
+        let place = place(flow);
+        // Of flows that age, what that is reckoned by says more than how long they are there.
+        let age = match &flow.standing {
+            Some(standing) => bytes(standing.excess_bytes),
+            None => duration(flow.age_ns),
+        };
         page.write(
             &format!(
-                "{:<43.43}{lane:>7}{:>9}{:>7}{:>5}{:>8}",
+                "{:<42.42}{place:>8}{:>9}{:>7}{:>5}{age:>8}",
                 flow.flow,
                 bits(flow.arriving_bps),
                 bytes(flow.sent.bytes),
                 flow.dropped_packets,
-                duration(flow.age_ns),
             ),
             Style::new(),
         );
@@ -221,28 +235,6 @@ fn foot(page: &mut Page<'_>, view: &View) {
 
 fn with_growth(value: u64, grown: u64) -> String {
     if grown > 0 { format!("{value} (+{grown})") } else { value.to_string() }
-}
-
-fn bits(rate: u64) -> String {
-    scaled(rate, 1000.0, ["bit", "kbit", "mbit", "gbit"])
-}
-
-fn bytes(count: u64) -> String {
-    scaled(count, 1024.0, ["b", "kb", "mb", "gb"])
-}
-
-/// Three digits or so, with the unit.
-fn scaled(value: u64, step: f64, units: [&str; 4]) -> String {
-    let mut scaled = value as f64;
-    let mut unit = 0;
-    while scaled >= step && unit + 1 < units.len() {
-        scaled /= step;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{value}{}", units[0]),
-        _ => format!("{}{}", measure::text::decimals(scaled), units[unit]),
-    }
 }
 
 #[cfg(test)]

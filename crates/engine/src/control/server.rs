@@ -149,6 +149,11 @@ impl Server {
         let params = config.spec.params();
         let framing = config.overhead.framing(config.link_header);
         let peer = known_as.iter().find(|(other, _)| *other != port);
+        let hosts = if params.has("hosts") { params.word("hosts") } else { "none" };
+        let busiest_hosts = match hosts {
+            "none" => Vec::new(),
+            end => seen.busiest_hosts(end == "destination"),
+        };
         let (biggest_flows, newest_flows) = (seen.biggest_flows(), seen.newest_flows());
         let (totals, counters) = (seen.totals, seen.counters);
         let mut drops = seen.drops;
@@ -198,6 +203,7 @@ impl Server {
                 realtime: report.realtime,
                 nat_revealed,
                 punctuality: report.punctuality,
+                busiest_hosts,
                 biggest_flows,
                 newest_flows,
             }),

@@ -7,13 +7,16 @@
 
 mod flows;
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use account::{Account, Book, Drops, Held, Totals};
 use frame::{Endpoints, FlowKey, Selector};
-use sched::{Drop, DropReason, Lane, Nanos, Packet};
+use sched::{Drop, DropReason, FlowId, Lane, Nanos, Packet, Standing};
 
 use self::flows::{FlowTable, Place};
 use crate::datapath::observe::Observer;
-use crate::status::{DropCounter, Flow, Histogram, LaneCounters};
+use crate::status::{DropCounter, Flow, Histogram, Host, LaneCounters};
 
 /// What an attached engine counts beside its account's totals.
 pub struct Live {
@@ -41,10 +44,39 @@ pub struct Seen {
     pub(crate) counters: Counters,
     pub(crate) biggest: Vec<flows::Entry>,
     pub(crate) newest: Vec<flows::Entry>,
+    /// Of all flows that were seen lately.
+    pub(crate) parts: Vec<flows::Part>,
     pub(crate) at: Nanos,
 }
 
+/// Hosts in one list of a status.
+const HOSTS: usize = 24;
+
 impl Seen {
+    /// Asks where the listed flows stand.
+    pub(crate) fn look_up(&mut self, standing: impl Fn(FlowId) -> Option<Standing>) {
+        for entry in self.biggest.iter_mut().chain(&mut self.newest) {
+            entry.standing = standing(entry.flow);
+        }
+    }
+
+    /// The hosts with most of the link, which flows have at one of their ends.
+    pub(crate) fn busiest_hosts(&self, of_destination: bool) -> Vec<Host> {
+        let mut hosts = BTreeMap::<String, Host>::new();
+        for part in &self.parts {
+            let name = part.endpoints.name(of_destination);
+            let host = hosts.entry(name).or_default();
+            host.flows += 1;
+            host.arriving_bps += part.arriving_bps;
+            host.sent += part.sent;
+        }
+        let named = hosts.into_iter().map(|(name, host)| Host { host: name, ..host });
+        let mut hosts: Vec<Host> = named.collect();
+        hosts.sort_by_key(|host| Reverse((host.arriving_bps, host.sent.bytes)));
+        hosts.truncate(HOSTS);
+        hosts
+    }
+
     /// The biggest flows of those that were seen lately, in words.
     pub(crate) fn biggest_flows(&self) -> Vec<Flow> {
         self.biggest.iter().map(|entry| entry.describe(self.at)).collect()
@@ -149,6 +181,7 @@ impl Observer for Account<Live> {
             counters: self.book.counters,
             biggest,
             newest,
+            parts: self.book.flows.part(now),
             at: now,
         }
     }

@@ -334,6 +334,9 @@ pub struct Process {
     pub nat_revealed: bool,
     /// How punctual its shaper was.
     pub punctuality: Punctuality,
+    /// The hosts to or from which most arrives, first the busiest, if hosts share the link.
+    #[serde(default)]
+    pub busiest_hosts: Vec<Host>,
     /// The biggest flows, first the biggest, of those that were seen lately.
     pub biggest_flows: Vec<Flow>,
     /// The newest flows, first the newest.
@@ -362,6 +365,9 @@ pub struct Flow {
     pub flow: String,
     /// The lane that its latest packet joined; none before one did.
     pub lane: Option<u8>,
+    /// Where it stands by its age, if the discipline knows ages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
     /// Packets that arrived at the queue.
     pub arrived: Tally,
     /// Packets that left it for the link.
@@ -376,6 +382,30 @@ pub struct Flow {
     pub age_ns: u64,
     /// Time since its latest packet arrived, in nanoseconds.
     pub idle_ns: u64,
+}
+
+/// Where a flow stands among others, by its age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The lane that its next packet joins.
+    pub lane: u8,
+    /// Its tier, from 1; 0 if it is new.
+    pub tier: u8,
+    /// Its age: bytes that it was served in excess of its fair share.
+    pub excess_bytes: u64,
+}
+
+/// A host that shares the link with others: its flows of the last 30 s.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its address.
+    pub host: String,
+    /// How many flows.
+    pub flows: u64,
+    /// What of them arrived during the last second, in bit/s.
+    pub arriving_bps: u64,
+    /// Packets of them that left the queue for the link.
+    pub sent: Tally,
 }
 
 #[cfg(test)]

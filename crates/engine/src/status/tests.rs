@@ -108,9 +108,11 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         realtime: true,
         nat_revealed: false,
         punctuality: Punctuality::default(),
+        busiest_hosts: vec![Host { host: "a".into(), ..Host::default() }],
         biggest_flows: vec![Flow {
             flow: "a > b tcp".into(),
             lane: None,
+            standing: Some(Standing { lane: 1, tier: 2, excess_bytes: 3 }),
             arrived: Tally::default(),
             sent: Tally::default(),
             dropped_packets: 1,

@@ -71,8 +71,8 @@ fn clients_behind_nat_are_told_apart() {
     }
     let behind = clients(&hosts);
     let index = hosts.a.run(|| Links::open().unwrap().get("eth0").unwrap().index).unwrap();
-    let config = || link("fq-lanes", 100_000_000);
-    let engine = hosts.attach(config(), config(), HookKind::Auto);
+    let config = |hosts| link(&format!("fq-lanes:hosts={hosts}"), 100_000_000);
+    let engine = hosts.attach(config("source"), config("destination"), HookKind::Auto);
     let server = Hosts::udp(&hosts.b, B4);
     let stop = AtomicBool::new(false);
     let statuses: Vec<Status> = thread::scope(|scope| {
@@ -109,5 +109,10 @@ fn clients_behind_nat_are_told_apart() {
     let expected = [CLIENTS[0], CLIENTS[1], CLIENTS[1]];
     assert_eq!(ends(0, 0), expected, "who sends what leaves");
     assert_eq!(ends(1, 1), expected, "for whom what arrives is");
+    for status in &statuses {
+        let shown = &status.process.as_ref().unwrap().busiest_hosts;
+        let has = |at: &&str| shown.iter().any(|host| host.host == *at && host.flows > 0);
+        assert!(CLIENTS.iter().all(has), "{shown:?}");
+    }
     assert_eq!(hosts.left_behind(), [""; 0]);
 }

@@ -14,12 +14,29 @@ pub trait Queue: Send {
         0
     }
 
+    /// Why a flow stands where it does, for people who look; `None` if it is not known, or if
+    /// flows do not age here.
+    fn standing(&self, _flow: FlowId, _now: Nanos) -> Option<Standing> {
+        None
+    }
+
     /// Takes over parameters while packets are queued. No packet is lost by it: above a lowered
     /// limit, arrivals are refused until the backlog has drained below.
     ///
     /// # Errors
     /// Names the parameter that cannot change while the discipline runs; nothing has changed then.
     fn change(&mut self, params: &Params) -> Result<(), ParamError>;
+}
+
+/// Where a flow stands among others, by its age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The lane that its next packet joins.
+    pub lane: Lane,
+    /// Its tier, from 1; 0 if it is new.
+    pub tier: u8,
+    /// Its age: bytes that it was served in excess of its fair share.
+    pub excess_bytes: u64,
 }
 
 /// A queue discipline, compiled for one kind of [`Sink`].

@@ -178,6 +178,11 @@ impl<T: Copy + Default> Flows<T> {
         self.table.len()
     }
 
+    /// The slot of a flow, if it is there.
+    pub(crate) fn find(&self, flow: FlowId) -> Option<u32> {
+        self.table.get(flow).copied()
+    }
+
     /// The slot of a flow, which is taken up if it is not there and the bound allows.
     #[inline]
     pub(crate) fn slot(&mut self, flow: FlowId) -> Slot {

@@ -54,6 +54,7 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         realtime: true,
         nat_revealed: true,
         punctuality: Punctuality::default(),
+        busiest_hosts: Vec::new(),
         biggest_flows: Vec::new(),
         newest_flows: Vec::new(),
     };

@@ -1,7 +1,9 @@
 //! Frames of made-up statuses.
 
 use engine::Overhead;
-use engine::status::{DropCounter, Heading, LaneCounters, Process, Punctuality, Tally};
+use engine::status::{
+    DropCounter, Heading, Host, LaneCounters, Process, Punctuality, Standing, Tally,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -11,6 +13,7 @@ fn flow(n: u64, lane: u8) -> Flow {
     Flow {
         flow: format!("10.0.0.1:{} > 192.0.2.7:443 tcp", 40_000 + n),
         lane: Some(lane),
+        standing: None,
         arrived: Tally { packets: 10, bytes: 15_000 },
         sent: Tally { packets: 9, bytes: 13_500 * n },
         dropped_packets: n,
@@ -79,6 +82,7 @@ fn status(seconds: u64, direction: Heading) -> Status {
             realtime: true,
             nat_revealed: true,
             punctuality: Punctuality::default(),
+            busiest_hosts: Vec::new(),
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),
             newest_flows: (20..=29).map(|n| flow(n, 0)).collect(),
         }),
@@ -116,6 +120,27 @@ fn a_frame_of_80_by_24_has_everything() {
     // 60 % of three lines: one full, one four fifths, one empty.
     assert_eq!(sparks[2].trim(), "█".repeat(39), "{text}");
     assert_eq!(sparks[0].trim(), "", "{text}");
+}
+
+#[test]
+fn of_flows_that_age_it_says_why_they_are_where_they_are() {
+    let mut aged = status(2, Heading::Egress);
+    aged.scheduler = "fq-lanes".into();
+    aged.lanes.push(lane(1, 1));
+    let process = aged.process.as_mut().unwrap();
+    process.biggest_flows[0].standing = Some(Standing { lane: 1, tier: 3, excess_bytes: 200_000 });
+    process.busiest_hosts = (2..=9)
+        .map(|n| Host { host: format!("10.0.0.{n}"), arriving_bps: 1_000_000, ..Host::default() })
+        .collect();
+    let text = plain(&View::new(vec![aged]), LEAST_SIZE);
+    for part in [
+        "hosts: 10.0.0.2 1.00mbit, 10.0.0.3 1.00mbit, 10.0.0.4 1.00mbit\n",
+        "biggest flows                                 lane      now   sent drop  excess\n",
+        "10.0.0.1:40009 > 192.0.2.7:443 tcp         young 3 11.1mbit  119kb    9   195kb\n",
+    ] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

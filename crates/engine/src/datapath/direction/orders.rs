@@ -62,9 +62,11 @@ impl<O: Observer> Direction<O> {
     }
 
     fn snapshot(&mut self, now: Nanos) -> Snapshot {
+        let mut seen = self.parts.observer.seen(now);
+        seen.look_up(|flow| self.parts.qdisc.standing(flow, now));
         Snapshot {
             report: self.counted(),
-            seen: self.parts.observer.seen(now),
+            seen,
             flows: self.parts.qdisc.flows() as u64,
             paced: self.shaper.paced(),
             nat_revealed: self.parts.input.reveals(),

@@ -5,11 +5,11 @@
 //! So the table needs no list and no sweep, a packet touches three or four cache lines, and a
 //! flood of new flows displaces small ones only. What a displaced flow had counted is forgotten.
 
-use frame::FlowKey;
-use sched::{Nanos, Packet};
+use frame::{Endpoints, FlowKey};
+use sched::{FlowId, Nanos, Packet, Standing};
 
 use crate::datapath::report::Tally;
-use crate::status::Flow;
+use crate::status::{self, Flow};
 
 /// Places of a set.
 const WAYS: usize = 8;
@@ -49,6 +49,9 @@ pub struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     key: FlowKey,
+    pub(super) flow: FlowId,
+    /// Found out when somebody looks.
+    pub(super) standing: Option<Standing>,
     pub(super) lane: Option<u8>,
     arrived: Tally,
     pub(super) sent: Tally,
@@ -61,9 +64,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn new(key: FlowKey, now: Nanos) -> Self {
+    fn new(key: FlowKey, flow: FlowId, now: Nanos) -> Self {
         Self {
             key,
+            flow,
+            standing: None,
             lane: None,
             arrived: Tally::default(),
             sent: Tally::default(),
@@ -85,7 +90,7 @@ impl Entry {
 
     /// The windows as they are now.
     fn windows(&self, now: Nanos) -> [u64; 2] {
-        match (now.0 >> WINDOW_BITS) - (self.last.0 >> WINDOW_BITS) {
+        match (now.0 >> WINDOW_BITS).saturating_sub(self.last.0 >> WINDOW_BITS) {
             0 => self.window,
             1 => [0, self.window[0]],
             _ => [0, 0],
@@ -101,10 +106,20 @@ impl Entry {
         (bytes * 8 * 1_000_000_000 / length) as u64
     }
 
+    fn part(&self, now: Nanos) -> Part {
+        let (endpoints, sent) = (self.key.endpoints, self.sent);
+        Part { endpoints, arriving_bps: self.arriving_bps(now), sent }
+    }
+
     pub(crate) fn describe(&self, now: Nanos) -> Flow {
         Flow {
             flow: self.key.to_string(),
             lane: self.lane,
+            standing: self.standing.map(|standing| status::Standing {
+                lane: standing.lane.0,
+                tier: standing.tier,
+                excess_bytes: standing.excess_bytes,
+            }),
             arrived: self.arrived,
             sent: self.sent,
             dropped_packets: self.dropped,
@@ -116,6 +131,14 @@ impl Entry {
     }
 }
 
+/// What a flow has of the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(super) endpoints: Endpoints,
+    pub(super) arriving_bps: u64,
+    pub(super) sent: Tally,
+}
+
 pub(super) struct FlowTable {
     tags: Vec<Tags>,
     sets: Vec<Set>,
@@ -125,7 +148,7 @@ pub(super) struct FlowTable {
 impl FlowTable {
     pub(super) fn new() -> Self {
         let nobody = FlowKey {
-            endpoints: frame::Endpoints::Mac([0; 6], [0; 6]),
+            endpoints: Endpoints::Mac([0; 6], [0; 6]),
             selector: frame::Selector::None,
             protocol: 0,
             vlans: 0,
@@ -133,7 +156,7 @@ impl FlowTable {
         Self {
             tags: vec![Tags::default(); SETS],
             sets: vec![Set::default(); SETS],
-            entries: vec![Entry::new(nobody, Nanos::ZERO); SETS * WAYS],
+            entries: vec![Entry::new(nobody, FlowId::new(0), Nanos::ZERO); SETS * WAYS],
         }
     }
 
@@ -168,7 +191,7 @@ impl FlowTable {
         };
         let way = (0..WAYS).min_by_key(least).unwrap_or(0);
         self.tags[set].0[way] = tag;
-        self.entries[set * WAYS + way] = Entry::new(*key, now);
+        self.entries[set * WAYS + way] = Entry::new(*key, FlowId::new(tag), now);
         way
     }
 
@@ -178,6 +201,14 @@ impl FlowTable {
         let index = place.index as usize;
         let is_there = place.tag != 0 && self.tags[index / WAYS].0[index % WAYS] == place.tag;
         is_there.then(|| &mut self.entries[index])
+    }
+
+    /// What everybody sends who was seen lately.
+    pub(super) fn part(&self, now: Nanos) -> Vec<Part> {
+        let tags = self.tags.iter().flat_map(|tags| tags.0);
+        let all = tags.zip(&self.entries).filter(|(tag, _)| *tag != 0);
+        let recent = all.filter(|(_, entry)| now.since(entry.last) <= IDLE);
+        recent.map(|(_, entry)| entry.part(now)).collect()
     }
 
     /// The biggest of the flows that were seen lately, and the newest.

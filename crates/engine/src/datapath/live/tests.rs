@@ -159,3 +159,28 @@ fn what_is_no_ip_and_what_is_a_fragment_is_counted() {
     let counters = live.seen(Nanos::ZERO).counters;
     assert_eq!((counters.not_ip, counters.fragments, counters.super_packets), (1, 1, 0));
 }
+
+#[test]
+fn hosts_are_the_sums_of_their_flows_the_busiest_first() {
+    let mut bench = Bench::new("fq-lanes:limit=1000packets");
+    for n in 0..60 {
+        bench.arrive(1 + n % 3, 1000, n);
+        bench.arrive(1, 500, n);
+        bench.leave(n);
+    }
+    let mut seen = bench.seen(100);
+    let hosts = seen.busiest_hosts(false);
+    let told: Vec<_> = hosts.iter().map(|host| (host.host.as_str(), host.flows)).collect();
+    assert_eq!(told, [("10.0.0.1", 1), ("10.0.0.2", 1), ("10.0.0.3", 1)]);
+    let [host] = &seen.busiest_hosts(true)[..] else { panic!("one destination") };
+    assert_eq!((host.host.as_str(), host.flows, host.sent.packets), ("10.9.9.9", 3, 60));
+    let rate: u64 = 60 * 1500 * 8_000_000_000 / (1 << 30);
+    // Each flow is rounded down.
+    assert!((rate - 3..=rate).contains(&host.arriving_bps), "{} of {rate}", host.arriving_bps);
+
+    seen.look_up(|flow| bench.qdisc.standing(flow, Nanos(100)));
+    let flows = seen.biggest_flows();
+    assert!(flows.iter().all(|flow| flow.standing.is_some()), "{flows:?}");
+    let excess: u64 = flows.iter().map(|flow| flow.standing.unwrap().excess_bytes).sum();
+    assert!((1..=host.sent.bytes).contains(&excess), "{excess} of {}", host.sent.bytes);
+}

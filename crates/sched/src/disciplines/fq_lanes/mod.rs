@@ -23,12 +23,12 @@ use alloc::boxed::Box;
 
 use self::clock::{Clock, Stamp};
 use self::rules::{QUANTUM, Rules, WITHOUT};
-use self::stage::{LAST, NEW, Stage};
+use self::stage::{LAST, NEW, NOWHERE, Stage};
 use self::table::{Fattest, HostMembers, Table};
 use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
 use crate::interface::{
-    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, Info, Lane, Nanos, Needs, Packet,
-    Param, ParamError, Params, Qdisc, Queue, Sink, Takes, shared,
+    Amount, Backlog, Dequeue, Discipline, Drop, DropReason, FlowId, Info, Lane, Nanos, Needs,
+    Packet, Param, ParamError, Params, Qdisc, Queue, Sink, Standing, Takes, shared,
 };
 use crate::queues::per_flow::{NONE, PacketStore};
 
@@ -446,6 +446,16 @@ impl Queue for FqLanes {
 
     fn flows(&self) -> usize {
         self.table.flows.len()
+    }
+
+    fn standing(&self, flow: FlowId, now: Nanos) -> Option<Standing> {
+        let flow = &self.table.flows[self.table.flows.find(flow)?];
+        if !self.rules.know_ages() || flow.member.stage == NOWHERE {
+            return None;
+        }
+        let stage = &self.table.hosts[flow.host()].stage;
+        let (list, age) = stage.standing(&flow.member, flow.queue.is_empty(), &self.rules, now);
+        Some(Standing { lane: lane(list), tier: list as u8, excess_bytes: age.into() })
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {

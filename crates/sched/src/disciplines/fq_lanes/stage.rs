@@ -164,20 +164,37 @@ impl Stage {
     ) -> bool {
         let member = members.member(index);
         if rules.know_ages() {
-            let share = self.share_since(member.virtual_served);
-            let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
-            member.age = rules.faded(age, now.since(member.served));
+            member.age = self.forgiven(member, rules, now);
             (member.virtual_served, member.served) = (self.virtual_time, now);
         }
         if member.is_listed() {
             return false;
         }
         member.deficit = QUANTUM as i32;
-        let is_new = member.age < rules.new_below;
-        let list = if is_new { NEW } else { 1 + rules.tier(member.age) };
+        let list = list_of(member.age, rules);
         self.listed += 1;
         self.append(members, index, list);
-        is_new
+        list == NEW
+    }
+
+    /// A member's age when it becomes backlogged.
+    #[inline]
+    fn forgiven(&self, member: &Member, rules: &Rules, now: Nanos) -> u32 {
+        let share = self.share_since(member.virtual_served);
+        let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
+        rules.faded(age, now.since(member.served))
+    }
+
+    /// The list and the age that a member has while it is backlogged, or would have.
+    pub(super) fn standing(
+        &self,
+        member: &Member,
+        is_empty: bool,
+        rules: &Rules,
+        now: Nanos,
+    ) -> (usize, u32) {
+        let age = if is_empty { self.forgiven(member, rules, now) } else { member.age };
+        (if member.is_listed() { member.list() } else { list_of(age, rules) }, age)
     }
 
     /// The member whose turn it is, and its list.
@@ -346,6 +363,12 @@ impl Stage {
             self.occupied &= !(1 << list);
         }
     }
+}
+
+/// The list that a member of this age joins.
+#[inline]
+fn list_of(age: u32, rules: &Rules) -> usize {
+    if age < rules.new_below { NEW } else { 1 + rules.tier(age) }
 }
 
 #[cfg(test)]

@@ -37,6 +37,30 @@ fn the_young_go_before_the_old() {
 }
 
 #[test]
+fn it_tells_why_a_flow_stands_where_it_does() {
+    let mut fq = Bench::new("fq-lanes");
+    let told = |fq: &Bench, flow, at| {
+        let told = fq.qdisc.standing(FlowId::new(flow), Nanos(at));
+        told.map(|told| (told.lane.0, told.tier, told.excess_bytes))
+    };
+    assert_eq!(told(&fq, 1, 0), None, "nobody knows it");
+    age(&mut fq, 1, 30);
+    assert_eq!(told(&fq, 1, 0), Some((1, 2, 45_000)));
+    fill(&mut fq, 1, 1);
+    assert_eq!(told(&fq, 1, 0), Some((1, 2, 45_000)), "backlogged it is no other");
+    fq.depart(1);
+    assert_eq!(told(&fq, 1, 0), Some((1, 2, 46_500)));
+    // A half-life of 2 s.
+    assert_eq!(told(&fq, 1, 2000 * MS).unwrap().2, 46_500 / 2);
+    assert_eq!(told(&fq, 1, 60_000 * MS), Some((1, 2, 0)), "its turn is not over");
+    assert!(fq.dequeue().is_none());
+    assert_eq!(told(&fq, 1, 60_000 * MS), Some((0, 0, 0)));
+    let mut fq = Bench::new("fq-lanes:without=ages");
+    fill(&mut fq, 1, 1);
+    assert_eq!(told(&fq, 1, 0), None);
+}
+
+#[test]
 fn an_older_tier_is_owed_half_of_its_fair_share() {
     let mut fq = Bench::new("fq-lanes");
     age(&mut fq, 1, 200); // past 150,000 bytes
