@@ -154,18 +154,27 @@ fn a_long_queue_further_out_is_measured_and_graded() {
 #[ignore = "it measures delays, for a minute: make test-operators"]
 fn it_says_whose_queue_it_was() {
     let Some(path) = Path::new() else { return };
-    let attach = "attach c0 --engine userspace --rate";
-    let setups = [
-        ("10mbit --scheduler fifo:limit=100packets", 40, "ours"),
-        ("10mbit --scheduler fq-lanes", 40, "nobodys"),
-        ("30mbit --scheduler fq-lanes", 8, "further-out"),
-        ("30mbit --scheduler fifo:limit=100packets", 8, "further-out"),
-    ];
-    for (ours, far_mbit, whose) in setups {
-        path.succeed(&format!("{attach} {ours}"));
+    let queues = ["fifo:limit=100packets", "efd", "fq-codel", "cake", "fq-lanes"];
+    let rates = [(10, 40), (20, 100), (30, 8), (50, 20)];
+    for (scheduler, (ours, far_mbit)) in
+        queues.iter().flat_map(|queue| rates.map(|rates| (*queue, rates)))
+    {
+        let whose = match scheduler {
+            _ if far_mbit < ours => "further-out",
+            // Who comes new waits behind all that is queued, as nowhere else.
+            "fifo:limit=100packets" => "ours",
+            _ => "nobodys",
+        };
+        path.succeed(&format!(
+            "attach c0 --engine userspace --rate {ours}mbit --scheduler {scheduler}"
+        ));
         path.limit("r1", far_mbit, 150);
-        let phases = path.test("11s");
-        assert_eq!(phases[2]["queue"], whose, "{ours}, {far_mbit} Mbit/s: {}", phases[2]);
+        let phases = path.test("14s");
+        assert_eq!(
+            phases[2]["queue"], whose,
+            "{scheduler} at {ours} before {far_mbit} Mbit/s: {}",
+            phases[2]
+        );
         path.succeed("detach c0");
     }
 }
@@ -173,7 +182,7 @@ fn it_says_whose_queue_it_was() {
 #[test]
 fn a_server_that_is_killed_ends_it_in_one_line() {
     let Some(mut path) = Path::new() else { return };
-    path.test("8s");
+    path.test("14s");
     let mut serving = path.serving.take().unwrap();
     let output = path.client.run(|| {
         let mut command = Command::new(SHORTLANE);

@@ -31,6 +31,16 @@ pub enum Error {
         /// How that was noticed.
         found: String,
     },
+    /// Load passes, but what waits behind it takes longer than the phase.
+    #[error(
+        "{phase}: no probe was answered within {seconds} s; a longer --duration waits for longer"
+    )]
+    Slow {
+        /// During which phase.
+        phase: &'static str,
+        /// What was waited for an answer.
+        seconds: usize,
+    },
     /// The server cannot listen.
     #[error("cannot listen on {address}: {source}")]
     Listen {

@@ -165,15 +165,18 @@ pub(crate) async fn run(target: &Target, load: Load, intervals: usize) -> Result
         }
         before = now;
     }
-    let measured = measured(load, done);
-    let separate = measured.samples.http.len();
-    if separate == 0 || load != Load::Idle && measured.samples.loaded.is_empty() {
-        return Err(gone(format!("no probe was answered within {} s", WINDOW.min(intervals))));
+    told(measured(load, done), intervals)
+}
+
+/// What a phase found, or why that is nothing.
+fn told(measured: Measured, intervals: usize) -> Result<Measured, Error> {
+    let load = measured.load;
+    if load.is_down() && measured.down_bps == 0.0 || load.is_up() && measured.up_bps == 0.0 {
+        return Err(Error::Gone { phase: load.name(), found: "no byte passes any more".into() });
     }
-    let still =
-        load.is_down() && measured.down_bps == 0.0 || load.is_up() && measured.up_bps == 0.0;
-    if still {
-        return Err(gone("no byte passes any more".into()));
+    let samples = &measured.samples;
+    if samples.http.is_empty() || load != Load::Idle && samples.loaded.is_empty() {
+        return Err(Error::Slow { phase: load.name(), seconds: WINDOW.min(intervals) });
     }
     Ok(measured)
 }
@@ -326,4 +329,24 @@ fn measured(load: Load, intervals: Vec<Interval>) -> Measured {
     };
     let (down_bps, up_bps) = (bps(|each| each.down_bytes), bps(|each| each.up_bytes));
     Measured { load, samples, delays, down_bps, up_bps, confidence, intervals }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_a_second(up_bytes: u64, loaded: &[u64]) -> Result<Measured, Error> {
+        let ms = |each: &[u64]| each.iter().copied().map(Duration::from_millis).collect();
+        let samples = Samples { http: ms(&[20]), loaded: ms(loaded), ..Samples::default() };
+        told(measured(Load::Up, vec![Interval { up_bytes, samples, ..Interval::default() }]), 1)
+    }
+
+    #[test]
+    fn a_slow_link_is_not_taken_for_a_server_that_is_gone() {
+        assert!(of_a_second(1_000_000, &[20]).is_ok());
+        let slow = of_a_second(1_000_000, &[]).unwrap_err();
+        assert!(matches!(slow, Error::Slow { phase: "up", seconds: 1 }), "{slow}");
+        let gone = of_a_second(0, &[]).unwrap_err();
+        assert!(matches!(gone, Error::Gone { phase: "up", .. }), "{gone}");
+    }
 }
