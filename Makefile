@@ -67,6 +67,8 @@ INSTALLED_ZSH := $(PREFIX)/share/zsh/site-functions/_shortlane
 INSTALLED_FISH := $(PREFIX)/share/fish/vendor_completions.d/shortlane.fish
 INSTALLED_UNITS := $(PREFIX)/lib/systemd/system
 INSTALLED_EXAMPLE := $(PREFIX)/share/doc/shortlane/shortlane.toml
+INSTALLED_DASHBOARD := $(PREFIX)/share/shortlane/grafana/shortlane.json
+INSTALLED_ALERTS := $(PREFIX)/share/shortlane/prometheus/shortlane.rules.yml
 UNITS := shortlane@.service shortlane-metrics.service
 
 # Tools that setup.sh installed are in .venv; a shell from before rustup's time misses its directory.
@@ -127,7 +129,7 @@ completions: build ## Completions for bash, zsh and fish: target/completions
 	done
 
 .PHONY: install
-install: build install-built ## Install program, man pages, completions and systemd units (PREFIX=/usr/local DESTDIR=)
+install: build install-built ## Install program, man pages, completions, systemd units, dashboard and alerts (PREFIX=/usr/local DESTDIR=)
 
 # What the program that is there says of itself, and where it all goes.
 .PHONY: install-built
@@ -147,11 +149,14 @@ install-built:
 		sed 's#=/usr/bin/#=$(PREFIX)/bin/#' packaging/systemd/$$unit > $(DESTDIR)$(INSTALLED_UNITS)/$$unit; \
 	done
 	install -D -m 644 packaging/shortlane.toml $(DESTDIR)$(INSTALLED_EXAMPLE)
+	install -D -m 644 packaging/grafana/shortlane.json $(DESTDIR)$(INSTALLED_DASHBOARD)
+	install -D -m 644 packaging/prometheus/shortlane.rules.yml $(DESTDIR)$(INSTALLED_ALERTS)
 
 .PHONY: uninstall
 uninstall: ## Remove what `make install` has installed; /etc/shortlane.toml stays (PREFIX, DESTDIR)
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED_PROGRAM) $(INSTALLED_MAN)/shortlane.1 $(INSTALLED_MAN)/shortlane-*.1 \
 		$(INSTALLED_BASH) $(INSTALLED_ZSH) $(INSTALLED_FISH) $(INSTALLED_EXAMPLE) \
+		$(INSTALLED_DASHBOARD) $(INSTALLED_ALERTS) \
 		$(UNITS:%=$(INSTALLED_UNITS)/%))
 
 .PHONY: docs
@@ -189,7 +194,7 @@ test-killed: setup ## Kill commands and engine at every system call, and have ev
 	KILLED_STEP=$(or $(KILLED_STEP),1) $(CARGO) test --locked --package shortlane $(FEATURES) --test userspace killed:: -- --nocapture
 
 .PHONY: test-prometheus
-test-prometheus: setup ## A real Prometheus scrapes the metrics; skipped where none can be had
+test-prometheus: setup ## A real Prometheus scrapes the metrics, and answers the dashboard's queries; skipped where none can be had
 	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 

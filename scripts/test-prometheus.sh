@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A real Prometheus (Debian's package `prometheus`) scrapes `shortlane metrics` in private namespaces
-# and answers queries about it: test-prometheus.sh PROGRAM
+# and answers every query of the Grafana dashboard and of the alerts: test-prometheus.sh PROGRAM
 set -euo pipefail
 
 program=$(realpath "$1")
+packaging=$(realpath "$(dirname "$0")/../packaging")
 if [ "${2:-}" != inside ]; then
 	if ! command -v prometheus > /dev/null && ! apt-get install -y -qq prometheus > /dev/null 2>&1; then
 		echo "SKIPPED: no prometheus here, and none can be installed" >&2
@@ -17,6 +18,9 @@ if [ "${2:-}" != inside ]; then
 	map=(); [ "$(id -u)" = 0 ] || map=(--map-root-user)
 	exec unshare "${map[@]}" --net --mount "$0" "$program" inside
 fi
+
+promtool check rules "$packaging/prometheus/shortlane.rules.yml"
+promtool test rules "$packaging/prometheus/shortlane.test.yml"
 
 work=$(mktemp -d)
 # All that is started here ends with this, and by its number.
@@ -34,7 +38,9 @@ done
 pids+=($!)
 "$program" metrics --listen 127.0.0.1:9750 2> "$work/metrics" &
 pids+=($!)
-cat > "$work/prometheus.yml" <<'YML'
+cat > "$work/prometheus.yml" <<YML
+global: { evaluation_interval: 5s }
+rule_files: ["$packaging/prometheus/shortlane.rules.yml"]
 scrape_configs:
   - job_name: shortlane
     scrape_interval: 1s
@@ -81,4 +87,55 @@ expect 'shortlane_sent_packets_total{device="w0",direction="egress",lane="0"} >=
 expect 'count(shortlane_attachment_info{engine="userspace"})' 2
 expect 'count(shortlane_sojourn_seconds_bucket{device="v0",lane="0",le="+Inf"})' 1
 expect 'scrape_samples_scraped > bool 50' 1
+# More than the rate carries, until the queue has to drop.
+python3 - <<'PY'
+import socket, time
+
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+flood.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+for _ in range(200):
+    for _ in range(100):
+        flood.sendto(bytes(1400), ("10.9.0.255", 9))
+    time.sleep(0.01)
+PY
+expect 'sum(shortlane_dropped_packets_total{device="w0"}) >= bool 1' 1
+
+# Every query of the dashboard, and every metric that an alert names, gives a series; and Prometheus
+# evaluates every alert.
+python3 - "$packaging" <<'PY'
+import json, re, sys, time, urllib.parse, urllib.request
+
+packaging = sys.argv[1]
+
+
+def get(path, **parameters):
+    url = f"http://127.0.0.1:9090/api/v1/{path}?" + urllib.parse.urlencode(parameters)
+    return json.load(urllib.request.urlopen(url, timeout=5))["data"]
+
+
+board = json.load(open(f"{packaging}/grafana/shortlane.json"))
+queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+names = [each["query"] for each in board["templating"]["list"] if each["type"] == "query"]
+alerts = open(f"{packaging}/prometheus/shortlane.rules.yml").read()
+named = re.findall(r"shortlane_\w+", " ".join(names) + alerts)
+asked = [query.replace("$device", ".*").replace("$__rate_interval", "30s") for query in queries]
+assert asked and named
+for query in asked + sorted(set(named)):
+    assert "$" not in query, f"{query} has a variable that this does not know"
+    for _ in range(60):
+        if get("query", query=query)["result"]:
+            break
+        time.sleep(0.5)
+    else:
+        sys.exit(f"FAILED: no series: {query}")
+for _ in range(180):
+    rules = [rule for group in get("rules")["groups"] for rule in group["rules"]]
+    health = {rule["name"]: rule["health"] for rule in rules}
+    if health and "unknown" not in health.values():
+        break
+    time.sleep(0.5)
+if set(health.values()) != {"ok"}:
+    sys.exit(f"FAILED: alerts are not evaluated: {health}")
+print(f"{len(asked)} queries of the dashboard give series, {len(health)} alerts are evaluated")
+PY
 echo "a real Prometheus has scraped it: $(prometheus --version 2>&1 | head -n 1)"
