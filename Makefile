@@ -199,10 +199,11 @@ test-prometheus: setup ## A real Prometheus scrapes the metrics, and answers the
 	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 
 .PHONY: test-operators
-test-operators: setup-operators ## Every command of docs/operators, and the systemd units in a systemd of their own
+test-operators: setup-operators ## Every command of docs/operators, the systemd units in a systemd of their own, the dashboard's queries
 	$(CARGO) build --locked --package shortlane $(FEATURES)
 	scripts/test-systemd.sh $(TARGET)/debug/shortlane
 	scripts/test-operators.sh $(TARGET)/debug/shortlane
+	scripts/test-prometheus.sh $(TARGET)/debug/shortlane
 	$(CARGO) test --locked --package shortlane $(FEATURES) --test latency -- --include-ignored --test-threads 1
 
 .PHONY: picture
@@ -233,7 +234,7 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-killed test-prometheus test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-killed test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
 TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
