@@ -24,4 +24,4 @@ validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
 		ln -s /usr/bin/shortlane '$command'
 		test-xdp --test-threads 1
 		test-attach_userspace --test-threads 1
-		test-userspace --test-threads 1"
+		KILLED_STEP=${KILLED_STEP:-200} test-userspace --test-threads 1"

@@ -10,10 +10,11 @@
 //! that moment on, and what is queued goes out at once.
 //!
 //! **A kernel without TCX links** (before 6.6) has filters of a clsact qdisc instead. A killed
-//! process leaves one that passes everything, which the next engine on the device removes. Filters
-//! of others that have the first priority see packets before the engine does, and keep from it
-//! those that they decide on. And the kernel itself loses what is about to leave the device in the
-//! moment in which a clsact is made or removed.
+//! process leaves one that passes everything, which the next engine on the device removes; killed
+//! between making the clsact and its first filter, it leaves an empty clsact. Filters of others
+//! that have the first priority see packets before the engine does, and keep from it those that
+//! they decide on. And the kernel itself loses what is about to leave the device in the moment in
+//! which a clsact is made or removed.
 //!
 //! **Super-packets** stay whole if one of 64 KB takes a millisecond at most, which is at
 //! 524.288 Mbit/s and above; else the kernel splits them in front of the engine.
