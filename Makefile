@@ -54,7 +54,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -234,10 +234,10 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants papers-part kernel-test kernel-test-older test-killed test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove papers-part kernel-test kernel-test-older test-killed test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
-TEST_CI := kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
+TEST_CI := prove kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
 
 .PHONY: test-ci
 test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md
@@ -274,6 +274,11 @@ test-bare-quick:
 .PHONY: mutants
 mutants: setup ## Break the rules of the disciplines one by one: the suite must notice each time
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
+
+.PHONY: prove
+prove: setup-prove ## Prove the engine's C by CBMC, and refute every planted fault: docs/proofs.md
+	validation/prove/prove.py
+	validation/prove/prove.py --planted
 
 .PHONY: papers
 papers: python-release ## Every paper at full length, about three hours on two cores; resumes: papers-results (PAPERS="...")

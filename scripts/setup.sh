@@ -16,6 +16,7 @@
 #   scripts/setup.sh toolchains also the oldest Rust that is promised and a target without a system, by rustup
 #   scripts/setup.sh operators also iproute2 and systemd, to try the units in
 #   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
+#   scripts/setup.sh prove    also CBMC, from Debian 13 into target/prove where this system has none
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -204,6 +205,36 @@ clang_on_offer() {
     done
 }
 
+# prove: the model checker, with libraries of its own where this system has none.
+prove() {
+    has python3 || apt_install python3
+    if has cbmc || [ -e target/prove/root/usr/bin/cbmc ]; then
+        return
+    fi
+    if offered cbmc; then
+        apt_install cbmc
+        return
+    fi
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
+    echo "setup: downloading cbmc of Debian 13 into target/prove" >&2
+    local here=$PWD/target/prove package
+    rm -rf "$here"
+    mkdir -p "$here"/{lists/partial,cache/archives/partial,debs,partial}
+    : > "$here/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" \
+        > "$here/sources.list"
+    local apt=(apt-get -qq -o Dir::Etc::sourcelist="$here/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State="$here" -o Dir::State::lists="$here/lists" -o Dir::State::status="$here/status"
+        -o Dir::Cache="$here/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none)
+    apt_run update
+    (cd "$here/debs" && apt_run download cbmc minisat libc6 libstdc++6 libgcc-s1 zlib1g)
+    for package in "$here"/debs/*.deb; do
+        dpkg-deb -x "$package" "$here/partial"
+    done
+    mv "$here/partial" "$here/root"
+    rm -rf "$here"/{lists,cache,debs}
+}
+
 # ns3: the libraries of Debian's package (3.37 in Debian 12), which the program is linked with.
 ns3() {
     has g++ || apt_install g++
@@ -314,10 +345,11 @@ bare)
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
     ;;
 operators) packages_for ip=iproute2 systemd-analyze=systemd ;;
+prove) prove ;;
 ns3) ns3 ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, operators, bare, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, operators, bare, prove, ns3 or peers" ;;
 esac
