@@ -52,6 +52,10 @@ Files: *
 Copyright: 2026 The Shortlane authors
 License: MIT or Apache-2.0
 
+Files: crates/cli/vendor/uplot/*
+Copyright: 2022 Leon Sorokin
+License: MIT
+
 Files: crates/engine/bpf/*
 Copyright: 2026 The Shortlane authors
 License: GPL-2

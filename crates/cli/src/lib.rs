@@ -6,6 +6,7 @@ mod attach;
 mod bridge;
 mod config;
 mod doctor;
+mod http;
 mod lab;
 mod list;
 mod manual;

@@ -2,8 +2,10 @@
 
 mod draw;
 mod view;
+mod web;
 
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,19 +21,24 @@ use crate::{Failure, attach, print, quantity};
 
 /// What is attached to a device, live: rate, lanes, drops, flows.
 ///
-/// Keys: q ends it, p pauses, d shows the other direction.
+/// Keys: q ends it, p pauses, d shows the other direction. With --web it is a page for a browser.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The device
     device: String,
-    /// Refresh at this interval
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    interval: Nanos,
+    /// Refresh at this interval: 1s, and with --web 250ms, if it is not given
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    interval: Option<Nanos>,
     /// Print one frame as plain text and exit
     #[arg(long)]
     once: bool,
+    /// Serve a page instead, at 127.0.0.1:9751 or this address; from other machines, to who has its token
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = web::ADDRESS,
+          conflicts_with = "once", value_parser = web::address)]
+    web: Option<SocketAddr>,
 }
 
+const INTERVAL: Duration = Duration::from_secs(1);
 const LEAST_INTERVAL: Nanos = Nanos::from_millis(50);
 
 fn interval(text: &str) -> Result<Nanos, String> {
@@ -42,7 +49,16 @@ fn interval(text: &str) -> Result<Nanos, String> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let interval = Duration::from_nanos(options.interval.0);
+    let interval = options.interval.map(|time| Duration::from_nanos(time.0));
+    if let Some(listen) = options.web {
+        let interval = interval.unwrap_or(web::LEAST_INTERVAL);
+        if interval < web::LEAST_INTERVAL {
+            let text = "--interval: with --web it takes a time from 250ms on";
+            return Err(Failure::Usage(text.into()));
+        }
+        return web::run(&options.device, listen, interval);
+    }
+    let interval = interval.unwrap_or(INTERVAL);
     let mut view = View::new(attach::attached(Some(&options.device))?);
     if options.once {
         thread::sleep(interval);

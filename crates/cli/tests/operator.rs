@@ -118,6 +118,10 @@ fn a_signal_ends_the_server_well() {
 fn top_says_what_is_not_there() {
     is_refused(&["top", "no-such-device"], 2, &["'no-such-device'"]);
     is_refused(&["top", "lo", "--interval", "1ms"], 2, &["1ms", "from 50ms on"]);
+    is_refused(&["top", "no-such-device", "--web"], 2, &["'no-such-device'"]);
+    is_refused(&["top", "--web", "eth0"], 2, &["eth0", "127.0.0.1:9751", "stands before"]);
+    is_refused(&["top", "lo", "--web", "--interval", "100ms"], 2, &["--web", "from 250ms on"]);
+    is_refused(&["top", "lo", "--web", "--once"], 2, &["--web", "--once"]);
 }
 
 #[test]

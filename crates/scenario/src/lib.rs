@@ -15,7 +15,6 @@ mod input;
 mod job;
 mod key;
 pub mod library;
-mod rate_trace;
 mod reader;
 mod record;
 mod reference;
@@ -30,7 +29,6 @@ mod tcp_keys;
 pub mod text;
 mod topology;
 mod traffic;
-mod varying;
 mod watched;
 mod work;
 
@@ -46,5 +44,4 @@ pub use summary::{
 };
 pub use topology::{Link, Queue, Topology};
 pub use traffic::{Arrivals, Kind, Pick, Stream, Traffic};
-pub use varying::{Rates, Walk};
 pub use work::{Finished, Observer, Progress, run};

@@ -118,7 +118,6 @@ fn join(
             from,
             to,
             rate_bps,
-            varying: None,
             delay: Nanos(delay_ns),
             queue,
             edge: None,

@@ -24,7 +24,6 @@ mod source;
 pub mod sources;
 mod transit;
 mod transmitter;
-mod varying;
 mod world;
 
 pub use account::Totals;
@@ -40,4 +39,3 @@ pub use recorder::{Advance, Exchange, ExchangeKind, Probe, Recorder, Sample};
 pub use simulation::{Effort, SimError, Simulation};
 pub use source::{Context, Source};
 pub use transmitter::Transmitter;
-pub use varying::{Varying, VaryingError};

@@ -238,4 +238,4 @@ fn with_growth(value: u64, grown: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -56,6 +56,11 @@ impl View {
         self.shown = (self.shown + 1) % self.ways.len().max(1);
     }
 
+    /// Egress first.
+    pub(super) fn ways(&self) -> &[Way] {
+        &self.ways
+    }
+
     pub(super) fn shown(&self) -> Option<&Way> {
         self.ways.get(self.shown)
     }
@@ -82,9 +87,9 @@ impl Way {
 
     fn after(mut self, now: Status) -> Self {
         let before = std::mem::replace(&mut self.now, now);
-        let nanos = self.now.uptime_ns.saturating_sub(before.uptime_ns);
         let bits = self.now.sent_bytes().saturating_sub(before.sent_bytes()).saturating_mul(8);
         self.before = Some(before);
+        let nanos = self.nanos();
         if nanos > 0 {
             let rate = u128::from(bits) * 1_000_000_000 / u128::from(nanos);
             self.rates.push_back(u64::try_from(rate).unwrap_or(u64::MAX));
@@ -93,6 +98,17 @@ impl Way {
             self.rates.pop_front();
         }
         self
+    }
+
+    /// The look before; none at the first one of what is attached.
+    pub(super) fn before(&self) -> Option<&Status> {
+        self.before.as_ref()
+    }
+
+    /// Time between the last two looks; 0 if there was only one.
+    pub(super) fn nanos(&self) -> u64 {
+        let before = self.before.as_ref();
+        before.map_or(0, |before| self.now.uptime_ns.saturating_sub(before.uptime_ns))
     }
 
     /// Bits per second that left the queue between the last two looks.

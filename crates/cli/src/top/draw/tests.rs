@@ -38,7 +38,7 @@ fn lane(packets: u64, wait_ns: u64) -> LaneCounters {
 }
 
 /// So many seconds after it was attached, 250 short and 750 long packets a second.
-fn status(seconds: u64, direction: Heading) -> Status {
+pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
     Status {
         device: "eth0".into(),
         ifindex: 2,
