@@ -1,5 +1,6 @@
 //! `shortlane attach`, `change`, `detach` and `show`: a discipline on a device of this machine.
 
+pub(crate) mod apply;
 pub(crate) mod daemon;
 pub(crate) mod hosts;
 #[cfg(feature = "kernel")]
@@ -221,7 +222,11 @@ impl Order {
 
 pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let Some(file) = &options.config else { return attach_one(options, call) };
-    let all = config::attachments(file, options.device.as_deref(), call)?;
+    let all = config::attachments(
+        file,
+        options.device.as_deref(),
+        call.words.get(2..).unwrap_or_default(),
+    )?;
     if options.foreground && all.len() > 1 {
         let text = "--foreground is for one device; name it";
         return Err(Failure::Usage(text.into()));

@@ -14,19 +14,19 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::attach::AttachOptions;
-use crate::{Call, Failure, usage};
+use crate::{Failure, usage};
 
 /// Where it is looked for if no other place is named.
 pub(crate) const DEFAULT: &str = "/etc/shortlane.toml";
 /// Options that say how the command runs, not what is attached.
 const NOT_KEYS: [&str; 3] = ["config", "foreground", "help"];
 
-/// The options of each device of the file, or of one that is named; what stands on the command
-/// line overrides the file.
+/// The options of each device of the file, or of one that is named; `words` of the command line
+/// override the file.
 pub(crate) fn attachments(
     path: &Path,
     device: Option<&str>,
-    call: &Call,
+    words: &[OsString],
 ) -> Result<Vec<AttachOptions>, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
@@ -41,7 +41,7 @@ pub(crate) fn attachments(
         )));
     }
     let wanted = tables.iter().filter(|table| device.is_none_or(|device| table.device == device));
-    wanted.map(|table| table.on_top(call, device.is_none())).collect()
+    wanted.map(|table| table.below(words, device.is_none())).collect()
 }
 
 /// The options of `attach`.
@@ -147,11 +147,11 @@ impl<'a> File<'a> {
 }
 
 impl Table<'_> {
-    /// Its options with those of the command line on top.
-    fn on_top(&self, call: &Call, name_it: bool) -> Result<AttachOptions, Failure> {
+    /// Its options, with those of the command line on top.
+    fn below(&self, line: &[OsString], name_it: bool) -> Result<AttachOptions, Failure> {
         let mut words = vec![OsString::from("attach")];
         words.extend(self.words.iter().cloned());
-        words.extend(call.words.iter().skip(2).cloned());
+        words.extend(line.iter().cloned());
         if name_it {
             // After `--` nothing is taken for the file's name.
             words.extend(["--".into(), OsString::from(self.device.as_ref())]);

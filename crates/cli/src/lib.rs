@@ -64,6 +64,8 @@ enum Action {
     Worst(worst::Options),
     /// Attach a discipline to a network device
     Attach(Box<attach::AttachOptions>),
+    /// Bring what is attached to what a configuration file says
+    Apply(attach::apply::ApplyOptions),
     /// Bridge two interfaces, with a discipline in each direction
     Bridge(bridge::Options),
     /// Change the rate or parameters of an attached discipline while it runs
@@ -174,6 +176,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Sim(options) => sim::run(&options),
         Action::Worst(options) => worst::run(&options),
         Action::Attach(options) => attach::attach(*options, call),
+        Action::Apply(options) => attach::apply::apply(&options, call),
         Action::Bridge(options) => bridge::run(&options),
         Action::Change(options) => attach::change(&options),
         Action::Detach(options) => attach::detach(&options),

@@ -5,6 +5,7 @@
 //! it was skipped.
 #![cfg(feature = "kernel")]
 
+mod apply;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod killed;
 mod path;

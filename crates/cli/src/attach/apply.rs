@@ -1,0 +1,225 @@
+//! `shortlane apply`: brings what is attached to what a configuration file says.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use engine::status::{EngineKind, Heading, Status};
+use sched::{Rate, Spec};
+
+use super::{
+    AttachOptions, ChangeOptions, Engine, KERNEL_DEFAULT, Queues, USERSPACE_DEFAULT, attach_one,
+    attached, change, hosts, index_of,
+};
+use crate::{Call, Failure, config, print};
+
+/// Attaches, changes and replaces, until each device has what a configuration file says.
+///
+/// It says first what it will do. Done twice, it does nothing the second time. A device that the
+/// file does not name is left alone.
+#[derive(Args)]
+pub(crate) struct ApplyOptions {
+    /// The file, as `attach --config` reads it: a table for each device
+    #[arg(default_value = config::DEFAULT)]
+    file: PathBuf,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn apply(options: &ApplyOptions, call: &Call) -> Result<(), Failure> {
+    let tables = config::attachments(&options.file, None, &[])?;
+    let there = attached(None)?;
+    let plans: Vec<_> = tables.into_iter().map(|wanted| Plan::of(wanted, &there)).collect();
+    for plan in plans.iter().flatten() {
+        print(&format!("{}\n", plan.describe()))?;
+    }
+    for device in unnamed(&plans, &there) {
+        print(&format!("{device}: left alone, it is not in {}\n", options.file.display()))?;
+    }
+    // One that fails does not keep the others from their due.
+    crate::all(plans.into_iter().map(|plan| match plan {
+        Ok(plan) if !options.dry_run => plan.carry_out(call),
+        plan => plan.map(|_| ()),
+    }))
+}
+
+/// Devices with something attached that no table names, if all tables could be read.
+fn unnamed<'a>(plans: &[Result<Plan, Failure>], there: &'a [Status]) -> Vec<&'a str> {
+    if plans.iter().any(Result::is_err) {
+        return Vec::new();
+    }
+    let named = |device: &&str| plans.iter().flatten().any(|plan| plan.device() == *device);
+    let mut devices: Vec<&str> = there.iter().map(|status| status.device.as_str()).collect();
+    devices.dedup();
+    devices.retain(|device| !named(device));
+    devices
+}
+
+/// What is to be done with a device.
+struct Plan {
+    wanted: AttachOptions,
+    step: Step,
+}
+
+enum Step {
+    Keep,
+    Attach,
+    /// While packets are queued; and what differs.
+    Change(ChangeOptions, Vec<String>),
+    /// Since this cannot change while it runs.
+    Replace(String),
+}
+
+impl Plan {
+    fn of(wanted: AttachOptions, there: &[Status]) -> Result<Self, Failure> {
+        let ifindex = index_of(wanted.device.as_deref().unwrap_or_default())?;
+        let now: Vec<_> = there.iter().filter(|status| status.ifindex == ifindex).collect();
+        let step = step(&wanted, &now)?;
+        Ok(Self { wanted, step })
+    }
+
+    fn device(&self) -> &str {
+        self.wanted.device.as_deref().unwrap_or_default()
+    }
+
+    fn describe(&self) -> String {
+        let device = self.device();
+        match &self.step {
+            Step::Keep => format!("{device}: as it is"),
+            Step::Attach => {
+                let way = |does, rate: Option<Rate>| rate.map(|rate| format!("{does} at {rate}"));
+                let ways = [way("send", self.wanted.rate), way("receive", self.wanted.ingress)];
+                let ways: Vec<String> = ways.into_iter().flatten().collect();
+                format!("{device}: attach, to {}", ways.join(", "))
+            }
+            Step::Change(_, differences) => format!("{device}: change {}", differences.join(", ")),
+            Step::Replace(difference) => format!("{device}: replace, {difference}"),
+        }
+    }
+
+    fn carry_out(self, call: &Call) -> Result<(), Failure> {
+        match self.step {
+            Step::Keep => Ok(()),
+            Step::Attach => attach_one(self.wanted, call),
+            Step::Change(changes, _) => change(&changes),
+            Step::Replace(_) => attach_one(AttachOptions { replace: true, ..self.wanted }, call),
+        }
+    }
+}
+
+/// What brings a device from what it has to what is wanted.
+fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
+    let Some(first) = now.first() else { return Ok(Step::Attach) };
+    let device = &first.device;
+    if let Some(peer) = now.iter().find_map(|status| status.peer.as_ref()) {
+        return Err(Failure::Failed(format!(
+            "{device} is bridged to {peer}; `shortlane detach {device}` ends that"
+        )));
+    }
+    if let Some(difference) = replaced(wanted, now)? {
+        return Ok(Step::Replace(difference));
+    }
+    let mut differences = Vec::new();
+    let mut rate = |heading, wanted: Option<Rate>, does| {
+        let now = now.iter().find(|status| status.direction == heading)?;
+        let (now, wanted) = (now.rate_bps.map_or(Rate::UNLIMITED, Rate), wanted?);
+        (now != wanted).then(|| {
+            differences.push(format!("{does} at {wanted} instead of {now}"));
+            wanted
+        })
+    };
+    let sends = rate(Heading::Egress, wanted.rate, "send");
+    let receives = rate(Heading::Ingress, wanted.ingress, "receive");
+    let overhead = (first.overhead != wanted.overhead).then(|| {
+        differences.push(format!("overhead {} instead of {}", wanted.overhead, first.overhead));
+        wanted.overhead
+    });
+    let burst_time = (first.burst_ns != wanted.burst_time.0).then(|| {
+        differences.push(format!(
+            "burst time {} instead of {}",
+            wanted.burst_time,
+            sched::Nanos(first.burst_ns)
+        ));
+        wanted.burst_time
+    });
+    if differences.is_empty() {
+        return Ok(Step::Keep);
+    }
+    let changes = ChangeOptions {
+        device: device.clone(),
+        rate: sends,
+        ingress: receives,
+        scheduler: None,
+        overhead,
+        burst_time,
+    };
+    Ok(Step::Change(changes, differences))
+}
+
+/// What differs that cannot change while it runs: engine, directions, discipline, queues.
+fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, Failure> {
+    let engine = now[0].engine;
+    let asked = match wanted.engine {
+        Engine::Auto => None,
+        Engine::Kernel => Some(EngineKind::Kernel),
+        Engine::Marks => Some(EngineKind::Marks),
+        Engine::Userspace => Some(EngineKind::Userspace),
+    };
+    if let Some(asked) = asked.filter(|asked| *asked != engine) {
+        return Ok(Some(format!("engine {} instead of {}", asked.name(), engine.name())));
+    }
+    let sends = wanted.rate.is_some() || wanted.join.is_some();
+    for (heading, wanted) in
+        [(Heading::Egress, sends), (Heading::Ingress, wanted.ingress.is_some())]
+    {
+        if now.iter().any(|status| status.direction == heading) != wanted {
+            let what = if wanted { "is to be attached" } else { "is not to be attached" };
+            return Ok(Some(format!("{} {what}", heading.name())));
+        }
+    }
+    for status in now {
+        let scheduler = match engine {
+            EngineKind::Marks => marks(wanted, &status.scheduler),
+            EngineKind::Kernel => discipline(wanted, KERNEL_DEFAULT, status)?,
+            EngineKind::Userspace => discipline(wanted, USERSPACE_DEFAULT, status)?,
+        };
+        if let Some(scheduler) = scheduler {
+            return Ok(Some(format!("{scheduler} instead of {}", status.scheduler)));
+        }
+    }
+    Ok(None)
+}
+
+/// The discipline that is wanted, if another one runs. A limit that is not asked for is that which
+/// it got when it was attached: it stays when the rate changes.
+fn discipline(
+    wanted: &AttachOptions,
+    default: &str,
+    status: &Status,
+) -> Result<Option<String>, Failure> {
+    let spec: Spec = wanted.scheduler.as_deref().unwrap_or(default).parse()?;
+    let mut spec = match status.direction {
+        Heading::Egress => hosts::leaving(&spec, &status.device),
+        Heading::Ingress => hosts::arriving(&spec, &status.device),
+    };
+    let Ok(runs) = status.scheduler.parse::<Spec>() else { return Ok(Some(spec.to_string())) };
+    let has_limit = |spec: &Spec| spec.params().has("limit") && spec.params().is_given("limit");
+    if spec.info().name == runs.info().name && has_limit(&runs) && !has_limit(&spec) {
+        spec = spec.with("limit", &runs.params().amount("limit").to_string())?;
+    }
+    Ok((spec.to_string() != runs.to_string()).then(|| spec.to_string()))
+}
+
+/// The queues behind marks that are wanted, if others are there.
+fn marks(wanted: &AttachOptions, runs: &str) -> Option<String> {
+    if let Some(scheduler) = &wanted.scheduler {
+        return Some(scheduler.clone());
+    }
+    let name = |queues: Queues| queues.to_possible_value().map(|value| value.get_name().to_owned());
+    let asked = match (wanted.join, wanted.queues.and_then(name)) {
+        (Some(_), _) => "marks:joined=".to_owned(),
+        (None, Some(queues)) => format!("marks:queues={queues},"),
+        (None, None) => "marks:queues=".to_owned(),
+    };
+    (!runs.starts_with(&asked)).then(|| asked.trim_end_matches([',', '=']).to_owned())
+}
