@@ -145,7 +145,7 @@ table! {
     "links" LinkUse {
         /// The link: `down` and `up` in the lab, the link's name in a simulation.
         link: Text [""],
-        /// The link's rate.
+        /// The link's rate; where it varies, the mean of what it gave while it counted.
         rate_bps: u64 ["bit/s"],
         /// Packets that arrived at the queue.
         arrived_packets: u64 ["packets"],

@@ -25,9 +25,13 @@ pub(crate) struct Built {
     tested: Vec<LinkId>,
 }
 
-/// Builds the network with `spec` where a queue is under test, or with a plain FIFO. With `log`, the
-/// first of these reports every packet.
-pub(crate) fn build(scenario: &Scenario, spec: Option<&Spec>, log: bool) -> Result<Built, String> {
+/// Builds the network of a run: `spec`, where a queue is under test, and its seed. Without them all
+/// of these are plain FIFOs, and all rates fixed. With `log`, the first of these reports every packet.
+pub(crate) fn build(
+    scenario: &Scenario,
+    run: Option<(&Spec, u64)>,
+    log: bool,
+) -> Result<Built, String> {
     let topology = &scenario.topology;
     let mut network = Network::new();
     let nodes: Result<Vec<NodeId>, _> =
@@ -41,20 +45,24 @@ pub(crate) fn build(scenario: &Scenario, spec: Option<&Spec>, log: bool) -> Resu
                     sim::Queue::Fifo { limit: fixed.params().amount("limit") }
                 }
                 Queue::Fixed(fixed) => sim::Queue::Discipline { spec: fixed.clone(), log: false },
-                Queue::Tested(limit) => match spec {
-                    Some(spec) => {
+                Queue::Tested(limit) => match run {
+                    Some((spec, _)) => {
                         let spec = with_limit(spec, *limit).map_err(|error| error.to_string())?;
                         sim::Queue::Discipline { spec, log: log && tested.is_empty() }
                     }
                     None => sim::Queue::Fifo { limit: *limit },
                 },
             };
+            let name = link.direction_name(direction);
+            let varying = link.varying[direction].as_ref().zip(run);
+            let varying = varying.map(|(rates, (_, seed))| rates.of(seed, &name));
             let id = network
                 .link(LinkConfig {
-                    name: link.direction_name(direction),
+                    name,
                     from: nodes[link.ends[direction]],
                     to: nodes[link.ends[1 - direction]],
                     rate_bps: link.rate_bps[direction],
+                    varying,
                     delay: Nanos(link.delay_ns),
                     queue,
                     edge: link.edge.clone(),
@@ -115,7 +123,7 @@ impl Job<'_> {
             round: self.round,
             block: self.block,
         };
-        let built = match build(self.scenario, Some(self.spec), self.wanted.events) {
+        let built = match build(self.scenario, Some((self.spec, self.seed)), self.wanted.events) {
             Ok(built) => built,
             Err(error) => return Ended::Failed(error),
         };
@@ -169,14 +177,20 @@ impl Job<'_> {
         let counted_ns = self.scenario.duration_ns - self.scenario.warm_up_ns;
         let mut drops = Vec::new();
         for (at, id) in tested.iter().enumerate() {
-            let rate_bps = simulation.network().links()[id.index()].rate_bps;
+            let link = &simulation.network().links()[id.index()];
+            // What the link gave: with a rate that varies, its mean while it counted.
+            let rate_bps = link.varying.as_ref().map_or(link.rate_bps, |rates| {
+                let counted = Nanos(self.scenario.warm_up_ns)..Nanos(self.scenario.duration_ns);
+                let bits = rates.bits(counted.start, counted.end);
+                (u128::from(bits) * 1_000_000_000 / u128::from(counted_ns)) as u64
+            });
             let Some(port) = simulation.port(*id) else { continue };
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
             let all = before.get(at).cloned().unwrap_or_default().and(counted);
             let tally = LinkTally {
                 utilisation: counted.sent().bytes as f64 * 8e9
-                    / rate_bps as f64
+                    / rate_bps.max(1) as f64
                     / counted_ns as f64,
                 backlog_mean: ledger.backlog().mean(now),
                 backlog_peak: ledger.backlog().peak(),

@@ -15,6 +15,7 @@ mod input;
 mod job;
 mod key;
 pub mod library;
+mod rate_trace;
 mod reader;
 mod record;
 mod reference;
@@ -29,6 +30,7 @@ mod tcp_keys;
 pub mod text;
 mod topology;
 mod traffic;
+mod varying;
 mod watched;
 mod work;
 
@@ -44,4 +46,5 @@ pub use summary::{
 };
 pub use topology::{Link, Queue, Topology};
 pub use traffic::{Arrivals, Kind, Pick, Stream, Traffic};
+pub use varying::{Rates, Walk};
 pub use work::{Finished, Observer, Progress, run};

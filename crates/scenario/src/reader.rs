@@ -2,6 +2,7 @@
 //! found and what is accepted. Keys that a section does not define are refused here, and only here.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use sched::edge::EdgeSpec;
@@ -210,6 +211,20 @@ impl<'a> Table<'a> {
 
     pub(crate) fn text(&self, key: &str) -> Result<Option<String>, ScenarioError> {
         self.read(key, |_, written| written.text().map(str::to_owned))
+    }
+
+    /// Where the file of this name is; names are looked for from `directory` on.
+    ///
+    /// # Errors
+    /// With what is wrong with the name, without its place.
+    pub(crate) fn file(name: &str, directory: Option<&Path>) -> Result<PathBuf, String> {
+        match directory {
+            Some(directory) => Ok(directory.join(name)),
+            None if Path::new(name).is_absolute() => Ok(name.into()),
+            None => {
+                Err("needs an absolute path, or a scenario that is a file, to start from".into())
+            }
+        }
     }
 
     pub(crate) fn word(&self, key: &str) -> Result<Option<&'static str>, ScenarioError> {

@@ -8,7 +8,7 @@ use sched::{Amount, Spec};
 use crate::error::ScenarioError;
 use crate::reader::{self, Source, Table};
 use crate::sections::ROOT;
-use crate::topology::{Queue, Topology};
+use crate::topology::{Files, Queue, Topology};
 use crate::traffic::{self, Traffic};
 
 /// An experiment.
@@ -87,7 +87,7 @@ impl Scenario {
             let duration = sched::Nanos(duration_ns);
             return Err(head.refuse("warm-up", &format!("less than the duration, \"{duration}\"")));
         }
-        let topology = Topology::read(&root)?;
+        let topology = Topology::read(&root, Files { directory, duration_ns })?;
         let schedulers = schedulers(&root, &topology, overrides)?;
         let tcp = crate::tcp_keys::read_root(&root)?;
         let context = traffic::Context { topology: &topology, duration_ns, tcp: &tcp, directory };

@@ -1,13 +1,15 @@
 //! Nodes and links, whatever kind of topology they were written as.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use sched::edge::EdgeSpec;
-use sched::{Amount, Spec};
+use sched::{Amount, Nanos, Spec};
 
 use crate::error::ScenarioError;
 use crate::reader::Table;
 use crate::sections::{ARM, PLACE, ROUTE, TOPOLOGIES};
+use crate::varying::Rates;
 
 /// Nodes, links between them, and routes that are not the shortest.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,8 @@ pub struct Link {
     pub ends: [usize; 2],
     /// Rates in bit/s.
     pub rate_bps: [u64; 2],
+    /// How they vary, where they do.
+    pub varying: [Option<Rates>; 2],
     /// Propagation delay in each direction.
     pub delay_ns: u64,
     /// The queues.
@@ -66,16 +70,16 @@ impl Link {
 }
 
 impl Topology {
-    pub(crate) fn read(root: &Table<'_>) -> Result<Self, ScenarioError> {
+    pub(crate) fn read(root: &Table<'_>, files: Files<'_>) -> Result<Self, ScenarioError> {
         let chooser = root.chooser("topology")?;
         let section = chooser.by_word("kind", &TOPOLOGIES)?;
         let table = chooser.under(section)?;
         let mut topology = Self::default();
         match table.word("kind")? {
-            Some("dumbbell") => topology.dumbbell(&table)?,
-            Some("chain") => topology.chain(&table)?,
-            Some("star") => topology.star(&table)?,
-            _ => topology.free(&table)?,
+            Some("dumbbell") => topology.dumbbell(&table, files)?,
+            Some("chain") => topology.chain(&table, files)?,
+            Some("star") => topology.star(&table, files)?,
+            _ => topology.free(&table, files)?,
         }
         if topology.tested().next().is_none() {
             return Err(
@@ -161,11 +165,11 @@ impl Topology {
         self.groups.insert(name.to_owned(), members);
     }
 
-    fn dumbbell(&mut self, table: &Table<'_>) -> Result<(), ScenarioError> {
+    fn dumbbell(&mut self, table: &Table<'_>, files: Files<'_>) -> Result<(), ScenarioError> {
         let pairs = table.needed("pairs", table.count("pairs"))?;
-        let access = LinkKeys::needed(table, "access")?;
-        let right_access = LinkKeys::optional(table, "right-access")?;
-        let bottleneck = LinkKeys::needed(table, "bottleneck")?;
+        let access = LinkKeys::needed(table, "access", files)?;
+        let right_access = LinkKeys::optional(table, "right-access", files)?;
+        let bottleneck = LinkKeys::needed(table, "bottleneck", files)?;
         let routers = ["left-router", "right-router"].map(|name| self.add_node(name.into()));
         self.links.push(bottleneck.link("bottleneck".into(), routers));
         self.add_group("left", pairs, routers[0], &access);
@@ -173,11 +177,11 @@ impl Topology {
         Ok(())
     }
 
-    fn chain(&mut self, table: &Table<'_>) -> Result<(), ScenarioError> {
+    fn chain(&mut self, table: &Table<'_>, files: Files<'_>) -> Result<(), ScenarioError> {
         let hops = table.needed("hops", table.count("hops"))?;
-        let access = LinkKeys::needed(table, "access")?;
-        let bottleneck = LinkKeys::needed(table, "bottleneck")?;
-        let join = LinkKeys::optional(table, "join")?;
+        let access = LinkKeys::needed(table, "access", files)?;
+        let bottleneck = LinkKeys::needed(table, "bottleneck", files)?;
+        let join = LinkKeys::optional(table, "join", files)?;
         let join = join.as_ref().unwrap_or(&access);
         let mut entry = None;
         for hop in 1..=hops {
@@ -205,7 +209,7 @@ impl Topology {
         self.links.push(access.link(name, [node, router]));
     }
 
-    fn star(&mut self, table: &Table<'_>) -> Result<(), ScenarioError> {
+    fn star(&mut self, table: &Table<'_>, files: Files<'_>) -> Result<(), ScenarioError> {
         let arms = table.tables("arms", |_| Ok(&ARM))?;
         if arms.len() < 2 {
             return Err(table.refuse("arms", "at least two tables"));
@@ -217,9 +221,11 @@ impl Topology {
                 return Err(arm.refuse("name", "a name that nothing else has"));
             }
             let nodes = arm.needed("nodes", arm.count("nodes"))?;
-            let access = LinkKeys::needed(arm, "access")?;
-            let (link, bottleneck) =
-                (LinkKeys::optional(arm, "link")?, LinkKeys::optional(arm, "bottleneck")?);
+            let access = LinkKeys::needed(arm, "access", files)?;
+            let (link, bottleneck) = (
+                LinkKeys::optional(arm, "link", files)?,
+                LinkKeys::optional(arm, "bottleneck", files)?,
+            );
             let trunk = match (link, bottleneck) {
                 (Some(keys), None) | (None, Some(keys)) => keys,
                 _ => return Err(arm.error("takes exactly one of link and bottleneck")),
@@ -231,7 +237,7 @@ impl Topology {
         Ok(())
     }
 
-    fn free(&mut self, table: &Table<'_>) -> Result<(), ScenarioError> {
+    fn free(&mut self, table: &Table<'_>, files: Files<'_>) -> Result<(), ScenarioError> {
         let links = table.tables("links", |_| Ok(&PLACE))?;
         if links.is_empty() {
             return Err(table.refuse("links", "at least one table"));
@@ -246,7 +252,7 @@ impl Topology {
                 return Err(link.error(format!("is named '{name}', as another one is")));
             }
             let ends = names.map(|name| self.node(&name).unwrap_or_else(|| self.add_node(name)));
-            self.links.push(LinkKeys::read(link)?.link(name, ends));
+            self.links.push(LinkKeys::read(link, files)?.link(name, ends));
         }
         for route in table.tables("routes", |_| Ok(&ROUTE))? {
             let path = self.route(&route)?;
@@ -283,20 +289,47 @@ impl Topology {
     }
 }
 
+/// What is needed to read the files that links name.
+#[derive(Clone, Copy)]
+pub(crate) struct Files<'a> {
+    pub(crate) directory: Option<&'a Path>,
+    /// The length of a run: rates are needed until then.
+    pub(crate) duration_ns: u64,
+}
+
+impl Files<'_> {
+    fn rates(
+        self,
+        table: &Table<'_>,
+        key: &str,
+        rate_bps: u64,
+    ) -> Result<Option<Rates>, ScenarioError> {
+        let Some(text) = table.text(key)? else { return Ok(None) };
+        let find = |name: &str| Table::file(name, self.directory);
+        Rates::parse(&text, rate_bps, Nanos(self.duration_ns), find)
+            .map(Some)
+            .map_err(|error| table.wrong(key, &format!("is not accepted: {error}")))
+    }
+}
+
 /// What was written for a link, without its place.
 struct LinkKeys(Link);
 
 impl LinkKeys {
-    fn needed(table: &Table<'_>, key: &str) -> Result<Self, ScenarioError> {
-        Self::optional(table, key)?.ok_or_else(|| table.missing(key))
+    fn needed(table: &Table<'_>, key: &str, files: Files<'_>) -> Result<Self, ScenarioError> {
+        Self::optional(table, key, files)?.ok_or_else(|| table.missing(key))
     }
 
-    fn optional(table: &Table<'_>, key: &str) -> Result<Option<Self>, ScenarioError> {
-        table.table(key)?.as_ref().map(Self::read).transpose()
+    fn optional(
+        table: &Table<'_>,
+        key: &str,
+        files: Files<'_>,
+    ) -> Result<Option<Self>, ScenarioError> {
+        table.table(key)?.map(|table| Self::read(&table, files)).transpose()
     }
 
     /// Reads the keys of LINK, TESTED_LINK or PLACE.
-    fn read(table: &Table<'_>) -> Result<Self, ScenarioError> {
+    fn read(table: &Table<'_>, files: Files<'_>) -> Result<Self, ScenarioError> {
         let rate = table.needed("rate", table.rate("rate"))?;
         let limit = table.needed("limit", table.amount("limit"))?;
         let queue = |key: &str| -> Result<Option<Queue>, ScenarioError> {
@@ -317,10 +350,13 @@ impl LinkKeys {
         };
         let there = there.map_or_else(fifo, Ok)?;
         let back = back.unwrap_or_else(|| there.clone());
+        let rate_bps = [rate, table.rate("back-rate")?.unwrap_or(rate)];
+        let varying = |key, direction: usize| files.rates(table, key, rate_bps[direction]);
         Ok(Self(Link {
             name: String::new(),
             ends: [0, 0],
-            rate_bps: [rate, table.rate("back-rate")?.unwrap_or(rate)],
+            rate_bps,
+            varying: [varying("varying", 0)?, varying("back-varying", 1)?],
             delay_ns: table.needed("delay", table.time("delay"))?,
             queues: [there, back],
             edge: table.edge("edge")?,

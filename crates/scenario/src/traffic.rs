@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tcp::Config as Tcp;
 use workload::{
@@ -430,14 +430,8 @@ impl Reader<'_, '_> {
     fn list<T>(&self, from_csv: fn(File, &str) -> Result<T, CsvError>) -> Result<T, ScenarioError> {
         let table = self.table;
         let name = table.text("list")?.ok_or_else(|| table.missing("list"))?;
-        let path = match self.context.directory {
-            Some(directory) => directory.join(&name),
-            None if Path::new(&name).is_absolute() => PathBuf::from(&name),
-            None => {
-                let what = "needs an absolute path, or a scenario that is a file, to start from";
-                return Err(table.wrong("list", what));
-            }
-        };
+        let path = Table::file(&name, self.context.directory)
+            .map_err(|what| table.wrong("list", &what))?;
         let file = File::open(&path)
             .map_err(|error| table.wrong("list", &format!("cannot be read: {error}")))?;
         from_csv(file, &path.display().to_string())

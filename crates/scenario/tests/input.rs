@@ -240,3 +240,20 @@ fn thresholds_are_held_against_the_limit_of_the_link() {
     refused("\"fifo\"", &red("rio-ps:ratio=0"), &["rio-ps: ratio=0 is not accepted"]);
     assert!(parse(&GOOD.replacen("\"fifo\"", &red("red:min=5packets,max=15packets"), 1)).is_ok());
 }
+
+#[test]
+fn rates_that_cannot_vary_so_are_refused_with_their_line() {
+    for (key, written, says) in [
+        ("varying", "trace:/nowhere/trace.csv", "/nowhere/trace.csv: No such file"),
+        ("back-varying", "trace:trace.csv", "needs an absolute path"),
+        ("varying", "steps:0s=1mbit,1s=0bit", "the last rate is 0"),
+        ("back-varying", "walk:min=1kbit", "a walk needs all of min, max, every and step"),
+        ("varying", "up and down", "it takes \"trace:FILE\""),
+    ] {
+        refused(
+            "bottleneck = { rate = \"10mbit\"",
+            &format!("bottleneck = {{ rate = \"10mbit\", {key} = \"{written}\""),
+            &[&format!("t.toml:8: topology.bottleneck.{key} = "), says],
+        );
+    }
+}

@@ -506,3 +506,49 @@ fn hosts_are_the_nodes_that_traffic_goes_between() {
     let by_flow = part_of_the_host_with_one_download("cake:isolation=flows");
     assert!((0.08..0.12).contains(&by_flow), "{by_flow}");
 }
+
+/// A link of 1 Mbit/s that stalls from 0.2 s to 0.5 s, and a packet of 8 ms every 80 ms.
+#[test]
+fn a_stalled_link_holds_up_what_came_and_loses_nothing() {
+    let directory = std::env::temp_dir().join(format!("shortlane-rates-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let trace = "time_s,rate_bps\n0,1000000\n0.2,0\n0.5,1000000\n";
+    std::fs::write(directory.join("rates.csv"), trace).unwrap();
+    let traffic = "kind = \"cbr\"\nrate = \"100kbit\"\npacket = \"1000b\"\n";
+    let text = link("1s", traffic).text.replace(
+        "rate = \"1mbit\"",
+        "rate = \"1mbit\", varying = \"trace:rates.csv\", back-scheduler = \"fifo\"",
+    );
+    let scenario = Scenario::parse(&text, "t.toml", Some(&directory), &Overrides::default());
+    std::fs::remove_dir_all(&directory).unwrap();
+    let (rows, _) = run(&scenario.unwrap());
+    let delays: Vec<u64> =
+        rows.probes.iter().map(|probe| probe.delay_ns.expect("it arrived") / 1_000_000).collect();
+    // Those of 240, 320, 400 and 480 ms leave one after another from 500 ms on.
+    assert_eq!(delays, [18, 18, 18, 278, 206, 134, 62, 18, 18, 18, 18, 18, 18]);
+    assert_eq!(rows.links[0].rate_bps, 700_000, "what the link gave");
+    assert_eq!(rows.links[0].dropped_packets, 0);
+}
+
+/// Bits that every link of a run on a walk of rates gave, by scheduler and seed.
+#[test]
+fn a_walk_is_the_same_for_every_scheduler_and_another_for_every_seed() {
+    let traffic = "kind = \"persistent\"\n";
+    let text = link("5s", traffic).text.replace(
+        "rate = \"1mbit\"",
+        "rate = \"1mbit\", varying = \"walk:min=500kbit,max=2mbit,every=100ms,step=0.3\"",
+    );
+    let text = text.replace("run = [\"fifo\"]", "run = [\"fifo\", \"efd\"]");
+    let overrides = Overrides { seeds: Some(vec![1, 2]), ..Overrides::default() };
+    let scenario = Scenario::parse(&text, "t.toml", None, &overrides).unwrap();
+    let (rows, _) = run(&scenario);
+    let mut given = std::collections::BTreeMap::new();
+    for row in rows.links.iter().filter(|row| !row.link.ends_with("-back")) {
+        let before = given.insert(row.key.seed, row.rate_bps);
+        assert!(before.is_none_or(|rate| rate == row.rate_bps), "seed {}", row.key.seed);
+        assert!((500_000..2_000_000).contains(&row.rate_bps));
+        assert!((0.9..1.001).contains(&row.utilisation.unwrap()), "{:?}", row.utilisation);
+    }
+    assert_eq!(given.len(), 2);
+    assert_ne!(given[&1], given[&2]);
+}

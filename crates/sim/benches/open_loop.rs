@@ -40,6 +40,7 @@ fn main() {
             from,
             to,
             rate_bps: RATE_BPS,
+            varying: None,
             delay: Nanos::from_millis(1),
             queue: Queue::Discipline { spec, log: false },
             edge: None,

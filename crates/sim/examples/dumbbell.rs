@@ -118,6 +118,7 @@ fn join(
             from,
             to,
             rate_bps,
+            varying: None,
             delay: Nanos(delay_ns),
             queue,
             edge: None,

@@ -24,6 +24,7 @@ mod source;
 pub mod sources;
 mod transit;
 mod transmitter;
+mod varying;
 mod world;
 
 pub use account::Totals;
@@ -39,3 +40,4 @@ pub use recorder::{Advance, Exchange, ExchangeKind, Probe, Recorder, Sample};
 pub use simulation::{Effort, SimError, Simulation};
 pub use source::{Context, Source};
 pub use transmitter::Transmitter;
+pub use varying::{Varying, VaryingError};

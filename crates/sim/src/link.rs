@@ -39,13 +39,18 @@ impl Link {
     pub(crate) fn new(config: &LinkConfig, seed: u64, names: FlowNames) -> Self {
         let random = |purpose: &str| Random::of(seed, &format!("{purpose} {}", config.name));
         let discipline = match &config.queue {
-            // Only a discipline looks at every packet.
-            Queue::Fifo { limit } => config.edge.as_ref().map(|_| (fifo(*limit), false)),
+            // Only a port looks at every packet, or has a rate that varies.
+            Queue::Fifo { limit } => {
+                (config.edge.is_some() || config.varying.is_some()).then(|| (fifo(*limit), false))
+            }
             Queue::Discipline { spec, log } => Some((spec.clone(), *log)),
         };
         let port = discipline.map(|(spec, log)| {
             let seed = random("discipline").below(u64::MAX);
-            let port = Port::new(&spec, config.rate_bps, seed, names, log);
+            let mut port = Port::new(&spec, config.rate_bps, seed, names, log);
+            if let Some(rates) = &config.varying {
+                port = port.varying(rates.clone());
+            }
             let tagger = config.edge.as_ref().map(EdgeSpec::build);
             PortLink { port, tagger, service_at: Nanos::MAX, log }
         });

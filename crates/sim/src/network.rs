@@ -5,6 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 
+use crate::varying::Varying;
+
 /// A node of a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub(crate) u32);
@@ -70,6 +72,8 @@ pub struct LinkConfig {
     pub to: NodeId,
     /// Rate in bit/s.
     pub rate_bps: u64,
+    /// How the rate varies. `rate_bps` then is what disciplines are told and shares are of.
+    pub varying: Option<Varying>,
     /// Propagation delay.
     pub delay: Nanos,
     /// What stands in front of it.
@@ -376,6 +380,7 @@ mod tests {
             from,
             to,
             rate_bps: 1_000_000,
+            varying: None,
             delay: Nanos::from_millis(1),
             queue: Queue::Fifo { limit: Amount::UNLIMITED },
             impairments: Impairments::default(),

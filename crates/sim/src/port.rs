@@ -7,6 +7,7 @@ use crate::flow_names::{FlowName, FlowNames};
 use crate::ledger::{FlowAccount, Flows, Ledger};
 use crate::packet_log::PacketRecord;
 use crate::transmitter::Transmitter;
+use crate::varying::{Course, Varying};
 
 /// A discipline in front of a link that sends one packet at a time.
 ///
@@ -18,6 +19,8 @@ use crate::transmitter::Transmitter;
 pub struct Port {
     qdisc: Box<dyn Qdisc<Account<Flows>>>,
     link: Transmitter,
+    /// Where the rate varies.
+    course: Option<Box<Course>>,
     /// The discipline asked not to be called before.
     wait_until: Nanos,
     /// The time of the latest call.
@@ -49,10 +52,18 @@ impl Port {
         Self {
             qdisc: spec.clone().on_link(sched::Rate(rate_bps)).build(seed),
             link: Transmitter::new(rate_bps),
+            course: None,
             wait_until: Nanos::ZERO,
             now: Nanos::ZERO,
             ledger: Ledger::new(names, log),
         }
+    }
+
+    /// The same with a rate that varies; that of [`Port::new`] is what the discipline was told.
+    #[must_use]
+    pub fn varying(mut self, rates: Varying) -> Self {
+        self.course = Some(Box::new(Course::new(rates)));
+        self
     }
 
     /// A packet arrives; `tag` stands in its record. Services due before or at `now` must have
@@ -91,7 +102,10 @@ impl Port {
                 // fraction of a nanosecond ago.
                 let (arrival, place) = self.ledger.arrival(&packet);
                 let ready = if now > free_at { now } else { arrival };
-                let end = self.link.start(packet.size, ready);
+                let end = match &mut self.course {
+                    None => self.link.start(packet.size, ready),
+                    Some(course) => self.link.busy_until(course.start(packet.size, ready)),
+                };
                 self.ledger.sent(&packet, end);
                 Some(Sent { packet, mark, arrival, place, end })
             }

@@ -65,6 +65,12 @@ impl Transmitter {
         self.free_at()
     }
 
+    /// A transmission ends at `end`, which another clock than this rate has said.
+    pub(crate) const fn busy_until(&mut self, end: Nanos) -> Nanos {
+        (self.end, self.fraction) = (end.0, 0);
+        end
+    }
+
     #[inline]
     fn duration(&mut self, size: u32) -> (u64, u64) {
         if self.memo.size == size {

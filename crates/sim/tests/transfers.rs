@@ -149,6 +149,7 @@ fn a_transfer_over_a_link_that_loses_and_reorders_completes() {
                 from,
                 to,
                 rate_bps: 10_000_000,
+                varying: None,
                 delay: Nanos::from_millis(5),
                 queue: discipline("fifo"),
                 edge: None,

@@ -208,7 +208,17 @@ impl Net {
             let name = format!("{}-{}", network.node_name(from), network.node_name(to));
             let impairments = Impairments { jitter, ..Impairments::default() };
             let edge = None;
-            network.link(LinkConfig { name, from, to, rate_bps, delay, queue, impairments, edge })
+            network.link(LinkConfig {
+                name,
+                from,
+                to,
+                rate_bps,
+                delay,
+                queue,
+                impairments,
+                edge,
+                varying: None,
+            })
         };
         let access = || Queue::Fifo { limit: Amount::UNLIMITED };
         let queue = || Queue::Discipline { spec: case.spec(), log: false };

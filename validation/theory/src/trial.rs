@@ -42,7 +42,17 @@ pub(crate) fn run(
     let (name, delay) = ("link".to_string(), Nanos::ZERO);
     let impairments = Impairments::default();
     let rate_bps = RATE_BPS;
-    let link = LinkConfig { name, from, to, rate_bps, delay, queue, impairments, edge: None };
+    let link = LinkConfig {
+        name,
+        from,
+        to,
+        rate_bps,
+        delay,
+        queue,
+        impairments,
+        edge: None,
+        varying: None,
+    };
     let link = network.link(link).map_err(|e| failed(&e))?;
     let mut simulation = Simulation::new(network, 1);
     simulation.bound(100_000_000);

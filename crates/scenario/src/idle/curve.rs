@@ -90,7 +90,7 @@ impl Line {
                 let name = format!("{}-{at}", line.node_name(first));
                 let to = if at + 1 == way.len() { last } else { line.node(&name)? };
                 let link = network.links()[id.index()].clone();
-                line.link(LinkConfig { name, from, to, ..link })?;
+                line.link(LinkConfig { name, from, to, varying: None, ..link })?;
                 from = to;
             }
         }
@@ -239,6 +239,7 @@ mod tests {
                     from,
                     to,
                     rate_bps: *rate_bps,
+                    varying: None,
                     delay: Nanos::from_millis(7),
                     queue: sim::Queue::Fifo { limit: sched::Amount::Packets(1000) },
                     edge: None,

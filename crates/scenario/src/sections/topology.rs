@@ -12,6 +12,15 @@ const LIMIT: Takes = Takes::Amount { min: 1, max: 1 << 32 };
 const LINK_KEYS: &[KeyDef] = &[
     needed("rate", RATE, "Rate in both directions."),
     optional("back-rate", RATE, "`rate`", "Rate in the other direction, where that differs."),
+    optional(
+        "varying",
+        Takes::Text,
+        "a fixed rate",
+        "How the rate [varies](#rates-that-vary) from `a` to `b`, or from left to right: \
+         `\"trace:FILE\"`, `\"steps:0s=10mbit,5s=0bit,6s=2mbit\"`, or \
+         `\"walk:min=2mbit,max=20mbit,every=200ms,step=0.2\"`.",
+    ),
+    optional("back-varying", Takes::Text, "a fixed rate", "The same in the other direction."),
     key("delay", DELAY, "0s", "Propagation delay in each direction."),
     optional(
         "edge",

@@ -29,7 +29,17 @@ pub(crate) fn add(
 ) -> LinkId {
     let name = format!("{}-{}", network.node_name(from), network.node_name(to));
     let impairments = Impairments::default();
-    let config = LinkConfig { name, from, to, rate_bps, delay, queue, edge: None, impairments };
+    let config = LinkConfig {
+        name,
+        from,
+        to,
+        rate_bps,
+        delay,
+        queue,
+        edge: None,
+        impairments,
+        varying: None,
+    };
     network.link(config).expect("a good link")
 }
 
@@ -58,7 +68,17 @@ pub(crate) fn broken_line() -> Line {
     let impairments = Impairments { loss: 0.999_999, ..Impairments::default() };
     let (name, queue) = ("broken".to_string(), plain(Amount::UNLIMITED));
     let (from, to, rate_bps, delay) = (b, a, 10_000_000, ms);
-    let config = LinkConfig { name, from, to, rate_bps, delay, queue, edge: None, impairments };
+    let config = LinkConfig {
+        name,
+        from,
+        to,
+        rate_bps,
+        delay,
+        queue,
+        edge: None,
+        impairments,
+        varying: None,
+    };
     network.link(config).expect("a good link");
     Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
 }
