@@ -153,7 +153,7 @@ const stripChart = (parent, names) => {
     title: "Who waits for whom",
     note: "A strip for each lane: upwards what it sends, downwards what waits in it meanwhile",
     kind: "strips",
-    height: Math.max(64 * names.length + 28, 120),
+    height: Math.max(64 * names.length + 28, 220),
     series: names.map((name, at) => ({ name: `${name} waiting`, colour: () => laneColour(at, names.length), invisible: true, fixed: true, paths: nothing })),
     y: {
       scale: { range: () => [0, names.length] },
