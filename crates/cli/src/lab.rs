@@ -4,12 +4,13 @@ pub(crate) mod output;
 mod sweep;
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use lab::traffic::Tcp;
 use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
 use netdev::netns;
+use scenario::{Input, Overrides, Scenario};
 use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Rate, Spec};
 use serde_json::json;
@@ -28,6 +29,15 @@ use output::{Output, ProgressLine};
 pub(crate) struct Options {
     #[command(subcommand)]
     sweep: Option<Mode>,
+    /// Run this scenario file, or ready scenario, instead of a lab made from the options
+    #[arg(value_name = "SCENARIO", conflicts_with_all = [
+        "rate", "limit", "delay", "tcp", "seed", "edge", "ecn", "local_sender", "load", "sizes",
+        "transfers", "downloads", "uploads", "no_interactive", "duration", "quick", "thorough",
+    ])]
+    scenario: Option<PathBuf>,
+    /// Use these seeds instead of the scenario's, a round for each: 7, 1..10 or 1,2,5
+    #[arg(long, value_name = "SEEDS", requires = "scenario", allow_hyphen_values = true, value_parser = crate::sim::seeds)]
+    seeds: Option<crate::sim::Seeds>,
     #[command(flatten)]
     link: LinkOptions,
     #[command(flatten)]
@@ -167,6 +177,8 @@ impl LinkOptions {
     fn bottleneck(&self) -> Bottleneck {
         Bottleneck {
             rate_bps: self.rate.0,
+            up_rate_bps: self.rate.0,
+            up_scheduler: None,
             limit: self.limit(),
             rtt: self.delay,
             edge: self.edge.clone(),
@@ -228,8 +240,26 @@ impl Options {
             timing,
             idle_times: true,
             seed: self.link.seed,
+            rounds: Vec::new(),
+            labels: lab::Labels::default(),
             agent: agent_program(call)?,
         })
+    }
+
+    /// The lab of a scenario, and the scenario.
+    fn of_scenario(&self, path: &Path, call: &Call) -> Result<(Config, Scenario), Failure> {
+        let input = Input::read(path).map_err(Failure::Usage)?;
+        let refused = |error: scenario::ScenarioError| Failure::Usage(error.to_string());
+        let named = specs::plain(&self.link.schedulers)?;
+        let overrides = Overrides {
+            schedulers: (!named.is_empty()).then_some(named),
+            seeds: self.seeds.clone().map(|seeds| seeds.0),
+            duration_ns: None,
+        };
+        let scenario = input.scenario(&overrides).map_err(refused)?;
+        let agent = agent_program(call)?;
+        let config = lab::scenario::config(&scenario, self.link.jobs, self.link.late_limit, agent);
+        Ok((config.map_err(refused)?, scenario))
     }
 }
 
@@ -237,7 +267,13 @@ pub(crate) fn run(options: Options, call: &Call) -> Result<(), Failure> {
     if let Some(Mode::Sweep(sweep)) = options.sweep {
         return sweep::run(&sweep, call);
     }
-    let config = options.config(call)?;
+    let (config, read) = match &options.scenario {
+        Some(path) => {
+            let (config, scenario) = options.of_scenario(path, call)?;
+            (config, Some(scenario))
+        }
+        None => (options.config(call)?, None),
+    };
     config.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut files = Output::open(options.out.as_deref(), options.format)?;
     let stop = signals::stop_flag()?;
@@ -252,7 +288,10 @@ pub(crate) fn run(options: Options, call: &Call) -> Result<(), Failure> {
     .map_err(|error| Failure::Usage(error.to_string()))?;
     line.end();
     let summary = Summary::of(&config, &finished.blocks);
-    let scenario = scenario(&config);
+    let mut scenario = scenario(&config);
+    if let Some(read) = &read {
+        merge(&mut scenario, read.describe());
+    }
     let shown = if options.link.json {
         let document = json!({
             "scenario": scenario,
@@ -316,6 +355,15 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Adds what a scenario says of itself.
+fn merge(document: &mut serde_json::Value, of_file: serde_json::Value) {
+    if let (Some(document), serde_json::Value::Object(of_file)) =
+        (document.as_object_mut(), of_file)
+    {
+        document.extend(of_file);
+    }
+}
+
 /// What was run, as `run.json` keeps it.
 fn scenario(config: &Config) -> serde_json::Value {
     let traffic = &config.traffic;
@@ -326,6 +374,7 @@ fn scenario(config: &Config) -> serde_json::Value {
     json!({
         "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "rate_bps": config.link.rate_bps,
+        "up_rate_bps": config.link.up_rate_bps,
         "limit": config.link.limit.to_string(),
         "rtt_ns": config.link.rtt.0,
         "edge": config.link.edge.as_ref().map(ToString::to_string),

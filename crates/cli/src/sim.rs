@@ -64,9 +64,9 @@ fn spec(text: &str) -> Result<Spec, String> {
 
 /// A type of its own: the parser would take a list of numbers for several values.
 #[derive(Clone)]
-struct Seeds(Vec<u64>);
+pub(crate) struct Seeds(pub(crate) Vec<u64>);
 
-fn seeds(text: &str) -> Result<Seeds, String> {
+pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let found = scenario::seeds::parse(text).map(Seeds);
     found.ok_or_else(|| format!("it takes {}", scenario::seeds::ACCEPTED))
 }

@@ -176,14 +176,16 @@ impl Hosts {
     }
 
     fn engine(&self, spec: &Spec, seed: u64, link: &Bottleneck) -> Result<Forwarder, BlockError> {
-        let direction = |seed| {
-            let mut config = LinkConfig::new(spec.clone(), Rate(link.rate_bps));
+        let direction = |spec: &Spec, rate_bps, seed| {
+            let mut config = LinkConfig::new(spec.clone(), Rate(rate_bps));
             config.edge = link.edge.clone();
             config.delay = Nanos(link.rtt.0 / 2);
             config.seed = seed;
             config
         };
-        let (up, down) = (direction(seed), direction(seed ^ 1));
+        let back = link.up_scheduler.as_ref().unwrap_or(spec);
+        let up = direction(back, link.up_rate_bps, seed);
+        let down = direction(spec, link.rate_bps, seed ^ 1);
         Ok(self.middle.run(|| Forwarder::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
     }
 

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use measure::Text;
 use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos, Spec};
 use serde::Serialize;
 use workload::{Offered, SizeLaw, TransferList};
 
-use crate::traffic::Tcp;
+use crate::traffic::{Plan, Tcp};
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
@@ -25,15 +26,59 @@ pub struct Config {
     pub idle_times: bool,
     /// Feeds the workload and the disciplines.
     pub seed: u64,
+    /// From a scenario: what each round sends, instead of what `traffic` says.
+    pub rounds: Vec<Round>,
+    /// Names of a scenario's traffic.
+    pub labels: Labels,
     /// The program that plays client and server; its last argument will be `client` or `server`.
     pub agent: AgentProgram,
 }
 
-/// The bottleneck, the same in both directions.
+/// What one round of a scenario sends.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// The seed that it was drawn from.
+    pub seed: u64,
+    /// Its traffic.
+    pub plan: Plan,
+}
+
+/// Names of a scenario's traffic. Those of one kind take turns in ids: id `i` is of the `i % n`th.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// Of transfers.
+    pub transfers: Vec<Text>,
+    /// Of downloads and uploads together.
+    pub persistent: Vec<Text>,
+}
+
+impl Labels {
+    /// The name of a transfer's traffic.
+    #[must_use]
+    pub fn transfer(&self, id: u32) -> Option<Text> {
+        in_turn(&self.transfers, id)
+    }
+
+    /// The name of a long flow's traffic.
+    #[must_use]
+    pub fn persistent(&self, id: u32) -> Option<Text> {
+        in_turn(&self.persistent, id)
+    }
+}
+
+fn in_turn(names: &[Text], id: u32) -> Option<Text> {
+    names.get((id as usize).checked_rem(names.len())?).cloned()
+}
+
+/// The bottleneck.
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
-    /// Rate in bit/s.
+    /// Rate towards the client in bit/s.
     pub rate_bps: u64,
+    /// Rate of the way back.
+    pub up_rate_bps: u64,
+    /// The discipline of the way back, where it is not the one under test.
+    pub up_scheduler: Option<Spec>,
     /// The queue limit, where a discipline has no other.
     pub limit: Amount,
     /// Round-trip time of an empty link.

@@ -38,7 +38,14 @@ impl IdleTimes {
         plan.arrivals_end_ns = at;
         plan.drain_end_ns = at;
         let fifo = sched::Spec::named("fifo").expect("the baseline is in the registry");
-        let outcome = block::run(plan.clone(), &fifo, 0, link, program, stop)?;
+        let outcome = block::run(
+            plan.clone(),
+            &fifo,
+            0,
+            &Bottleneck { up_scheduler: None, ..link.clone() },
+            program,
+            stop,
+        )?;
         let times = plan.transfers.iter().zip(&outcome.client.transfers);
         let times = times.filter_map(|(t, seen)| Some((t.size_bytes, seen.completion_ns()?)));
         Ok(Self(times.collect()))

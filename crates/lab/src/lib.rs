@@ -16,6 +16,7 @@ mod idle;
 mod plan;
 mod rows;
 mod run;
+pub mod scenario;
 mod summary;
 mod sweep;
 pub mod text;
@@ -23,7 +24,9 @@ pub mod traffic;
 
 pub use agents::AgentError;
 pub use block::BlockError;
-pub use config::{AgentProgram, Bottleneck, Config, ConfigError, Timing, Traffic, Transfers};
+pub use config::{
+    AgentProgram, Bottleneck, Config, ConfigError, Labels, Round, Timing, Traffic, Transfers,
+};
 pub use idle::IdleTimes;
 pub use rows::Rows;
 pub use run::{Finished, Progress, run};

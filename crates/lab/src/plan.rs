@@ -3,13 +3,20 @@
 use workload::{Cbr as Rate, TransferList};
 
 use crate::block::empty_plan;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::traffic::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer};
 
 const MS: u64 = 1_000_000;
 
 /// The traffic of a round: the same for every discipline.
-pub(crate) fn of_round(config: &Config, transfers: &TransferList) -> Plan {
+pub(crate) fn of_round(config: &Config, round: u64) -> Result<Plan, ConfigError> {
+    match config.rounds.get(round as usize) {
+        Some(round) => Ok(round.plan.clone()),
+        None => Ok(mixed(config, &config.transfers(round)?)),
+    }
+}
+
+fn mixed(config: &Config, transfers: &TransferList) -> Plan {
     let timing = &config.timing;
     let traffic = &config.traffic;
     let mut plan = empty_plan();

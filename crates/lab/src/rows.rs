@@ -7,7 +7,7 @@ use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, Siz
 use sched::Lane;
 
 use crate::block::Outcome;
-use crate::config::PAYLOAD_BYTES;
+use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES};
 use crate::idle::IdleTimes;
 use crate::traffic::{
     ConnectionKind, ConnectionRow, Link, Plan, TcpInfo, Transfer, TransferRow, cbr_packets,
@@ -36,7 +36,8 @@ pub(crate) struct Source<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) outcome: &'a Outcome,
     pub(crate) idle: &'a IdleTimes,
-    pub(crate) rate_bps: u64,
+    pub(crate) link: &'a Bottleneck,
+    pub(crate) labels: &'a Labels,
     pub(crate) warm_up_ns: u64,
 }
 
@@ -65,7 +66,7 @@ impl Source<'_> {
     fn offered_load(&self) -> f64 {
         let bytes: u64 = self.plan.transfers.iter().map(|t| t.size_bytes).sum();
         let seconds = (self.plan.arrivals_end_ns - self.warm_up_ns) as f64 / 1e9;
-        bytes as f64 * 8.0 / (self.rate_bps as f64 * seconds)
+        bytes as f64 * 8.0 / (self.link.rate_bps as f64 * seconds)
     }
 
     fn down(&self) -> &DirectionReport {
@@ -78,7 +79,8 @@ impl Source<'_> {
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        for (name, direction) in [("down", self.down()), ("up", self.up())] {
+        let [down, up] = [self.link.rate_bps, self.link.up_rate_bps];
+        for (name, direction, rate_bps) in [("down", self.down(), down), ("up", self.up(), up)] {
             let observed = direction.observed.as_ref();
             let samples = observed.map_or(&[][..], |o| &o.samples);
             rows.samples.extend(samples.iter().map(|sample| Sample {
@@ -90,13 +92,13 @@ impl Source<'_> {
                 short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
-            rows.links.push(self.link_use(name, direction));
+            rows.links.push(self.link_use(name, direction, rate_bps));
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
     }
 
-    fn link_use(&self, name: &str, direction: &DirectionReport) -> LinkUse {
+    fn link_use(&self, name: &str, direction: &DirectionReport, rate_bps: u64) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
         let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up_ns).collect();
         let mean = |value: fn(&report::Sample) -> u64| {
@@ -109,11 +111,11 @@ impl Source<'_> {
         let waited = samples.iter().rfind(|s| s.t_ns <= end_ns).map_or(0, |s| s.bytes);
         let sent_later = waited.saturating_sub(direction.queued.bytes);
         let sent = direction.sent.bytes.saturating_sub(sent_later);
-        let busy_ns = sent as f64 * 8e9 / self.rate_bps as f64;
+        let busy_ns = sent as f64 * 8e9 / rate_bps as f64;
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
-            rate_bps: self.rate_bps,
+            rate_bps,
             arrived_packets: direction.received.packets,
             arrived_bytes: direction.received.bytes,
             sent_packets: direction.sent.packets,
@@ -200,6 +202,7 @@ impl Source<'_> {
         Flow {
             index: u64::from(planned.id),
             kind: FlowKind::Transfer,
+            traffic: self.labels.transfer(planned.id),
             tcp: Some(planned.tcp.name().into()),
             size_bytes: Some(planned.size_bytes),
             size_class: Some(class_of(planned)),
@@ -254,6 +257,7 @@ impl Source<'_> {
             rows.flows.push(Flow {
                 index: u64::from(planned.id),
                 kind: FlowKind::Download,
+                traffic: self.labels.persistent(planned.id),
                 tcp: Some(planned.tcp.name().into()),
                 planned_ns: Some(planned.start_ns),
                 received_bytes: window(&seen.received),
@@ -267,6 +271,7 @@ impl Source<'_> {
             rows.flows.push(Flow {
                 index: u64::from(planned.id),
                 kind: FlowKind::Upload,
+                traffic: self.labels.persistent(planned.id),
                 tcp: Some(planned.tcp.name().into()),
                 planned_ns: Some(planned.start_ns),
                 received_bytes: at_server.map_or(0, |u| window(&u.received)),

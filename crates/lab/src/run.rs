@@ -104,8 +104,8 @@ impl Rounds<'_, '_> {
         };
         let most = config.timing.until_precise.unwrap_or(config.timing.rounds);
         for round in 0..most {
-            let list = config.transfers(round).map_err(|e| BlockError::Engine(e.to_string()))?;
-            let plan = plan::of_round(config, &list);
+            let plan =
+                plan::of_round(config, round).map_err(|e| BlockError::Engine(e.to_string()))?;
             let blocks = self.round(round, &plan, &idle, &mut finished.void)?;
             finished.blocks.extend(blocks);
             let enough = round + 1 >= config.timing.rounds;
@@ -249,14 +249,15 @@ impl Rounds<'_, '_> {
         let key = Key {
             run: "lab".into(),
             scheduler: spec.to_string().as_str().into(),
-            seed: config.seed,
+            seed: config.rounds.get(round as usize).map_or(config.seed, |round| round.seed),
             round,
             block: self.number,
         };
         self.number += 1;
         self.done += u64::from(void_reason.is_none());
-        let (rate_bps, warm_up_ns) = (config.link.rate_bps, config.timing.warm_up_ns);
-        let mut rows = Source { key, plan, outcome, idle, rate_bps, warm_up_ns }.rows();
+        let (link, warm_up_ns) = (&config.link, config.timing.warm_up_ns);
+        let labels = &config.labels;
+        let mut rows = Source { key, plan, outcome, idle, link, labels, warm_up_ns }.rows();
         rows.block.start_ns = start_ns;
         rows.block.void = void_reason.is_some();
         rows.block.void_reason = void_reason.as_deref().map(Into::into);

@@ -1,5 +1,7 @@
 //! The summary of a lab: rows reduced to the numbers that are compared.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use measure::stats::{self, Estimate, Matches};
 use measure::{Flow, FlowKind, LinkUse, Probe, SizeClass};
 use serde::Serialize;
@@ -33,6 +35,8 @@ pub struct SchedulerSummary {
     pub video: StreamSummary,
     /// Small requests and answers over UDP: round trip.
     pub ping: StreamSummary,
+    /// A scenario's other streams, by name.
+    pub streams: BTreeMap<String, StreamSummary>,
     /// Long downloads together, in Mbit/s of payload.
     pub downloads_mbit: Option<Estimate>,
     /// The same over FIFO's, paired by round.
@@ -165,6 +169,7 @@ fn summarise(
     rounds: u64,
     config: &Config,
 ) -> SchedulerSummary {
+    let warm_up_ns = config.timing.warm_up_ns;
     let seconds = config.timing.arrivals_ns as f64 / 1e9;
     let links: Vec<&LinkUse> =
         own.iter().flat_map(|rows| &rows.links).filter(|l| &*l.link == "down").collect();
@@ -186,14 +191,18 @@ fn summarise(
         scheduler: name.to_owned(),
         classes: SizeClass::ALL
             .iter()
-            .map(|&class| class_summary(class, own, fifo, fq_codel, rounds))
+            .map(|&class| class_summary(class, own, [fifo, fq_codel], rounds, warm_up_ns))
             .filter(|class| class.completion_ms.n + class.incomplete > 0)
             .collect(),
         requests_ms: stats::Summary::of(&times_ms(requests.iter().copied())),
         requests_incomplete: requests.iter().filter(|flow| !flow.complete).count() as u64,
-        voice: stream_summary("voice", own),
-        video: stream_summary("video", own),
-        ping: stream_summary("ping", own),
+        voice: stream_summary("voice", own, warm_up_ns),
+        video: stream_summary("video", own, warm_up_ns),
+        ping: stream_summary("ping", own, warm_up_ns),
+        streams: others(own)
+            .into_iter()
+            .map(|name| (name.to_owned(), stream_summary(name, own, warm_up_ns)))
+            .collect(),
         downloads_vs_fifo: paired
             .filter(|_| config.traffic.downloads > 0)
             .and_then(|pairs| stats::geometric_ratio(&pairs)),
@@ -217,11 +226,13 @@ fn summarise(
 fn class_summary(
     class: SizeClass,
     own: &[&Rows],
-    fifo: Option<&[&Rows]>,
-    fq_codel: Option<&[&Rows]>,
+    [fifo, fq_codel]: [Option<&[&Rows]>; 2],
     rounds: u64,
+    warm_up_ns: u64,
 ) -> ClassSummary {
-    let of_class = |flow: &&Flow| flow.size_class == Some(class);
+    let of_class = |flow: &&Flow| {
+        flow.size_class == Some(class) && flow.planned_ns.is_none_or(|at| at >= warm_up_ns)
+    };
     let mine: Vec<&Flow> = flows(own, FlowKind::Transfer).filter(of_class).collect();
     let slowdowns: Vec<f64> = mine.iter().filter_map(|flow| flow.slowdown).collect();
     let against = |reference: Option<&[&Rows]>| {
@@ -244,9 +255,15 @@ fn times_ms<'a>(flows: impl Iterator<Item = &'a Flow>) -> Vec<f64> {
     flows.filter_map(|flow| flow.completion_ns).map(|ns| ns as f64 / 1e6).collect()
 }
 
-fn stream_summary(name: &str, own: &[&Rows]) -> StreamSummary {
-    let packets: Vec<&Probe> =
-        own.iter().flat_map(|rows| &rows.probes).filter(|p| &*p.stream == name).collect();
+/// The streams that only a scenario has.
+fn others<'a>(own: &[&'a Rows]) -> BTreeSet<&'a str> {
+    let names = own.iter().flat_map(|rows| &rows.probes).map(|probe| &*probe.stream);
+    names.filter(|name| !["voice", "video", "ping"].contains(name)).collect()
+}
+
+fn stream_summary(name: &str, own: &[&Rows], warm_up_ns: u64) -> StreamSummary {
+    let counts = |p: &&Probe| &*p.stream == name && p.sent_ns >= warm_up_ns;
+    let packets: Vec<&Probe> = own.iter().flat_map(|rows| &rows.probes).filter(counts).collect();
     let delays: Vec<f64> =
         packets.iter().filter_map(|p| p.delay_ns).map(|ns| ns as f64 / 1e6).collect();
     StreamSummary {
@@ -257,7 +274,7 @@ fn stream_summary(name: &str, own: &[&Rows]) -> StreamSummary {
 }
 
 fn drop_summary(own: &[&Rows]) -> Vec<DropSummary> {
-    let mut sums = std::collections::BTreeMap::new();
+    let mut sums = BTreeMap::new();
     for drop in own.iter().flat_map(|rows| &rows.drops).filter(|drop| &*drop.link == "down") {
         *sums.entry((drop.lane, drop.reason.to_string(), drop.size_class)).or_insert(0) +=
             drop.packets;

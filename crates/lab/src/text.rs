@@ -17,6 +17,7 @@ pub fn report(summary: &Summary) -> String {
         ratio_table(summary),
         heading("Beside them"),
         interactive_table(summary),
+        streams_table(summary),
         heading("The queue towards the client"),
         queue_table(summary),
         wrap(
@@ -135,6 +136,17 @@ fn interactive_table(summary: &Summary) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// A scenario's streams that have no column of their own; nothing where there are none.
+fn streams_table(summary: &Summary) -> String {
+    let mut table = table(&["scheduler", "stream", "delay ms (p95)"]);
+    for s in &summary.schedulers {
+        for (name, summary) in &s.streams {
+            table.add_row([self::name(s), name.clone(), stream(summary)]);
+        }
+    }
+    if table.is_empty() { String::new() } else { format!("\nOther streams\n{table}") }
 }
 
 fn stream(stream: &StreamSummary) -> String {
@@ -310,6 +322,7 @@ mod tests {
             voice: stream(),
             video: stream(),
             ping: stream(),
+            streams: [("call".to_owned(), stream())].into(),
             downloads_vs_fifo: vs_fifo,
             downloads_mbit: estimate(1234.5),
             uploads_mbit: estimate(1234.5),

@@ -139,8 +139,19 @@ impl Ends {
     }
 }
 
-/// The packets of constant-rate stream number `flow` of some traffic, by time and size. A stream
-/// alone starts at once; several are spread over an interval.
+/// When the first packet of constant-rate stream number `flow` of some traffic leaves: a stream alone
+/// starts at once; several are spread over an interval.
+#[must_use]
+pub fn first_ns(stream: &Stream, traffic: &Traffic, flow: u64, seed: u64) -> u64 {
+    let cbr = Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes };
+    let phase = match stream.flows {
+        1 => 0,
+        _ => Random::of(seed, &format!("{}/{flow}", traffic.name)).below(cbr.interval_ns()),
+    };
+    traffic.start_ns.saturating_add(phase)
+}
+
+/// The packets of constant-rate stream number `flow` of some traffic, by time and size.
 pub(crate) fn steady(
     stream: &Stream,
     traffic: &Traffic,
@@ -148,11 +159,7 @@ pub(crate) fn steady(
     seed: u64,
 ) -> impl Iterator<Item = (Nanos, u32)> + Send + use<> {
     let cbr = Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes };
-    let phase = match stream.flows {
-        1 => 0,
-        _ => Random::of(seed, &format!("{}/{flow}", traffic.name)).below(cbr.interval_ns()),
-    };
-    let first_ns = traffic.start_ns.saturating_add(phase);
+    let first_ns = first_ns(stream, traffic, flow, seed);
     let stop_ns = traffic.stop_ns;
     let times = (0..).map(move |index| first_ns.saturating_add(cbr.time_ns(index)));
     times.take_while(move |ns| *ns < stop_ns).map(move |ns| (Nanos(ns), cbr.packet_bytes))

@@ -15,6 +15,7 @@ mod input;
 mod job;
 mod key;
 pub mod library;
+mod place;
 mod rate_trace;
 mod reader;
 mod record;

@@ -27,6 +27,7 @@ ready![
     "flow-scheduler-s2",
     "flow-scheduler-s1-scaled",
     "home-link",
+    "one-link",
     "chain",
     "web-star",
     "mg1",

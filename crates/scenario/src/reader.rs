@@ -30,12 +30,12 @@ impl<'a> Source<'a> {
         self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
     }
 
-    fn error(&self, span: &Range<usize>, what: String) -> ScenarioError {
+    pub(crate) fn error(&self, span: &Range<usize>, what: String) -> ScenarioError {
         ScenarioError::at(self.file, self.line(span.start), what)
     }
 
     /// The first line of what stands there.
-    fn found(&self, span: &Range<usize>) -> String {
+    pub(crate) fn found(&self, span: &Range<usize>) -> String {
         const LONGEST: usize = 60;
         let found = self.text.get(span.clone()).unwrap_or_default();
         let line = found.lines().next().unwrap_or_default().trim();
@@ -143,6 +143,11 @@ impl<'a> Table<'a> {
     /// The key as it is written in full: `topology.bottleneck.rate`.
     fn full(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Where it stands: `topology.bottleneck`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Whether the section has such a key.

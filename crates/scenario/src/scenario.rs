@@ -36,6 +36,8 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
     /// What is written.
     pub record: Record,
+    /// The file it was read from, as errors call it.
+    pub file: String,
     /// The text it was read from.
     pub text: String,
 }
@@ -104,6 +106,7 @@ impl Scenario {
             traffic: traffic::read(&root, &context)?,
             topology,
             record: record(&root)?,
+            file: file.to_owned(),
             text: text.to_owned(),
         })
     }

@@ -28,6 +28,8 @@ pub struct Topology {
 /// the way back.
 #[derive(Clone, Debug)]
 pub struct Link {
+    /// The table that it was written as, such as `topology.bottleneck`.
+    pub key: String,
     /// Its name; the way back is `NAME-back`.
     pub name: String,
     /// The nodes at its ends.
@@ -353,6 +355,7 @@ impl LinkKeys {
         let rate_bps = [rate, table.rate("back-rate")?.unwrap_or(rate)];
         let varying = |key, direction: usize| files.rates(table, key, rate_bps[direction]);
         Ok(Self(Link {
+            key: table.path().to_owned(),
             name: String::new(),
             ends: [0, 0],
             rate_bps,

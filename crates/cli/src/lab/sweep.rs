@@ -87,6 +87,8 @@ impl Options {
             },
             timing: Timing::thorough(jobs, self.link.late_limit),
             idle_times: false,
+            rounds: Vec::new(),
+            labels: lab::Labels::default(),
             seed: self.link.seed,
             agent: agent_program(call)?,
         };

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("mixed_traffic", works::mixed_traffic),
         trial("listed_transfers_over_a_long_way", works::listed_transfers_over_a_long_way),
+        trial("a_scenario_in_both_engines", works::a_scenario_in_both_engines),
         trial("local_sender", works::local_sender),
         trial("an_ordinary_user", works::an_ordinary_user),
         trial("sweep", works::sweep),

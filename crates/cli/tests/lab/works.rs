@@ -126,6 +126,38 @@ fn csv(path: &Path) -> Vec<HashMap<String, String>> {
     lines.map(|cells| header.iter().cloned().zip(cells).collect()).collect()
 }
 
+/// The same file through the simulator and the lab: the same transfers, and results of one schema.
+pub(crate) fn a_scenario_in_both_engines() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/one-link.toml");
+    let [of_sim, of_lab] = ["sim", "lab"].map(|engine| {
+        let out = directory.path().join(engine);
+        let files = ["--format", "csv", "--json", "--seeds", "1", "--out", out.to_str().unwrap()];
+        let late: &[&str] = if engine == "lab" { &["--late-limit", "60%"] } else { &[] };
+        let run = [engine, file.to_str().unwrap()];
+        let document = succeed(&[SHORTLANE], &[&run[..], &files, late].concat()).json();
+        assert_eq!(document["scenario"]["name"], "one-link");
+        if engine == "lab" {
+            document["summary"]["schedulers"].as_array().unwrap().iter().for_each(sane);
+        }
+        let flows = csv(&out.join("flows.csv"));
+        let transfers = flows.into_iter().filter(|row| row["kind"] == "transfer");
+        let key = ["scheduler", "seed", "traffic", "index", "size_bytes", "planned_ns"];
+        let mut planned: Vec<[String; 6]> =
+            transfers.map(|row| key.map(|column| row[column].clone())).collect();
+        planned.sort();
+        let probes = csv(&out.join("probes.csv"));
+        assert!(probes.iter().all(|row| row["stream"] == "call") && !probes.is_empty());
+        planned
+    });
+    assert!(!of_lab.is_empty());
+    assert_eq!(of_sim, of_lab);
+    let two_bottlenecks = Run::start(&[SHORTLANE], &["lab", "chain"]).end();
+    assert_eq!(two_bottlenecks.status.code(), Some(2));
+    let says = two_bottlenecks.stderr;
+    assert!(says.contains("topology has 5 links under test; the lab has one"), "{says}");
+}
+
 /// TCP small queues keep the queue at the sender: little of it is left at the bottleneck, where a
 /// FIFO behind two downloads otherwise fills its 300 packets.
 pub(crate) fn local_sender() {

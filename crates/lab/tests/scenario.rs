@@ -1,0 +1,161 @@
+//! Scenarios as labs: what is taken, and what is refused by name.
+
+use lab::AgentProgram;
+use lab::traffic::Tcp;
+use scenario::{Overrides, Scenario};
+
+const GOOD: &str = r#"[scenario]
+title = "t"
+duration = "5s"
+warm-up = "1s"
+seeds = "3..4"
+
+[topology]
+kind = "dumbbell"
+access = { rate = "1gbit", delay = "1ms" }
+bottleneck = { rate = "10mbit", back-rate = "2mbit", delay = "8ms", limit = "50packets" }
+
+[schedulers]
+run = ["fifo", "efd"]
+
+[tcp]
+preset = "linux"
+
+[[traffic]]
+kind = "transfers"
+arrivals = 20
+
+[[traffic]]
+kind = "periodic"
+every = "1s"
+size = "10kb"
+tcp = { congestion = "reno" }
+
+[[traffic]]
+kind = "persistent"
+flows = 2
+
+[[traffic]]
+name = "up"
+kind = "persistent"
+from = "right"
+to = "left"
+
+[[traffic]]
+name = "call"
+kind = "cbr"
+rate = "64kbit"
+packet = "160b"
+flows = 2
+"#;
+
+fn read(text: &str) -> Result<lab::Config, String> {
+    let read = Scenario::parse(text, "t.toml", None, &Overrides::default());
+    let scenario = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let agent = AgentProgram { path: "agent".into(), arguments: Vec::new() };
+    lab::scenario::config(&scenario, None, 0.05, agent).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_seed_is_a_round_of_what_the_simulator_sends() {
+    let config = read(GOOD).unwrap();
+    let link = &config.link;
+    assert_eq!((link.rate_bps, link.up_rate_bps), (10_000_000, 2_000_000));
+    assert_eq!(link.rtt.0, 20_000_000);
+    assert_eq!(config.schedulers[0].params().amount("limit").to_string(), "50packets");
+    assert_eq!(
+        (config.timing.warm_up_ns, config.timing.block_ns()),
+        (1_000_000_000, 5_000_000_000)
+    );
+    let seeds: Vec<u64> = config.rounds.iter().map(|round| round.seed).collect();
+    assert_eq!(seeds, [3, 4]);
+    let plan = &config.rounds[0].plan;
+    assert_ne!(plan.transfers, config.rounds[1].plan.transfers);
+    // Two kinds of transfers take turns in ids: the periodic ones have the odd.
+    let periodic: Vec<_> = plan.transfers.iter().filter(|t| t.id % 2 == 1).collect();
+    assert_eq!(periodic.len(), 5);
+    assert!(periodic.iter().all(|t| t.size_bytes == 10_240 && t.tcp == Tcp::Reno));
+    assert_eq!(config.labels.transfer(3).as_deref(), Some("periodic"));
+    assert_eq!(config.labels.transfer(4).as_deref(), Some("transfers"));
+    assert!(plan.transfers.iter().filter(|t| t.id % 2 == 0).all(|t| t.tcp == Tcp::Cubic));
+    assert_eq!((plan.downloads.len(), plan.uploads.len()), (2, 1));
+    assert_eq!(config.labels.persistent(plan.uploads[0].id).as_deref(), Some("up"));
+    let calls: Vec<&str> = plan.cbr.iter().map(|stream| stream.name.as_str()).collect();
+    assert_eq!(calls, ["call/0", "call/1"]);
+    config.check().unwrap();
+}
+
+#[test]
+fn a_line_of_links_is_one_way() {
+    let line = "[topology]\nkind = \"free\"\nlinks = [\n\
+         { a = \"home\", b = \"gate\", rate = \"1gbit\", delay = \"1ms\" },\n\
+         { a = \"net\", b = \"gate\", rate = \"4mbit\", delay = \"5ms\", scheduler = \"tested\", \
+           back-scheduler = \"fifo\" },\n]\n";
+    let (head, rest) = GOOD.split_once("[topology]").unwrap();
+    let (_, rest) = rest.split_once("[schedulers]").unwrap();
+    let traffic = "[[traffic]]\nkind = \"persistent\"\nfrom = \"net\"\nto = \"home\"\n";
+    let rest = rest.split_once("[[traffic]]").unwrap().0;
+    let config = read(&format!("{head}{line}[schedulers]{rest}{traffic}")).unwrap();
+    assert_eq!(config.link.rtt.0, 12_000_000);
+    assert_eq!(config.link.up_scheduler.unwrap().info().name, "fifo");
+    assert_eq!(config.rounds[0].plan.downloads.len(), 1);
+}
+
+#[test]
+fn what_the_lab_cannot_do_is_refused_with_its_line() {
+    let bottleneck = "limit = \"50packets\"";
+    for (from, to, says) in [
+        (
+            "kind = \"dumbbell\"",
+            "kind = \"dumbbell\"\npairs = 2",
+            "t.toml:9: topology.pairs = 2 has more ends",
+        ),
+        (bottleneck, "loss = 0.1", "t.toml:10: topology.bottleneck.loss = 0.1 cannot"),
+        (bottleneck, "jitter = \"1ms\"", "t.toml:10: topology.bottleneck.jitter = \"1ms\" cannot"),
+        (
+            bottleneck,
+            "varying = \"steps:0s=1mbit\"",
+            "t.toml:10: topology.bottleneck.varying = \"steps:0s=1mbit\" cannot",
+        ),
+        (
+            "rate = \"10mbit\"",
+            "rate = \"3gbit\"",
+            "t.toml:10: topology.bottleneck.rate = \"3gbit\" is not",
+        ),
+        (
+            "rate = \"1gbit\"",
+            "rate = \"50mbit\"",
+            "t.toml:9: topology.access.rate = \"50mbit\" cannot",
+        ),
+        ("\"efd\"]", "\"srpt\"]", "t.toml:13: schedulers.run has srpt, which needs"),
+        (
+            "preset = \"linux\"",
+            "preset = \"ns2\"",
+            "t.toml:16: tcp.preset = \"ns2\" is of the simulator's",
+        ),
+        (
+            "preset = \"linux\"",
+            "preset = \"linux\"\nmss = \"500b\"",
+            "t.toml:17: tcp.mss = \"500b\" is of",
+        ),
+        ("congestion = \"reno\"", "ecn = true", "t.toml:18: traffic[0].tcp uses ECN"),
+        (
+            "kind = \"transfers\"\narrivals = 20",
+            "kind = \"web\"",
+            "t.toml:19: traffic[0].kind = \"web\" cannot",
+        ),
+        ("arrivals = 20", "arrivals = 20\ndscp = 8", "t.toml:21: traffic[0].dscp = 8 cannot"),
+        (
+            "arrivals = 20",
+            "arrivals = 20\nfrom = \"right\"\nto = \"left\"",
+            "t.toml:21: traffic[0].from = \"right\" cannot",
+        ),
+        ("packet = \"160b\"", "packet = \"40b\"", "traffic[4].packet = \"40b\" cannot"),
+        ("flows = 2\n\n", "flows = 1001\n\n", "traffic[2].flows = 1001 are too many"),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        let error = read(&GOOD.replacen(from, to, 1)).expect_err(to);
+        assert!(error.contains(says), "{error}\nnot {says}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
