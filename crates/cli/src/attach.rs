@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod daemon;
+mod goal;
 pub(crate) mod hosts;
 #[cfg(feature = "kernel")]
 mod in_kernel;
@@ -11,15 +12,18 @@ mod in_marks;
 mod in_userspace;
 pub(crate) mod text;
 
+use std::net::IpAddr;
+
 use clap::{Args, ValueEnum};
 use engine::control::{self, Changes, ControlError};
 #[cfg(feature = "kernel")]
 use engine::status::EngineKind;
-use engine::{Overhead, burst_time};
+use engine::{Following, Overhead, burst_time};
 use netdev::link;
 use sched::{Nanos, Rate, Spec};
 use serde_json::json;
 
+use self::goal::Goal;
 #[cfg(feature = "kernel")]
 use self::{in_kernel as kernel_side, in_marks as marks_side, in_userspace as userspace_side};
 use crate::{Call, Failure, config, print, quantity, say};
@@ -34,12 +38,16 @@ pub(crate) struct AttachOptions {
     #[arg(required_unless_present = "config")]
     device: Option<String>,
     /// Send at this rate, a little below what the link really carries; unlimited: the device sets
-    /// the pace
-    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
-    rate: Option<Rate>,
-    /// Receive at this rate, a little below what the link really carries
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
-    ingress: Option<Rate>,
+    /// the pace; auto:FLOOR..BASE..CEILING: follow the link, from the base on, with --probe
+    #[arg(long, allow_hyphen_values = true, value_parser = goal::read)]
+    rate: Option<Goal>,
+    /// Receive at this rate, a little below what the link really carries, or follow it, too
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = goal::read)]
+    ingress: Option<Goal>,
+    /// Ask this host for its delay, for rates that follow the link: an address beyond the link that
+    /// answers pings, such as the provider's resolver
+    #[arg(long, value_name = "ADDRESS")]
+    probe: Option<IpAddr>,
     /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes in userspace, efd in the kernel]
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
@@ -197,6 +205,8 @@ struct Order {
     device: String,
     rate: Option<Rate>,
     ingress: Option<Rate>,
+    /// Rates that follow the link, if they do; those above are then their bases.
+    following: Option<Following>,
     spec: Spec,
     queues: Option<Queues>,
     join: Option<Join>,
@@ -236,13 +246,16 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 }
 
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
-    let AttachOptions { device, rate, ingress, engine, queues, join, .. } = options;
+    let AttachOptions { device, rate, ingress, probe, engine, queues, join, .. } = options;
+    let following = goal::following(rate, ingress, probe)?;
+    let [most, most_ingress] = [rate, ingress].map(|goal| goal.map(Goal::most));
+    let [rate, ingress] = [rate, ingress].map(|goal| goal.map(Goal::rate));
     let default = match engine {
         Engine::Userspace => USERSPACE_DEFAULT,
         Engine::Auto | Engine::Kernel | Engine::Marks => KERNEL_DEFAULT,
     };
     let spec: Spec = options.scheduler.as_deref().unwrap_or(default).parse()?;
-    for rate in [rate, ingress].into_iter().flatten() {
+    for rate in [most, most_ingress].into_iter().flatten() {
         spec.clone().with_limit_for(rate).check()?;
     }
     let device = device.unwrap_or_default();
@@ -260,6 +273,9 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         }
         engine => engine,
     };
+    if following.is_some() && !matches!(engine, Engine::Auto | Engine::Userspace) {
+        return Err(Failure::Usage(goal::UNFOLLOWED.into()));
+    }
     if rate.is_none() && ingress.is_none() && join.is_none() {
         let text = format!("{device}: it takes --rate, --ingress, or both");
         return Err(Failure::Usage(text));
@@ -268,6 +284,7 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         device,
         rate,
         ingress,
+        following,
         spec,
         queues,
         join,
@@ -281,10 +298,14 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
         Engine::Userspace => userspace_side::attach(&order, None, call),
         Engine::Kernel => kernel_side::attach(&order),
         Engine::Marks => marks_side::attach(&order, None),
-        Engine::Auto => match kernel_side::obstacle(&order)? {
+        Engine::Auto => match obstacle(&order)? {
             None => kernel_side::attach(&order),
             // A discipline that is asked for by its name is to run.
-            Some(obstacle) if options.scheduler.is_none() && marks_side::can(&order) => {
+            Some(obstacle)
+                if options.scheduler.is_none()
+                    && order.following.is_none()
+                    && marks_side::can(&order) =>
+            {
                 marks_side::attach(&order, Some(&obstacle))
             }
             Some(obstacle) => {
@@ -295,6 +316,14 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
                 userspace_side::attach(&Order { spec, ..order }, Some(&obstacle), call)
             }
         },
+    }
+}
+
+/// Why the kernel engine cannot do this, for others to do it.
+fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
+    match order.following {
+        Some(_) => Ok(Some("a rate is to follow the link".into())),
+        None => kernel_side::obstacle(order),
     }
 }
 

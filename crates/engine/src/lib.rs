@@ -21,6 +21,7 @@ pub mod status;
 #[cfg(feature = "kernel")]
 pub mod userspace;
 
+pub use autorate::{Bounds, BoundsError};
 pub use bridge::ports::Io;
 #[cfg(feature = "harness")]
 pub use datapath::harness;
@@ -28,7 +29,7 @@ pub use datapath::observe::Observe;
 pub use datapath::report::{DirectionReport, Report};
 pub use datapath::{buffers, clock, live, observe, report, segments, shaper};
 pub use error::EngineError;
-pub use forwarder::Forwarder;
+pub use forwarder::{Following, Forwarder};
 pub use io::packet_socket;
 pub use io::xdp::Unavailable;
 pub use sched::Rate;

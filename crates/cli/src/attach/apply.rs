@@ -1,11 +1,13 @@
 //! `shortlane apply`: brings what is attached to what a configuration file says.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
+use super::goal::Goal;
 use super::{
     AttachOptions, ChangeOptions, Engine, KERNEL_DEFAULT, Queues, USERSPACE_DEFAULT, attach_one,
     attached, change, hosts, index_of,
@@ -87,7 +89,7 @@ impl Plan {
         match &self.step {
             Step::Keep => format!("{device}: as it is"),
             Step::Attach => {
-                let way = |does, rate: Option<Rate>| rate.map(|rate| format!("{does} at {rate}"));
+                let way = |does, goal: Option<Goal>| goal.map(|goal| format!("{does} at {goal}"));
                 let ways = [way("send", self.wanted.rate), way("receive", self.wanted.ingress)];
                 let ways: Vec<String> = ways.into_iter().flatten().collect();
                 format!("{device}: attach, to {}", ways.join(", "))
@@ -128,8 +130,8 @@ fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
             wanted
         })
     };
-    let sends = rate(Heading::Egress, wanted.rate, "send");
-    let receives = rate(Heading::Ingress, wanted.ingress, "receive");
+    let sends = rate(Heading::Egress, wanted.rate.and_then(Goal::fixed), "send");
+    let receives = rate(Heading::Ingress, wanted.ingress.and_then(Goal::fixed), "receive");
     let overhead = (first.overhead != wanted.overhead).then(|| {
         differences.push(format!("overhead {} instead of {}", wanted.overhead, first.overhead));
         wanted.overhead
@@ -178,6 +180,13 @@ fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, F
         }
     }
     for status in now {
+        let goal = match status.direction {
+            Heading::Egress => wanted.rate,
+            Heading::Ingress => wanted.ingress,
+        };
+        if let Some(difference) = followed(goal, wanted.probe, status) {
+            return Ok(Some(difference));
+        }
         let scheduler = match engine {
             EngineKind::Marks => marks(wanted, &status.scheduler),
             EngineKind::Kernel => discipline(wanted, KERNEL_DEFAULT, status)?,
@@ -188,6 +197,22 @@ fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, F
         }
     }
     Ok(None)
+}
+
+/// What differs in how a rate follows the link.
+fn followed(goal: Option<Goal>, probe: Option<IpAddr>, status: &Status) -> Option<String> {
+    let now = status.process.as_ref().and_then(|process| process.auto.as_ref());
+    let now = now.map(|auto| {
+        let [floor, base, ceiling] =
+            [auto.floor_bps, auto.base_bps, auto.ceiling_bps].map(|rate| Rate(rate).to_string());
+        format!("auto:{floor}..{base}..{ceiling} by {}", auto.probe)
+    });
+    let wanted = match (goal, probe) {
+        (Some(goal @ Goal::Auto(_)), Some(probe)) => Some(format!("{goal} by {probe}")),
+        _ => None,
+    };
+    let name = |rate: Option<String>| rate.unwrap_or_else(|| "a fixed rate".into());
+    (now != wanted).then(|| format!("{} instead of {}", name(wanted), name(now)))
 }
 
 /// The discipline that is wanted, if another one runs. A limit that is not asked for is that which

@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use engine::Forwarder;
 
 #[cfg(feature = "kernel")]
-pub(super) use self::background::{background, start};
+pub(super) use self::background::{Log, background, start};
 use crate::Failure;
 use crate::signals::stop_flag;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::status::{
-    EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
+    Auto, EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
 };
 use sched::{Nanos, Rate};
 
@@ -89,6 +89,8 @@ fn head(status: &Status) -> String {
         text += &format!(" scheduler {}\n", status.scheduler);
     }
     text += &status.qdisc.as_ref().map(by_tc).unwrap_or_default();
+    let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
+    text += &auto.map(follows).unwrap_or_default();
     text += &status.process.as_ref().map(|process| by_process(status, process)).unwrap_or_default();
     text + &format!(", at most {}p\n\n", status.most_packets)
 }
@@ -104,6 +106,26 @@ fn by_tc(qdisc: &Qdisc) -> String {
         tc.bytes, tc.packets, tc.drops, tc.overlimits, tc.requeues
     );
     text + &format!(" backlog {}b {}p", tc.backlog, tc.qlen)
+}
+
+/// How the rate follows the link.
+fn follows(auto: &Auto) -> String {
+    let Auto { floor_bps, base_bps, ceiling_bps, probe, blind, lowered, raised, .. } = auto;
+    let [floor, base, ceiling] = [floor_bps, base_bps, ceiling_bps].map(|rate| Rate(*rate));
+    let mut text = format!(" rate auto:{floor}..{base}..{ceiling} by {probe}");
+    text += &match (blind, auto.round_trip_ns, auto.extra_delay_ns) {
+        (true, ..) => ":\n  no answer: blind, at the base\n".into(),
+        (false, Some(least), Some(extra)) => {
+            format!(":\n  round trip {} at best, now {} more\n", duration(least), duration(extra))
+        }
+        _ => "\n".into(),
+    };
+    text += &format!(" lowered {lowered} times, raised {raised} times\n");
+    if let (Some(decision), Some(ago)) = (&auto.last_decision, auto.decided_ns_ago) {
+        let (change, why) = decision.split_once(": ").unwrap_or((decision, ""));
+        text += &format!(" last {change}, {} ago:\n  {why}\n", duration(ago));
+    }
+    text
 }
 
 fn by_process(status: &Status, process: &Process) -> String {

@@ -2,7 +2,7 @@
 //!
 //! `docs/operators/metrics.md` has this as a table; a test compares them.
 
-use engine::status::{Histogram, LaneCounters, Process, Status};
+use engine::status::{Auto, Histogram, LaneCounters, Process, Status};
 
 /// A name with all its series.
 pub(super) struct Family {
@@ -55,6 +55,10 @@ const LANE: &[&str] = &["lane"];
 
 fn process(status: &Status, read: fn(&Process) -> Value) -> Option<Value> {
     status.process.as_ref().map(read)
+}
+
+fn auto(status: &Status, read: fn(&Auto) -> Option<Value>) -> Option<Value> {
+    read(status.process.as_ref()?.auto.as_ref()?)
 }
 
 fn seconds(ns: u64) -> Value {
@@ -234,5 +238,35 @@ pub(super) const ALL: &[Family] = &[
         Gauge,
         |status| process(status, |process| seconds(process.punctuality.max_late_ns)),
         "The longest that a transmission of the userspace engine began after it was due",
+    ),
+    whole(
+        "shortlane_auto_base_bits_per_second",
+        Gauge,
+        |status| auto(status, |auto| Some(Count(auto.base_bps))),
+        "Rate while nothing is known of the link, of a rate that follows it",
+    ),
+    whole(
+        "shortlane_auto_blind",
+        Gauge,
+        |status| auto(status, |auto| Some(Count(auto.blind.into()))),
+        "1 if no probe is answered, so that the rate is at its base; 0 if it follows the link",
+    ),
+    whole(
+        "shortlane_auto_extra_delay_seconds",
+        Gauge,
+        |status| auto(status, |auto| auto.extra_delay_ns.map(seconds)),
+        "What the latest probes took longer than the fastest of the last minute",
+    ),
+    whole(
+        "shortlane_auto_lowered",
+        Counter,
+        |status| auto(status, |auto| Some(Count(auto.lowered))),
+        "Times that a rate that follows the link was lowered, for a queue beyond this machine",
+    ),
+    whole(
+        "shortlane_auto_raised",
+        Counter,
+        |status| auto(status, |auto| Some(Count(auto.raised))),
+        "Times that it was raised, as it was used fully without a queue",
     ),
 ];

@@ -6,6 +6,7 @@
 #![cfg(feature = "kernel")]
 
 mod apply;
+mod auto;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod killed;
 mod path;

@@ -54,6 +54,6 @@ impl Forwarder {
             ifindex: port.link.index,
             lock: port.lock,
         };
-        Ok(Self { ways, io, ports: ports.map(held).into(), watch: None })
+        Ok(Self { ways, io, ports: ports.map(held).into(), watch: None, following: None })
     }
 }

@@ -11,6 +11,8 @@
 
 mod client;
 mod lock;
+mod pilot;
+mod prober;
 mod protocol;
 mod server;
 
@@ -18,4 +20,5 @@ pub use client::{ControlError, change, status, stop};
 pub use protocol::Changes;
 
 pub(crate) use lock::Lock;
+pub(crate) use pilot::{Followed, Log, Pilot};
 pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -13,16 +13,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sched::{Nanos, Rate, Spec};
 
 use super::lock::{Lock, Peer};
+use super::pilot::Pilot;
 use super::protocol::{Answer, Changes, Request, hear, say};
 use crate::datapath::clock;
 use crate::datapath::command::{Command, Snapshot};
 use crate::datapath::shaper::Pacing;
 use crate::settings::LinkConfig;
 use crate::settings::merge::overlaid;
-use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
+use crate::status::{Auto, DropCounter, EngineKind, Heading, Process, Status};
 
 /// How often the flags are looked at.
-const PERIOD_MS: u16 = 50;
+const PERIOD: Nanos = Nanos::from_millis(50);
 /// How long a client may take to say what it wants, and a direction to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -56,6 +57,8 @@ pub(crate) struct Server {
     pub(crate) ways: Vec<Handle>,
     /// `CLOCK_MONOTONIC` time at which the engine started.
     pub(crate) began: Nanos,
+    /// Has rates follow the link, if they are to.
+    pilot: Option<Pilot>,
     /// Clients that wait for the end.
     waiting: Vec<UnixStream>,
 }
@@ -71,8 +74,8 @@ fn usage(text: impl ToString) -> Refusal {
 }
 
 impl Server {
-    pub(crate) fn new(ports: Vec<Port>, ways: Vec<Handle>) -> Self {
-        Self { ports, ways, began: clock::now(), waiting: Vec::new() }
+    pub(crate) fn new(ports: Vec<Port>, ways: Vec<Handle>, pilot: Option<Pilot>) -> Self {
+        Self { ports, ways, began: clock::now(), pilot, waiting: Vec::new() }
     }
 
     /// Answers until one of the flags is set, and sets `stop` if a client asks for it. Whoever
@@ -84,13 +87,31 @@ impl Server {
                 .iter()
                 .map(|port| PollFd::new(port.lock.listener.as_fd(), PollFlags::POLLIN))
                 .collect();
+            let mut wait = PERIOD;
+            if let Some(pilot) = &self.pilot {
+                fds.push(PollFd::new(pilot.fd(), PollFlags::POLLIN));
+                wait = wait.min(pilot.next_tick() - clock::now());
+            }
             // EINTR is as good as a wake-up.
-            let _ = poll(&mut fds, PollTimeout::from(PERIOD_MS));
+            let _ = poll(&mut fds, PollTimeout::from((wait.0 / 1_000_000) as u16 + 1));
+            self.steer();
             for port in 0..self.ports.len() {
                 while let Ok((stream, _)) = self.ports[port].lock.listener.accept() {
                     // A client that does not listen has itself to blame.
                     let _ = self.attend(port, stream, stop);
                 }
+            }
+        }
+    }
+
+    /// Sets the rates that the link can be seen to carry.
+    fn steer(&mut self) {
+        let decided = self.pilot.as_mut().map(Pilot::turn).unwrap_or_default();
+        for (at, rate) in decided {
+            let way = &mut self.ways[at];
+            let changed = way.change(LinkConfig { rate, ..way.config.clone() });
+            if let (Err(refusal), Some(pilot)) = (changed, &mut self.pilot) {
+                pilot.failed(&refusal.text);
             }
         }
     }
@@ -133,17 +154,25 @@ impl Server {
     /// What each direction of a port is and has counted; `None` if one does not answer.
     fn status(&self, port: usize) -> Option<Vec<Status>> {
         let mut found = Vec::new();
-        for way in &self.ways {
+        for (at, way) in self.ways.iter().enumerate() {
             for (_, heading) in way.known_as.iter().filter(|(at, _)| *at == port) {
                 let snapshot = ask(&way.commands, Command::Status)?;
-                found.push(self.describe(way, port, *heading, *snapshot));
+                let auto = self.pilot.as_ref().and_then(|pilot| pilot.describe(at));
+                found.push(self.describe(way, port, *heading, *snapshot, auto));
             }
         }
         found.sort_by_key(|status| status.direction);
         Some(found)
     }
 
-    fn describe(&self, way: &Handle, port: usize, heading: Heading, snapshot: Snapshot) -> Status {
+    fn describe(
+        &self,
+        way: &Handle,
+        port: usize,
+        heading: Heading,
+        snapshot: Snapshot,
+        auto: Option<Auto>,
+    ) -> Status {
         let Snapshot { report, seen, flows, paced, nat_revealed } = snapshot;
         let Handle { config, known_as, .. } = way;
         let params = config.spec.params();
@@ -202,6 +231,7 @@ impl Server {
                 passed: report.passed,
                 realtime: report.realtime,
                 nat_revealed,
+                auto,
                 punctuality: report.punctuality,
                 busiest_hosts,
                 biggest_flows,
@@ -239,10 +269,21 @@ impl Server {
             if let Some(heading) = headings(way).first() {
                 let config = changed(&way.config, changes, *heading)?;
                 config.check(&self.ports[port].name).map_err(usage)?;
-                wanted.push((at, config));
+                let set = match heading {
+                    Heading::Egress => changes.rate,
+                    Heading::Ingress => changes.ingress_rate,
+                };
+                wanted.push((at, config, set));
             }
         }
-        wanted.into_iter().try_for_each(|(at, config)| self.ways[at].change(config))
+        for (at, config, set) in wanted {
+            self.ways[at].change(config)?;
+            // What is set by hand stays.
+            if let (Some(rate), Some(pilot)) = (set, &mut self.pilot) {
+                pilot.dismiss(at, rate);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ use self::account::Counts;
 use crate::datapath::buffers::Buffers;
 use crate::datapath::clock;
 use crate::datapath::command::Command;
+use crate::datapath::follow::Note;
 use crate::datapath::frame_io::{BATCH, FrameIo};
 use crate::datapath::medium::Medium;
 use crate::datapath::observe::{Observer, sample_if_due};
@@ -62,6 +63,8 @@ pub(crate) struct Parts<O: Observer> {
     /// What the control thread asks, if there is one.
     pub(crate) commands: Option<Receiver<Command>>,
     pub(crate) medium: Medium,
+    /// What to note for who has its rate follow the link.
+    pub(crate) note: Option<Note>,
 }
 
 /// The end of a direction that was not asked for.
@@ -197,6 +200,10 @@ impl<O: Observer> Direction<O> {
                 self.buffers.set_wire_len(buffer, segments.bytes());
             }
             self.counts.received.count(self.buffers.wire_len(buffer));
+            if let Some(note) = &self.parts.note {
+                let bytes = self.parts.pacing.framing.segments_on_link(segments).into();
+                note.came(self.buffers.frame(buffer), bytes, now);
+            }
             match obstacle {
                 None => {
                     self.enqueue(buffer, segments.count, now);
@@ -272,7 +279,12 @@ impl<O: Observer> Direction<O> {
     fn transmit(&mut self, packet: Packet, mark: bool, now: Nanos) {
         let buffer = packet.id as u32;
         self.mark(buffer, mark);
-        let start = self.shaper.start(Segments::of(&self.buffers, buffer), now);
+        let segments = Segments::of(&self.buffers, buffer);
+        let start = self.shaper.start(segments, now);
+        if let Some(note) = &self.parts.note {
+            let bytes = self.parts.pacing.framing.segments_on_link(segments).into();
+            note.left(self.buffers.frame(buffer), bytes, now);
+        }
         self.link.push_back(InFlight { release: start + self.parts.delay, buffer });
     }
 

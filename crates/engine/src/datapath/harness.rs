@@ -47,6 +47,7 @@ impl<O: Observer> Harness<O> {
             delay: config.delay,
             commands: Some(receiver),
             medium: Medium::bridged(mtu),
+            note: None,
         };
         Self { direction: Direction::new(parts, buffers), commands }
     }

@@ -4,6 +4,7 @@ pub mod buffers;
 pub mod clock;
 pub(crate) mod command;
 pub(crate) mod direction;
+pub(crate) mod follow;
 pub(crate) mod frame_io;
 #[cfg(feature = "harness")]
 pub mod harness;

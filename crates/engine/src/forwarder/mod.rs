@@ -3,19 +3,23 @@
 pub(crate) mod interface;
 
 use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use autorate::Bounds;
 use frame::Fingerprinter;
 use netdev::watch::Watch;
 use sched::edge::EdgeSpec;
 
 use self::interface::system;
-use crate::control::{self, Adjust, Handle, Server};
+use crate::control::{self, Adjust, Followed, Handle, Log, Pilot, Server};
 use crate::datapath::buffers::Buffers;
 use crate::datapath::command::Command;
 use crate::datapath::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
+use crate::datapath::follow::{Gauge, Note, Passing, Stamps};
 use crate::datapath::live::Live;
 use crate::datapath::medium::Medium;
 use crate::datapath::observe::{Counters, Observe, Observer, Records};
@@ -35,6 +39,19 @@ pub struct Forwarder {
     pub(crate) ports: Vec<control::Port>,
     /// Sees whether the interfaces stay as the engine needs them.
     pub(crate) watch: Option<Watch>,
+    /// What its rates follow, if they do.
+    pub(crate) following: Option<(Following, Log)>,
+}
+
+/// Which rates follow the link, and what they go by.
+#[derive(Clone, Copy, Debug)]
+pub struct Following {
+    /// Of what leaves.
+    pub egress: Option<Bounds>,
+    /// Of what arrives.
+    pub ingress: Option<Bounds>,
+    /// A host beyond the link, which answers ICMP echo requests.
+    pub probe: IpAddr,
 }
 
 /// From an input through a queue and a link to an output.
@@ -60,6 +77,13 @@ impl Forwarder {
         &self.io
     }
 
+    /// Has the rates of an engine on one interface follow the link while it
+    /// [runs](Self::run_live). `log` is told what an operator should know, a line each.
+    #[must_use]
+    pub fn following(self, following: Following, log: impl FnMut(&str) + Send + 'static) -> Self {
+        Self { following: Some((following, Box::new(log))), ..self }
+    }
+
     /// Passes frames on until `stop` is set (seen within 50 ms) or an interface fails.
     ///
     /// # Errors
@@ -82,7 +106,16 @@ impl Forwarder {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_live(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Report, EngineError> {
-        let Self { mut ways, ports, watch, .. } = self;
+        let Self { mut ways, ports, watch, following, .. } = self;
+        let (notes, pilot) = match following {
+            Some((following, log)) => {
+                let (notes, pilot) = steered(&ways, &ports[0].name, following, log)
+                    .map_err(system(&ports[0].name, "probing"))?;
+                (notes, Some(pilot))
+            }
+            None => (Vec::new(), None),
+        };
+        let mut notes = notes.into_iter();
         let mut handles = Vec::new();
         let mut prepared = Vec::new();
         for mut way in ways.drain(..) {
@@ -95,9 +128,10 @@ impl Forwarder {
             });
             let names = way.names();
             let lanes = if way.config.spec.info().parts.is_some() { 2 } else { 1 };
-            prepared.push((way.prepare(Live::account(lanes), Some(commands))?, names));
+            prepared
+                .push((way.prepare(Live::account(lanes), Some(commands), notes.next())?, names));
         }
-        let mut server = Server::new(ports, handles);
+        let mut server = Server::new(ports, handles, pilot);
         run(prepared, stop, watch, |halt| {
             ready();
             server.serve(stop, halt);
@@ -112,11 +146,40 @@ impl Forwarder {
         let Self { ways, ports: _ports, watch, .. } = self;
         let prepare = |way: Way| {
             let names = way.names();
-            Ok((way.prepare(observer(), None)?, names))
+            Ok((way.prepare(observer(), None, None)?, names))
         };
         let prepared = ways.into_iter().map(prepare).collect::<Result<_, EngineError>>()?;
         run(prepared, stop, watch, |_| {})
     }
+}
+
+/// What each direction notes, and who steers by that.
+fn steered(
+    ways: &[Way],
+    device: &str,
+    following: Following,
+    log: Log,
+) -> io::Result<(Vec<Note>, Pilot)> {
+    let mut token = [0; 8];
+    getrandom::fill(&mut token).map_err(io::Error::other)?;
+    let stamps = Arc::new(Stamps::new(token));
+    let note = |way: &Way| {
+        let leaves = way.known_as.iter().any(|(_, heading)| *heading == Heading::Egress);
+        let passing = if leaves { Passing::Departing } else { Passing::Returning };
+        Note { gauge: Arc::new(Gauge::default()), stamps: Arc::clone(&stamps), passing }
+    };
+    let notes: Vec<Note> = ways.iter().map(note).collect();
+    let followed = ways.iter().zip(&notes).map(|(way, note)| Followed {
+        gauge: Arc::clone(&note.gauge),
+        passing: note.passing,
+        rate: way.config.rate,
+        bounds: match note.passing {
+            Passing::Departing => following.egress,
+            Passing::Returning => following.ingress,
+        },
+    });
+    let pilot = Pilot::new(device, following.probe, stamps, followed.collect(), log)?;
+    Ok((notes, pilot))
 }
 
 /// From, to, and the discipline.
@@ -176,6 +239,7 @@ impl Way {
         self,
         observer: O,
         commands: Option<Receiver<Command>>,
+        note: Option<Note>,
     ) -> Result<Direction<O>, EngineError> {
         let Self { to, input, output, buffers, config, medium, .. } = self;
         let fingerprinter = Fingerprinter::random().map_err(|error| {
@@ -196,6 +260,7 @@ impl Way {
             delay: config.delay,
             commands,
             medium,
+            note,
         };
         Ok(Direction::new(parts, buffers))
     }

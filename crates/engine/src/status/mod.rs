@@ -332,6 +332,9 @@ pub struct Process {
     /// Whether clients that are behind NAT on this machine are told apart, by conntrack.
     #[serde(default)]
     pub nat_revealed: bool,
+    /// How its rate follows the link, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
     /// How punctual its shaper was.
     pub punctuality: Punctuality,
     /// The hosts to or from which most arrives, first the busiest, if hosts share the link.
@@ -341,6 +344,35 @@ pub struct Process {
     pub biggest_flows: Vec<Flow>,
     /// The newest flows, first the newest.
     pub newest_flows: Vec<Flow>,
+}
+
+/// A rate that follows the link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auto {
+    /// The rate is never below this, in bit/s.
+    pub floor_bps: u64,
+    /// What it is while nothing is known of the link.
+    pub base_bps: u64,
+    /// It is never above this.
+    pub ceiling_bps: u64,
+    /// The host that is asked for its delay.
+    pub probe: String,
+    /// Whether that does not answer.
+    pub blind: bool,
+    /// The least round-trip time of the last minute.
+    pub round_trip_ns: Option<u64>,
+    /// How much longer the latest ones were.
+    pub extra_delay_ns: Option<u64>,
+    /// How often the rate was lowered, for a queue.
+    pub lowered: u64,
+    /// How often it was raised, as there was room.
+    pub raised: u64,
+    /// The last decision with its evidence, as one line.
+    pub last_decision: Option<String>,
+    /// Its reason in one word.
+    pub last_reason: Option<String>,
+    /// How long ago that was.
+    pub decided_ns_ago: Option<u64>,
 }
 
 /// How punctual the shaper was.

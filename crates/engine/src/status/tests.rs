@@ -107,6 +107,12 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         passed: Tally::default(),
         realtime: true,
         nat_revealed: false,
+        auto: Some(Auto {
+            probe: "10.0.0.1".into(),
+            extra_delay_ns: Some(1),
+            last_decision: Some("2000kbit -> 1000kbit: no probe is answered".into()),
+            ..Auto::default()
+        }),
         punctuality: Punctuality::default(),
         busiest_hosts: vec![Host { host: "a".into(), ..Host::default() }],
         biggest_flows: vec![Flow {

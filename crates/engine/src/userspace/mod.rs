@@ -86,7 +86,13 @@ impl Forwarder {
         })?;
         let (ways, watch) = made;
         let ports = vec![control::Port { name: device.to_owned(), ifindex: link.index, lock }];
-        Ok(Self { ways, io: "TAP and AF_PACKET".to_owned(), ports, watch: Some(watch) })
+        Ok(Self {
+            ways,
+            io: "TAP and AF_PACKET".to_owned(),
+            ports,
+            watch: Some(watch),
+            following: None,
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use engine::Forwarder;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
@@ -60,7 +61,7 @@ fn read_all(from: Option<impl Read>) -> io::Result<String> {
 }
 
 /// The other end of [`start`]: runs an engine in the background.
-pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure> {
+pub(crate) fn background(engine: Forwarder, log: &Log) -> Result<(), Failure> {
     // Opened before there is anything to say: the reader waits until the standard streams are closed.
     let nothing = File::options().read(true).write(true).open("/dev/null");
     let nothing = nothing.map_err(|error| Failure::Failed(format!("/dev/null: {error}")))?;
@@ -68,7 +69,6 @@ pub(crate) fn background(engine: Forwarder, device: &str) -> Result<(), Failure>
     let _ = setsid();
     // No file system is kept busy.
     let _ = env::set_current_dir("/");
-    let log = Log::open(device);
     let ended = run(engine, || {
         let mut out = io::stdout();
         // A command that was killed has attached nothing.
@@ -95,13 +95,14 @@ fn close_standard_streams(nothing: &File) {
 
 /// The system's log, which a process in the background has instead of standard error. If it is
 /// full, or there is none, so be it.
-struct Log {
-    socket: Option<UnixDatagram>,
+#[derive(Clone)]
+pub(crate) struct Log {
+    socket: Option<Arc<UnixDatagram>>,
     device: String,
 }
 
 impl Log {
-    fn open(device: &str) -> Self {
+    pub(crate) fn open(device: &str) -> Self {
         let open = || {
             let socket = UnixDatagram::unbound()?;
             socket.set_nonblocking(true)?;
@@ -109,14 +110,23 @@ impl Log {
             Ok(socket)
         };
         let socket: io::Result<UnixDatagram> = open();
-        Self { socket: socket.ok(), device: device.to_owned() }
+        Self { socket: socket.ok().map(Arc::new), device: device.to_owned() }
     }
 
+    /// Why the engine has ended.
     fn write(&self, text: &str) {
-        // Facility 3 (system daemons), severity 3 (errors), of RFC 3164.
-        const PRIORITY: u8 = 3 << 3 | 3;
-        let pid = std::process::id();
-        let line = format!("<{PRIORITY}>shortlane[{pid}]: {}: {text}", self.device);
+        self.say(3, &format!("{}: {text}", self.device));
+    }
+
+    /// What is good to know.
+    pub(crate) fn inform(&self, text: &str) {
+        self.say(6, text);
+    }
+
+    /// With a severity of RFC 3164; the facility is 3, system daemons.
+    fn say(&self, severity: u8, text: &str) {
+        let (priority, pid) = (3 << 3 | severity, std::process::id());
+        let line = format!("<{priority}>shortlane[{pid}]: {text}");
         let _ = self.socket.as_ref().map(|socket| socket.send(line.as_bytes()));
     }
 }

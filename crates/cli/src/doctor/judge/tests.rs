@@ -53,6 +53,7 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         passed: Tally::default(),
         realtime: true,
         nat_revealed: true,
+        auto: None,
         punctuality: Punctuality::default(),
         busiest_hosts: Vec::new(),
         biggest_flows: Vec::new(),

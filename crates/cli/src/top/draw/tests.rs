@@ -81,6 +81,7 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
             passed: Tally::default(),
             realtime: true,
             nat_revealed: true,
+            auto: None,
             punctuality: Punctuality::default(),
             busiest_hosts: Vec::new(),
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),

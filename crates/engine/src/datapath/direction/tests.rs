@@ -123,6 +123,7 @@ impl<O: Observer> Bench<O> {
                 splits: false,
                 outlives_down: false,
             },
+            note: None,
         };
         let buffers = Buffers::new(CAPACITY as usize, MOST_FRAMES).unwrap();
         Self { direction: Direction::new(parts, buffers), sent }

@@ -1,0 +1,108 @@
+//! Probes: ICMP echo requests to one host, by one device.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt,
+};
+
+use crate::datapath::follow::{PAYLOAD, Stamps};
+
+const HEADER: usize = 8;
+const REPLY: u8 = 0;
+const REPLY_V6: u8 = 129;
+
+/// Sends echo requests and hears their answers, without waiting.
+#[derive(Debug)]
+pub(super) struct Prober {
+    /// A raw socket that is connected: what it needs of the standard library is the same.
+    socket: UdpSocket,
+    address: IpAddr,
+    stamps: Arc<Stamps>,
+}
+
+impl Prober {
+    /// To `address` by `device`, whatever else the routes say.
+    pub(super) fn new(device: &str, address: IpAddr, stamps: Arc<Stamps>) -> io::Result<Self> {
+        let (family, protocol) = match address {
+            IpAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
+            IpAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
+        };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(family, SockType::Raw, flags, protocol)?;
+        setsockopt(&socket, sockopt::BindToDevice, &OsString::from(device))?;
+        let socket = UdpSocket::from(socket);
+        Ok(Self { socket, address, stamps })
+    }
+
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Sends one. That it cannot be sent is told by its never being answered.
+    pub(super) fn send(&self, number: u32) {
+        self.stamps.clear(number);
+        let mut packet = [0; HEADER + PAYLOAD];
+        packet[0] = if self.address.is_ipv4() { 8 } else { 128 };
+        packet[6..8].copy_from_slice(&(number as u16).to_be_bytes());
+        packet[HEADER..].copy_from_slice(&self.stamps.payload(number));
+        if self.address.is_ipv4() {
+            let sum = checksum(&packet);
+            packet[2..4].copy_from_slice(&sum.to_be_bytes());
+        }
+        // A device that is down has no route, so it is connected anew each time.
+        let _ = self.socket.connect((self.address, 0)).and_then(|()| self.socket.send(&packet));
+    }
+
+    /// The number of an answer that has come; what else comes is passed over.
+    pub(super) fn receive(&self) -> Option<u32> {
+        let mut packet = [0; 256];
+        loop {
+            let length = match self.socket.recv(&mut packet) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                // "Unreachable", which is told once.
+                Err(_) => self.socket.recv(&mut packet).ok()?,
+            };
+            let packet = packet.get(..length)?;
+            let kind = length.checked_sub(HEADER + PAYLOAD).and_then(|at| packet.get(at));
+            let reply = if self.address.is_ipv4() { REPLY } else { REPLY_V6 };
+            if kind == Some(&reply)
+                && let Some(number) = self.stamps.number(packet)
+            {
+                return Some(number);
+            }
+        }
+    }
+}
+
+impl AsFd for Prober {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The Internet checksum.
+fn checksum(packet: &[u8]) -> u16 {
+    let words = packet.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_makes_the_sum_all_ones() {
+        let mut packet = [8, 0, 0, 0, 0, 0, 0xff, 0xfe, 0xab, 0xcd];
+        let sum = checksum(&packet);
+        packet[2..4].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(checksum(&packet), 0);
+    }
+}
