@@ -310,6 +310,26 @@ fn a_super_packet_waits_for_as_many_turns_as_it_has_quanta() {
     assert_eq!(fq.drain().len(), small.len() + ids.len() - 46);
 }
 
+#[test]
+fn a_flow_of_one_byte_packets_has_its_turns_in_bytes() {
+    let mut fq = Bench::new("fq-lanes");
+    let [thin, full] = [(1, 1, 30_000), (2, 1500, 30)].map(|(flow, size, packets)| {
+        for _ in 0..packets {
+            fq.enqueue(flow, size);
+        }
+        FlowId::new(flow)
+    });
+    let (mut lead, mut most) = (0_i64, 0);
+    // Until the larger packets have filled the first tier.
+    while fq.qdisc.standing(full, fq.now).is_some_and(|told| told.excess_bytes < 28_500) {
+        let packet = fq.dequeue().unwrap();
+        lead += i64::from(packet.size) * if packet.flow == thin { 1 } else { -1 };
+        most = most.max(lead.abs());
+    }
+    // A turn, and what either may carry over: a packet.
+    assert!(most <= i64::from(QUANTUM) + 1500 + 1500, "{most} bytes apart");
+}
+
 /// The longest that one of `old` flows of the last tier goes without a packet, in bytes that its
 /// host sends meanwhile, beside `young` ones that are replaced whenever they have aged.
 fn longest_wait(old: u64, young: u64, new_each_time: bool) -> u64 {
