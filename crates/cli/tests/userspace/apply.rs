@@ -48,6 +48,26 @@ fn devices_get_what_the_file_says_and_keep_what_they_have() {
     assert!(said.starts_with(difference), "{said}");
     assert_eq!(apply(), "t0: as it is\n");
 
+    let auto = |ceiling| {
+        write(&format!(
+            "[t0]\nrate = \"auto:2mbit..20mbit..{ceiling}\"\ningress = \"50mbit\"\nprobe = \"10.9.0.2\"\n"
+        ));
+        apply()
+    };
+    let said = auto("30mbit");
+    assert!(
+        said.contains("auto:2mbit..20mbit..30mbit by 10.9.0.2 instead of a fixed rate"),
+        "{said}"
+    );
+    assert_eq!(auto("30mbit"), "t0: as it is\n", "whatever the rate is now");
+    let said = auto("40mbit");
+    assert!(said.contains("instead of auto:2mbit..20mbit..30mbit by 10.9.0.2"), "{said}");
+    write(
+        "[t0]\nrate = \"100mbit\"\ningress = \"50mbit\"\nscheduler = \"efd:threshold=9packets\"\n",
+    );
+    let said = apply();
+    assert!(said.contains("a fixed rate instead of auto:2mbit..20mbit..40mbit"), "{said}");
+
     // One that fails does not keep the others from their due; and who is not named is left alone.
     write(
         "[nobody]\nrate = \"1mbit\"\n[t0]\nrate = \"20mbit\"\ningress = \"50mbit\"\nscheduler = \"efd:threshold=9packets\"\n",
