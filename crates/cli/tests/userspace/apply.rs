@@ -35,10 +35,11 @@ fn devices_get_what_the_file_says_and_keep_what_they_have() {
     assert_eq!(path.pid(), process, "changed as it runs");
     assert_eq!(path.status()[0]["rate_bps"], 100_000_000);
 
-    write("[t0]\nrate = \"100mbit\"\ningress = \"50mbit\"\n");
+    write("[t0]\nrate = \"100mbit\"\ningress = \"50mbit\"\nengine = \"userspace\"\n");
     assert_eq!(apply(), "t0: replace, ingress is to be attached\n");
     assert_eq!(path.status().len(), 2);
     assert_ne!(path.pid(), process);
+    write("[t0]\nrate = \"100mbit\"\ningress = \"50mbit\"\n");
     assert_eq!(apply(), "t0: as it is\n", "the engine that runs is as good as any");
     write(
         "[t0]\nrate = \"100mbit\"\ningress = \"50mbit\"\nscheduler = \"efd:threshold=9packets\"\n",
