@@ -48,7 +48,7 @@ pub(crate) struct AttachOptions {
     /// answers pings, such as the provider's resolver
     #[arg(long, value_name = "ADDRESS")]
     probe: Option<IpAddr>,
-    /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes in userspace, efd in the kernel]
+    /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes]
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
     /// Choose where the discipline runs
@@ -175,10 +175,8 @@ fn join(text: &str) -> Result<Join, String> {
     )
 }
 
-/// What runs in the kernel if nothing else is asked for: its engine has no `fq-lanes` yet.
-const KERNEL_DEFAULT: &str = "efd";
-/// What the userspace engine runs if nothing else is asked for.
-const USERSPACE_DEFAULT: &str = "fq-lanes";
+/// What runs, in the kernel and in userspace, if nothing else is asked for.
+const DEFAULT: &str = "fq-lanes";
 
 /// A rate above 0, or as fast as the device is.
 pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {
@@ -250,11 +248,7 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let following = goal::following(rate, ingress, probe)?;
     let [most, most_ingress] = [rate, ingress].map(|goal| goal.map(Goal::most));
     let [rate, ingress] = [rate, ingress].map(|goal| goal.map(Goal::rate));
-    let default = match engine {
-        Engine::Userspace => USERSPACE_DEFAULT,
-        Engine::Auto | Engine::Kernel | Engine::Marks => KERNEL_DEFAULT,
-    };
-    let spec: Spec = options.scheduler.as_deref().unwrap_or(default).parse()?;
+    let spec: Spec = options.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
     for rate in [most, most_ingress].into_iter().flatten() {
         spec.clone().with_limit_for(rate).check()?;
     }
@@ -308,13 +302,7 @@ fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
             {
                 marks_side::attach(&order, Some(&obstacle))
             }
-            Some(obstacle) => {
-                let spec = match options.scheduler {
-                    Some(_) => order.spec,
-                    None => USERSPACE_DEFAULT.parse()?,
-                };
-                userspace_side::attach(&Order { spec, ..order }, Some(&obstacle), call)
-            }
+            Some(obstacle) => userspace_side::attach(&order, Some(&obstacle), call),
         },
     }
 }

@@ -9,8 +9,8 @@ use sched::{Rate, Spec};
 
 use super::goal::Goal;
 use super::{
-    AttachOptions, ChangeOptions, Engine, KERNEL_DEFAULT, Queues, USERSPACE_DEFAULT, attach_one,
-    attached, change, hosts, index_of,
+    AttachOptions, ChangeOptions, DEFAULT, Engine, Queues, attach_one, attached, change, hosts,
+    index_of,
 };
 use crate::{Call, Failure, config, print};
 
@@ -189,8 +189,7 @@ fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, F
         }
         let scheduler = match engine {
             EngineKind::Marks => marks(wanted, &status.scheduler),
-            EngineKind::Kernel => discipline(wanted, KERNEL_DEFAULT, status)?,
-            EngineKind::Userspace => discipline(wanted, USERSPACE_DEFAULT, status)?,
+            EngineKind::Kernel | EngineKind::Userspace => discipline(wanted, status)?,
         };
         if let Some(scheduler) = scheduler {
             return Ok(Some(format!("{scheduler} instead of {}", status.scheduler)));
@@ -217,12 +216,8 @@ fn followed(goal: Option<Goal>, probe: Option<IpAddr>, status: &Status) -> Optio
 
 /// The discipline that is wanted, if another one runs. A limit that is not asked for is that which
 /// it got when it was attached: it stays when the rate changes.
-fn discipline(
-    wanted: &AttachOptions,
-    default: &str,
-    status: &Status,
-) -> Result<Option<String>, Failure> {
-    let spec: Spec = wanted.scheduler.as_deref().unwrap_or(default).parse()?;
+fn discipline(wanted: &AttachOptions, status: &Status) -> Result<Option<String>, Failure> {
+    let spec: Spec = wanted.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
     let mut spec = match status.direction {
         Heading::Egress => hosts::leaving(&spec, &status.device),
         Heading::Ingress => hosts::arriving(&spec, &status.device),

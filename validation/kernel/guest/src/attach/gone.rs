@@ -32,7 +32,7 @@ fn renamed() -> Result<()> {
     shell("ip link set v0 name v0new")?;
     shell("ip link set w0 name w0new")?;
     let shown = succeed("show v0new")?.output;
-    ensure!(shown.starts_with("v0new: efd"), "{shown}");
+    ensure!(shown.starts_with("v0new: fq-lanes"), "{shown}");
     succeed("change v0new --rate 20mbit")?;
     succeed("detach v0new")?;
     shell("ip link set v0new name v0")?;

@@ -112,7 +112,7 @@ fn while_changing(before: &Machine, takes: Duration) -> Result<()> {
     let mut killed = 0;
     for number in 0..KILLS {
         succeed(ATTACH)?;
-        let change = "change v0 --rate 1gbit --scheduler efd:threshold=3packets";
+        let change = "change v0 --rate 1gbit --scheduler fq-lanes:limit=200packets";
         killed += u32::from(kill_at(change, number, takes)?);
         ensure!(root_kind("v0")? == "shortlane", "the qdisc is gone");
         repaired(before)?;

@@ -25,7 +25,7 @@ const CHANGES: [&str; 8] = [
 
 pub(super) fn run() -> Result<()> {
     let path = Path::new()?;
-    succeed("attach v0 --rate 20mbit")?;
+    succeed("attach v0 --rate 20mbit --scheduler efd")?;
     let receiver = path.far.run(|| UdpSocket::bind((FAR, PORT)))??;
     setsockopt(&receiver, sockopt::RcvBufForce, &(64 << 20))?;
     receiver.set_read_timeout(Some(Duration::from_secs(1)))?;

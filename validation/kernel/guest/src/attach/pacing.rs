@@ -39,14 +39,14 @@ fn rates() -> Result<()> {
     println!("rate     burst-time   held");
     let mut defaults = Vec::new();
     for rate in RATES {
-        succeed(&format!("attach v0 --rate {rate}mbit"))?;
+        succeed(&format!("attach v0 --rate {rate}mbit --scheduler efd"))?;
         for burst in BURSTS {
             succeed(&format!("change v0 --burst-time {burst}"))?;
             let held = held(rate * 1_000_000)?;
             println!("{rate:>3}mbit  {burst:>10}   {:.2} %", held * 100.0);
         }
         succeed("detach v0")?;
-        succeed(&format!("attach v0 --rate {rate}mbit"))?;
+        succeed(&format!("attach v0 --rate {rate}mbit --scheduler efd"))?;
         defaults.push((rate, held(rate * 1_000_000)?));
         succeed("detach v0")?;
     }
