@@ -1,147 +1,167 @@
 #!/usr/bin/env python3
 """Turns what `kernel-guest compare` has measured into the tables of docs/benchmarks/kernel.md.
 
-    compare.py target/kernel-runs/6.17.13/compare.json --into docs/benchmarks/kernel.md
+    compare.py target/kernel-runs/compare/*/compare.json --into docs/benchmarks/kernel.md
 
-Every figure is of all rounds that count. A ratio is the geometric mean of the rounds' ratios, its
-interval (95 %, Student's t over the logarithms) says how far rounds differ. A round is left out
-where the guest was late or its CPU busy, which the tables say.
+Each of ours is judged against the better of `tbf+fq_codel` and `cake`, cell by cell. A ratio is
+the geometric mean of the rounds' ratios; its interval (95 %, Student's t over the logarithms)
+says how far rounds differ. A block in which the guest was late or its CPU busy is void and left
+out, which the tables say.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import statistics
 import sys
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+
+from measured import Estimate, Results, Rounds, difference, quantile, ratio, read
 
 BEGIN = "<!-- tables: validation/kernel/compare.py -->"
 END = "<!-- end of tables -->"
-# Students' t, two-sided 95 %, by degrees of freedom.
-T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
 
-OURS = "efd"
-REFERENCE = "tbf+fq_codel"
-TARGET = "2 cubic, no delay"
-OF_US = ("efd", "efd:low-share=0.1", "sb-sh", "run2c", "efd:threshold=inf")
-# What the map compares, by the mean of each round; less is better but for rates.
-DELAYS = ("ping, ms", "video, ms")
-MAP = (
-    ("fetch 5000 B, ms", "5 kB"),
-    ("fetch 20000 B, ms", "20 kB"),
-    ("fetch 100000 B, ms", "100 kB"),
-    ("fetch 1000000 B, ms", "1 MB"),
-    ("fetch 5000000 B, ms", "5 MB"),
-    ("ping, ms", "ping"),
-    ("video, ms", "video"),
-    ("download, all, Mbit/s", "long flows"),
-)
-
-
-@dataclass
-class Results:
-    """The rows, by workload, setting and metric; each round's values."""
-
-    kernel: str
-    rounds: dict[tuple[str, str, str], dict[int, list[float]]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    workloads: list[str] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
-    void: int = 0
-    blocks: int = 0
-
-    def values(self, workload: str, setting: str, metric: str) -> list[float]:
-        """All rounds' values together."""
-        rounds = self.rounds.get((workload, setting, metric), {})
-        return [value for _, values in sorted(rounds.items()) for value in values]
-
-    def means(self, workload: str, setting: str, metric: str) -> dict[int, float]:
-        """Each round's mean."""
-        rounds = self.rounds.get((workload, setting, metric), {})
-        return {at: statistics.fmean(values) for at, values in rounds.items() if values}
-
-    def pairs(self, workload: str, metric: str, a: str, b: str) -> list[tuple[float, float]]:
-        """The means of rounds that both have."""
-        ours, theirs = self.means(workload, a, metric), self.means(workload, b, metric)
-        return [(ours[at], theirs[at]) for at in sorted(ours.keys() & theirs.keys())]
-
-    def ratio(self, workload: str, metric: str, a: str, b: str) -> Estimate:
-        """The rounds' means of `a` over those of `b`."""
-        pairs = self.pairs(workload, metric, a, b)
-        logs = estimate_of([math.log(x / y) for x, y in pairs if x > 0 and y > 0])
-        return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), logs.rounds)
-
-    def difference(self, workload: str, metric: str, a: str, b: str) -> Estimate:
-        """The rounds' means of `a` less those of `b`."""
-        return estimate_of([x - y for x, y in self.pairs(workload, metric, a, b)])
+OURS = ("fq-lanes", "marks+cake", "marks+prio", "marks+htb", "efd")
+# Whose better one ours are judged against, and the letters that stand for them in cells.
+PEERS = {"tbf+fq_codel": "f", "cake": "c"}
+# A difference that nobody would notice, in the unit of the column.
+LITTLE = {"ratio": 0.02, "ms": 0.5, "points": 0.5}
+# In the order of the program's own table, which the rounds shuffle.
+ORDER = (
+    "tbf+pfifo", "tbf+sfq", "tbf+fq_codel", "tbf+fq_pie", "tbf+hhf", "cake", "cake besteffort",
+    "cake diffserv4", "cake flows", "hfsc+sfq", "hfsc+fq_codel", "fq-lanes", "marks+cake",
+    "marks+prio", "marks+htb", "efd",
+)  # fmt: skip
+OTHER_HOST = "other host, share of the link"
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A figure, its interval, and the rounds it is of; without an interval for one round."""
+class Column:
+    """What a column of the map compares; one figure a round."""
 
-    value: float
-    low: float
-    high: float
-    rounds: int
-
-    def __str__(self) -> str:
-        """The figure, and in brackets the interval."""
-        if self.rounds < 2:
-            return f"{self.value:.2f}"
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+    name: str
+    of: Callable[[Results, str, str], Rounds]
+    unit: str
+    more_is_better: bool = False
 
 
-def estimate_of(values: list[float]) -> Estimate:
-    """The mean of one value a round."""
-    mean = statistics.fmean(values) if values else math.nan
-    if len(values) < 2:
-        return Estimate(mean, -math.inf, math.inf, len(values))
-    error = statistics.stdev(values) / math.sqrt(len(values)) * T.get(len(values) - 1, 2.0)
-    return Estimate(mean, mean - error, mean + error, len(values))
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the map, and who wins it."""
+
+    text: str
+    verdict: str = ""
 
 
-def read(paths: list[Path]) -> Results:
-    """The documents as one; rounds that are void do not come along."""
-    documents = [json.loads(path.read_text()) for path in paths]
-    results = Results(", ".join(sorted({document["kernel"] for document in documents})))
-    for document in documents:
-        rows = document["rows"]
-        key = ("workload", "setting", "round")
-        void = {tuple(r[k] for k in key) for r in rows if r["metric"] == "void" and r["value"]}
-        results.void += len(void)
-        for row in rows:
-            if row["metric"] == "void":
-                results.blocks += 1
-            if tuple(row[k] for k in key) in void:
-                continue
-            values = row.get("values") or [row["value"]] * min(row["n"], 1)
-            at = results.rounds[row["workload"], row["setting"], row["metric"]]
-            at[row["round"]] = values
-            for name, known in ((row["workload"], results.workloads),
-                                (row["setting"], results.settings)):  # fmt: skip
-                if name not in known:
-                    known.append(name)
-    # In the order of the program's own tables, which the rounds shuffle.
-    order = [*PEERS_FIRST, *results.settings]
-    results.settings.sort(key=order.index)
-    return results
+def mean_of(metric: str) -> Callable[[Results, str, str], Rounds]:
+    """Each round's mean."""
+    return lambda results, workload, setting: results.means(workload, setting, metric)
 
 
-PEERS_FIRST = (
-    "tbf+pfifo", "tbf+sfq", "tbf+fq_codel", "tbf+hhf", "cake", "hfsc+sfq", "hfsc+fq_codel", *OF_US
-)  # fmt: skip
+def tail_of(name: str) -> Callable[[Results, str, str], Rounds]:
+    """Each round's 99th percentile of a delay."""
+    return lambda results, workload, setting: results.tails(workload, setting, f"{name}, ms")
 
 
-def quantile(values: list[float], part: float) -> float:
-    """The least value that this part of them does not exceed."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(len(ordered) * part) - 1)]
+def part_of(suffix: str) -> Callable[[Results, str, str], Rounds]:
+    """What part of the packets was lost, or of the fetches not finished, in percent."""
+
+    def parts(results: Results, workload: str, setting: str) -> Rounds:
+        found: dict[int, list[float]] = {}
+        for metric in results.metrics(workload):
+            if metric.endswith(suffix):
+                for at, values in results.rounds.get((workload, setting, metric), {}).items():
+                    found.setdefault(at, []).extend(values)
+        return {at: statistics.fmean(values) * 100 for at, values in found.items() if values}
+
+    return parts
+
+
+MAP = (
+    Column("5 kB", mean_of("fetch 5000 B, ms"), "ratio"),
+    Column("20 kB", mean_of("fetch 20000 B, ms"), "ratio"),
+    Column("100 kB", mean_of("fetch 100000 B, ms"), "ratio"),
+    Column("1 MB", mean_of("fetch 1000000 B, ms"), "ratio"),
+    Column("5 MB", mean_of("fetch 5000000 B, ms"), "ratio"),
+    Column("unfinished", part_of(", unfinished"), "points"),
+    Column("ping p99", tail_of("ping"), "ms"),
+    Column("voice p99", tail_of("voice"), "ms"),
+    Column("video p99", tail_of("video"), "ms"),
+    Column("lost", part_of(", lost"), "points"),
+    Column("long flows", mean_of("download, all, Mbit/s"), "ratio", more_is_better=True),
+    Column("link", mean_of("link, used"), "ratio", more_is_better=True),
+    Column("other host", mean_of(OTHER_HOST), "share"),
+)
+
+
+def judged(results: Results, workload: str, ours: str, column: Column) -> Cell:
+    """One of ours against the better of the peers."""
+    own = column.of(results, workload, ours)
+    peers = {peer: column.of(results, workload, peer) for peer in PEERS}
+    peers = {peer: rounds for peer, rounds in peers.items() if rounds}
+    if not own or not peers:
+        return Cell("")
+    better = max if column.more_is_better else min
+    best = better(peers, key=lambda peer: statistics.fmean(peers[peer].values()))
+    theirs, letter = peers[best], PEERS[best]
+    if column.unit == "share":
+        # Both are to have half of it: less is no merit, so this is told and not judged.
+        return Cell(f"{statistics.fmean(own.values()):.2f}")
+    if column.unit == "points" and not any((*own.values(), *theirs.values())):
+        return Cell("")
+    is_ratio = column.unit == "ratio"
+    estimate = ratio(own, theirs) if is_ratio else difference(own, theirs)
+    rounds = len(own.keys() & theirs.keys())
+    verdict = verdict_of(estimate, 1.0 if is_ratio else 0.0, column) if rounds > 1 else "one round"
+    sign = "" if is_ratio else "+"
+    mark = {"better": "**", "worse": "_", "worse by little": "_"}.get(verdict, "")
+    interval = ""
+    if rounds > 1:
+        interval = f" ({estimate.low:{sign}.2f} to {estimate.high:{sign}.2f})"
+    return Cell(f"{mark}{estimate.value:{sign}.2f}{mark}{interval} {letter}", verdict)
+
+
+def verdict_of(estimate: Estimate, even: float, column: Column) -> str:
+    """Whether ours is better or worse beyond the interval; worse by little is said."""
+    above, below = estimate.low > even, estimate.high < even
+    if above if column.more_is_better else below:
+        return "better"
+    if below if column.more_is_better else above:
+        little = abs(estimate.value - even) <= LITTLE[column.unit]
+        return "worse by little" if little else "worse"
+    return "no difference"
+
+
+def map_of(results: Results, ours: str) -> list[list[Cell]]:
+    """All cells of one of ours."""
+    return [[judged(results, w, ours, column) for column in MAP] for w in results.workloads]
+
+
+def map_table(results: Results, ours: str) -> list[str]:
+    """One of ours against the better peer, workload by workload."""
+    cells = map_of(results, ours)
+    used = [at for at in range(len(MAP)) if any(row[at].text for row in cells)]
+    lines = [
+        f"| {ours} | " + " | ".join(MAP[at].name for at in used) + " |",
+        "|---|" + "---|" * len(used),
+    ]
+    for workload, row in zip(results.workloads, cells, strict=True):
+        lines.append(f"| {workload} | " + " | ".join(row[at].text for at in used) + " |")
+    return [*lines, ""]
+
+
+def summary(results: Results, ours: list[str]) -> list[str]:
+    """How many cells each of ours wins and loses."""
+    heads = ("better", "no difference", "worse by little", "worse", "one round")
+    lines = ["| cells | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
+    for name in ours:
+        verdicts = Counter(cell.verdict for row in map_of(results, name) for cell in row)
+        counts = " | ".join(str(verdicts[verdict]) for verdict in heads)
+        lines.append(f"| {name} | {counts} |")
+    return [*lines, ""]
 
 
 def number(value: float) -> str:
@@ -151,114 +171,43 @@ def number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def target_table(results: Results) -> list[str]:
-    """The figures that were asked for."""
-    lines = ["| | efd | tbf + fq_codel | |", "|---|---:|---:|---|"]
-    for metric, name in (
-        ("fetch 20000 B, ms", "fetch of 20 kB, mean, ms"),
-        ("ping, ms", "ping, mean, ms"),
-        ("download, all, Mbit/s", "long flows, Mbit/s"),
-    ):
-        ours, theirs = (
-            list(results.means(TARGET, setting, metric).values()) for setting in (OURS, REFERENCE)
-        )
-        if not ours or not theirs:
-            return []
-        n = len(results.values(TARGET, OURS, metric))
-        a, b = statistics.fmean(ours), statistics.fmean(theirs)
-        if metric == "ping, ms":
-            verdict = f"difference {results.difference(TARGET, metric, OURS, REFERENCE)} ms"
-        else:
-            verdict = f"ratio {results.ratio(TARGET, metric, OURS, REFERENCE)}"
-        counts = f"rounds: {len(ours)}, n = {n}"
-        lines.append(f"| {name} | {number(a)} | {number(b)} | {verdict}; {counts} |")
-    return [f"### The target: {TARGET}", "", *lines, ""]
-
-
-def map_table(results: Results) -> list[str]:
-    """EFD against the best of the kernel's own, cell by cell."""
-    columns = [
-        (metric, name)
-        for metric, name in MAP
-        if any(results.means(w, OURS, metric) for w in results.workloads)
-    ]
-    lines = [
-        "| | " + " | ".join(name for _, name in columns) + " |",
-        "|---|" + "---|" * len(columns),
-    ]
-    for workload in results.workloads:
-        cells = [against_best(results, workload, metric) for metric, _ in columns]
-        lines.append(f"| {workload} | " + " | ".join(cells) + " |")
-    return ["### Who wins where", "", *lines, ""]
-
-
-def against_best(results: Results, workload: str, metric: str) -> str:
-    """One cell: the ratio to the best peer, and which that is."""
-    more = metric.endswith("Mbit/s")
-    if not results.means(workload, OURS, metric):
-        return ""
-    peers = {}
-    for setting in results.settings:
-        means = results.means(workload, setting, metric)
-        # One that lets fetches unfinished has no time to compare.
-        unfinished = metric.startswith("fetch") and any(
-            results.values(workload, setting, metric.replace(", ms", ", unfinished"))
-        )
-        if setting not in OF_US and means and not unfinished:
-            peers[setting] = statistics.fmean(means.values())
-    if not peers:
-        return ""
-    best = (max if more else min)(peers, key=lambda setting: peers[setting])
-    best_name = best.removeprefix("tbf+")
-    if metric in DELAYS:
-        difference = results.difference(workload, metric, OURS, best)
-        return f"{marked(f'{difference.value:+.1f} ms', difference, 0, more)} {best_name}"
-    ratio = results.ratio(workload, metric, OURS, best)
-    return f"{marked(f'{ratio.value:.2f}', ratio, 1, more)} {best_name}"
-
-
-def marked(text: str, estimate: Estimate, even: float, more: bool) -> str:
-    """Bold where ours is better beyond the interval, in italics where it is worse."""
-    above, below = estimate.low > even, estimate.high < even
-    if above if more else below:
-        return f"**{text}**"
-    return f"_{text}_" if above or below else text
-
-
-def workload_tables(results: Results) -> list[str]:
-    """Every workload's figures, scheduler by scheduler."""
-    return [line for workload in results.workloads for line in workload_table(results, workload)]
-
-
 def workload_table(results: Results, workload: str) -> list[str]:
-    """One workload's."""
-    metrics = {metric for at, _, metric in results.rounds if at == workload}
+    """One workload's figures, scheduler by scheduler."""
+    metrics = results.metrics(workload)
     fetches = sorted(
         (m for m in metrics if m.startswith("fetch") and m.endswith("ms")),
         key=lambda m: int(m.split()[1]),
     )
-    heads = [size_name(metric) for metric in fetches] + ["ping", "voice", "video"]
     directions = [d for d in ("download", "upload") if f"{d}, all, Mbit/s" in metrics]
+    heads = [*(size_name(metric) for metric in fetches), "ping", "voice", "video"]
     heads += ["down, Mbit/s" if d == "download" else "up, Mbit/s" for d in directions]
-    heads += ["link used", "resent", "rounds"]
+    heads += ["link used", "resent"] + ["other host"] * (OTHER_HOST in metrics) + ["rounds"]
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-    for setting in results.settings:
-        if not results.means(workload, setting, "ping, ms"):
+    for setting in sorted(results.settings, key=place_of):
+        used = results.means(workload, setting, "link, used")
+        if not used:
             continue
         cells = [fetch_cell(results, workload, setting, metric) for metric in fetches]
         cells += [
             delay_cell(results, workload, setting, name) for name in ("ping", "voice", "video")
         ]
         cells += [rate_cell(results, workload, setting, d) for d in directions]
-        used = results.means(workload, setting, "link, used")
         cells += [f"{statistics.fmean(used.values()) * 100:.1f} %"]
-        cells += [resent_cell(results, workload, setting, fetches), str(len(used))]
-        lines.append(f"| {setting} | " + " | ".join(cells) + " |")
+        cells += [resent_cell(results, workload, setting, fetches)]
+        if OTHER_HOST in metrics:
+            shares = results.values(workload, setting, OTHER_HOST)
+            cells += [f"{statistics.fmean(shares) * 100:.1f} %"]
+        lines.append(f"| {setting} | " + " | ".join([*cells, str(len(used))]) + " |")
     return [f"#### {workload}", "", *lines, ""]
 
 
+def place_of(setting: str) -> tuple[int, str]:
+    """Where a setting stands; those with parameters come last."""
+    return (ORDER.index(setting) if setting in ORDER else len(ORDER), setting)
+
+
 def size_name(metric: str) -> str:
-    """Such as 20 kB, ms."""
+    """Such as 20 kB."""
     size = int(metric.split()[1])
     return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1_000} kB"
 
@@ -301,27 +250,18 @@ def rate_cell(results: Results, workload: str, setting: str, direction: str) -> 
     return f"{number(statistics.fmean(everything))}{spread}"
 
 
-def document(results: Results) -> str:
-    """All tables."""
-    lines = [
-        f"Linux {results.kernel}, {results.blocks} blocks, {results.void} void.",
-        "",
-        *target_table(results),
-        *map_table(results),
-        "### Every figure",
-        "",
-        *workload_tables(results),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def workloads_document(paths: list[Path]) -> str:
-    """Every workload's figures, kernel by kernel."""
+def document(kernels: list[Results]) -> str:
+    """All tables, one kernel after the other."""
     lines = []
-    for path in paths:
-        results = read([path])
-        lines += [f"**Linux {results.kernel}**, {results.blocks} blocks, {results.void} void.", ""]
-        lines += workload_tables(results)
+    for results in kernels:
+        ours = [name for name in OURS if name in results.settings]
+        blocks = f"{results.blocks} blocks, {results.void} void."
+        lines += [f"### Linux {results.kernel}", "", blocks, "", *summary(results, ours)]
+        for name in ours:
+            lines += map_table(results, name)
+    lines += [f"### Every figure, Linux {kernels[0].kernel}", ""]
+    for workload in kernels[0].workloads:
+        lines += workload_table(kernels[0], workload)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -334,15 +274,8 @@ def main() -> int:
     parser.add_argument(
         "--into", type=Path, metavar="FILE", help="replace the tables in a document"
     )
-    parser.add_argument(
-        "--workloads", action="store_true", help="every figure of each file, and nothing else"
-    )
     arguments = parser.parse_args()
-    tables = (
-        workloads_document(arguments.measured)
-        if arguments.workloads
-        else document(read(arguments.measured))
-    )
+    tables = document(read(arguments.measured))
     if arguments.into is None:
         print(tables)
         return 0

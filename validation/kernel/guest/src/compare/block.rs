@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use lab::traffic::{
-    CbrPacket, ClientReport, ConnectionKind, ConnectionRow, Plan, ServerReport, cbr_packets,
-    monotonic_ns, run_client, run_server,
+    CbrPacket, ClientReport, ConnectionKind, ConnectionRow, DownloadRow, Plan, ServerReport,
+    cbr_packets, monotonic_ns, run_client, run_server,
 };
 use netdev::netns::Namespace;
 use serde::Serialize;
@@ -48,6 +48,19 @@ pub(super) struct Block<'a> {
     pub(super) round: u64,
 }
 
+/// What a full packet takes of the link over what it carries.
+const WITH_HEADERS: f64 = 1514.0 / 1448.0;
+
+/// What has become of a block's traffic.
+struct Traffic {
+    server: ServerReport,
+    client: ClientReport,
+    /// Of the other host, if there is one.
+    neighbour: Option<ClientReport>,
+    /// At the begin and at the end of measuring.
+    readings: [Reading; 2],
+}
+
 /// What a device's root qdisc and the CPU have done up to a moment.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
@@ -79,16 +92,33 @@ impl Block<'_> {
         let (server, client) = Path::addresses(place);
         self.path.server.run(|| warm_up::flood(server, client))??;
         let plan = self.workload.plan(self.round);
-        let (server, client, readings) = self.traffic(&plan, home, device)?;
-        Ok(self.rows(&plan, &server, &client, readings))
+        let traffic = self.traffic(&plan, home, device)?;
+        Ok(self.rows(&plan, &traffic))
     }
 
-    fn traffic(
-        &self,
-        plan: &Plan,
-        home: &Namespace,
-        device: &str,
-    ) -> Result<(ServerReport, ClientReport, [Reading; 2])> {
+    fn traffic(&self, plan: &Plan, home: &Namespace, device: &str) -> Result<Traffic> {
+        let neighbour = &self.workload.neighbour(plan);
+        thread::scope(|scope| {
+            let own = scope.spawn(|| self.exchange(plan));
+            let other = neighbour.as_ref().map(|plan| scope.spawn(|| self.exchange(plan)));
+            let watch = scope.spawn(|| -> Result<[Reading; 2]> {
+                home.enter()?;
+                sleep_until(plan.epoch_ns + WARM_UP);
+                let begin = Reading::now(device)?;
+                sleep_until(plan.epoch_ns + self.workload.end_ns());
+                Ok([begin, Reading::now(device)?])
+            });
+            let (server, client) = own.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            let other =
+                other.map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let neighbour = other.transpose()?.map(|(_, client)| client);
+            let readings = watch.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            Ok(Traffic { server, client, neighbour, readings })
+        })
+    }
+
+    /// Plays server and client of a plan.
+    fn exchange(&self, plan: &Plan) -> Result<(ServerReport, ClientReport)> {
         let (ready, listening) = mpsc::channel();
         thread::scope(|scope| {
             let server = scope.spawn(move || {
@@ -103,29 +133,16 @@ impl Block<'_> {
                 let _ = listening.recv();
                 self.path.client.enter().map(|()| run_client(plan, || ()))
             });
-            let watch = scope.spawn(|| -> Result<[Reading; 2]> {
-                home.enter()?;
-                sleep_until(plan.epoch_ns + WARM_UP);
-                let begin = Reading::now(device)?;
-                sleep_until(plan.epoch_ns + self.workload.end_ns());
-                Ok([begin, Reading::now(device)?])
-            });
             let client = client.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             let server = server.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            let readings = watch.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             let server = server.map_err(|error| anyhow!("server: {error}"))?;
             let client = client.map_err(|error| anyhow!("client: {error}"))?;
-            Ok((server, client, readings))
+            Ok((server, client))
         })
     }
 
-    fn rows(
-        &self,
-        plan: &Plan,
-        server: &ServerReport,
-        client: &ClientReport,
-        [begin, end]: [Reading; 2],
-    ) -> Vec<Row> {
+    fn rows(&self, plan: &Plan, traffic: &Traffic) -> Vec<Row> {
+        let Traffic { server, client, neighbour, readings: [begin, end] } = traffic;
         let mut rows = Vec::new();
         let mut add = |metric: String, values: Vec<f64>| rows.push(self.row(metric, values));
         for &(size, _) in self.workload.fetches {
@@ -169,15 +186,22 @@ impl Block<'_> {
                 add(format!("{name}, Mbit/s"), flows);
             }
         }
+        if let Some(neighbour) = neighbour {
+            let of = |d: &DownloadRow| mbps(d.received.between(window.0, window.1));
+            let all: f64 = neighbour.downloads.iter().map(of).sum();
+            let share = all * 1e6 * WITH_HEADERS / self.workload.rate_bps as f64;
+            add("other host, share of the link".into(), vec![share]);
+        }
         let span = (end.at_ns - begin.at_ns) as f64 / 1e9;
         let bits = (end.bytes - begin.bytes) as f64 * 8.0;
         add("link, used".into(), vec![bits / span / self.workload.rate_bps as f64]);
         add("link, dropped".into(), vec![(end.drops - begin.drops) as f64]);
         add("link, packets".into(), vec![(end.packets - begin.packets) as f64]);
-        add("cpu, busy".into(), vec![end.busy_since(&begin)]);
-        let late = client.worst_late_ns.max(server.worst_late_ns);
+        add("cpu, busy".into(), vec![end.busy_since(begin)]);
+        let neighbour_late = neighbour.as_ref().map_or(0, |neighbour| neighbour.worst_late_ns);
+        let late = client.worst_late_ns.max(server.worst_late_ns).max(neighbour_late);
         add("late, ms".into(), vec![ms(&late)]);
-        let void = late > LATE_NS || end.busy_since(&begin) > BUSY;
+        let void = late > LATE_NS || end.busy_since(begin) > BUSY;
         add("void".into(), vec![f64::from(u8::from(void))]);
         rows
     }

@@ -138,7 +138,7 @@ fn line_of(rows: &[Row]) -> String {
 /// The workload and the settings of the quick run.
 const QUICK: &str = "2 cubic, no delay";
 const PEER: &str = "tbf+fq_codel";
-const OURS: &str = "efd";
+const OURS: &str = "fq-lanes";
 
 /// Ratios with wide margins, of both rounds together.
 fn judge(rows: &[Row], ours: &str) -> Result<()> {

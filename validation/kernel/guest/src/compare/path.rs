@@ -43,6 +43,9 @@ const PARAMETERS: [(&str, &str); 4] = [
     ("ipv4.tcp_wmem", "4096 65536 8388608"),
 ];
 
+/// Another server, and another client.
+const NEIGHBOURS: (&str, &str) = ("10.2.0.3", "10.1.0.3");
+
 fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
@@ -58,6 +61,12 @@ impl Path {
         path.server.run(|| path.wire_end("s0", "10.2.0.1", "10.2.0.2", Some("h0")))??;
         path.client.run(|| path.wire_end("c0", "10.1.0.1", "10.1.0.2", None))??;
         path.client.run(|| address_of_pair("d0", "10.3.0.1"))??;
+        path.server.run(|| Links::open()?.add_address("s0", address(NEIGHBOURS.0), 24))??;
+        path.client.run(|| -> Result<()> {
+            Links::open()?.add_address("c0", address(NEIGHBOURS.1), 24)?;
+            let (server, client) = NEIGHBOURS;
+            command::run(&format!("ip route add {server} via 10.1.0.2 src {client}")).map(drop)
+        })??;
         Ok(path)
     }
 
@@ -114,6 +123,11 @@ impl Path {
             Place::Router { .. } => (address("10.2.0.1"), address("10.1.0.1")),
             Place::Host { .. } => (address("10.3.0.2"), address("10.3.0.1")),
         }
+    }
+
+    /// Those of another pair of hosts that share the router's link.
+    pub(super) fn neighbours() -> (IpAddr, IpAddr) {
+        (address(NEIGHBOURS.0), address(NEIGHBOURS.1))
     }
 
     /// Where the scheduler of the downloads is.

@@ -1,7 +1,7 @@
 //! The schedulers that are compared, each as somebody who runs a link would set it up.
 //!
-//! Those that take a limit get the same one; fq_codel and CAKE bound their delay themselves and
-//! keep their defaults. Every shaper may catch up [`BURST`], but CAKE, whose shaper has no such
+//! Those that take a limit get the same one; fq_codel, fq_pie and CAKE bound their delay themselves
+//! and keep their defaults, as `fq-lanes` keeps what `attach` gives it at this rate. Every shaper may catch up [`BURST`], but CAKE, whose shaper has no such
 //! setting.
 
 use std::collections::HashMap;
@@ -32,7 +32,8 @@ pub(super) struct Setting {
 enum How {
     /// A shaper with this queue under it; `LIMIT` stands for the limit in packets.
     UnderTbf(&'static str),
-    Cake,
+    /// With these options beside its rate.
+    Cake(&'static str),
     /// Classes for what is urgent by its kind and for the rest, with these queues.
     Hfsc(&'static str),
     /// One of this project's disciplines.
@@ -45,10 +46,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { name: "tbf+pfifo", how: How::UnderTbf("pfifo limit LIMIT") },
     Setting { name: "tbf+sfq", how: How::UnderTbf("sfq limit LIMIT perturb 10") },
     Setting { name: "tbf+fq_codel", how: How::UnderTbf("fq_codel") },
+    Setting { name: "tbf+fq_pie", how: How::UnderTbf("fq_pie") },
     Setting { name: "tbf+hhf", how: How::UnderTbf("hhf limit LIMIT") },
-    Setting { name: "cake", how: How::Cake },
+    Setting { name: "cake", how: How::Cake("") },
+    Setting { name: "cake besteffort", how: How::Cake("besteffort") },
+    Setting { name: "cake diffserv4", how: How::Cake("diffserv4") },
+    // Fair among flows, whosever they are.
+    Setting { name: "cake flows", how: How::Cake("flows") },
     Setting { name: "hfsc+sfq", how: How::Hfsc("sfq limit LIMIT perturb 10") },
     Setting { name: "hfsc+fq_codel", how: How::Hfsc("fq_codel") },
+    Setting { name: "fq-lanes", how: How::Ours("fq-lanes") },
     Setting { name: "efd", how: How::Ours("efd") },
     Setting { name: "efd:low-share=0.1", how: How::Ours("efd:low-share=0.1") },
     Setting { name: "sb-sh", how: How::Ours("sb-sh") },
@@ -63,7 +70,8 @@ pub(super) const SETTINGS: &[Setting] = &[
 const OLDER: [&str; 5] = ["tbf+fq_codel", "cake", "marks+cake", "marks+prio", "marks+htb"];
 
 /// Those that every workload runs.
-pub(super) const FEW: [&str; 4] = ["tbf+pfifo", "tbf+fq_codel", "cake", "efd"];
+pub(super) const FEW: [&str; 7] =
+    ["tbf+fq_codel", "cake", "fq-lanes", "efd", "marks+cake", "marks+prio", "marks+htb"];
 
 /// The settings of these names; one that is not in the table is one of our disciplines, with
 /// parameters.
@@ -82,13 +90,16 @@ pub(super) fn named(names: &[String]) -> Vec<Setting> {
     names.iter().flat_map(older).map(|name| find(&name)).collect()
 }
 
-/// A discipline with the limit that all have, unless it names its own.
+/// A discipline with the limit that all have, unless it names its own or is as `attach` makes it.
 fn with_limit(spec: &str, rate_bps: u64) -> Result<Spec> {
-    if spec.contains("limit=") {
-        return Ok(spec.parse()?);
+    let spec: Spec = spec.parse()?;
+    if spec.params().is_given("limit") {
+        return Ok(spec);
     }
-    let separator = if spec.contains(':') { ',' } else { ':' };
-    Ok(format!("{spec}{separator}limit={}packets", limit_packets(rate_bps)).parse()?)
+    if spec.info().name == "fq-lanes" {
+        return Ok(spec.with_limit_for(Rate(rate_bps)));
+    }
+    Ok(spec.with("limit", &format!("{}packets", limit_packets(rate_bps)))?)
 }
 
 /// Packets of 1500 bytes that a limit allows at this rate.
@@ -159,7 +170,9 @@ impl Setting {
                     format!("qdisc add DEV parent 1:1 handle 10: {child}"),
                 ]
             }
-            How::Cake => vec![format!("qdisc add DEV root cake bandwidth {rate_bps}bit")],
+            How::Cake(options) => {
+                vec![format!("qdisc add DEV root cake bandwidth {rate_bps}bit {options}")]
+            }
             How::Hfsc(leaf) => hfsc(rate_bps, &queue(leaf)),
             How::Ours(spec) => {
                 vec![format!("qdisc add DEV root {}", kinds.name(spec, rate_bps)?)]

@@ -27,6 +27,8 @@ pub(super) struct Workload {
     pub(super) rtt_ms: u64,
     pub(super) downloads: &'static [(Tcp, usize)],
     pub(super) uploads: &'static [(Tcp, usize)],
+    /// Downloads of another host.
+    pub(super) neighbour: usize,
     /// Sizes in bytes, and one fetch in how many milliseconds.
     pub(super) fetches: &'static [(u64, u64)],
     pub(super) measured_ms: u64,
@@ -46,6 +48,7 @@ const BASE: Workload = Workload {
     rtt_ms: 40,
     downloads: &[(Tcp::Cubic, 2)],
     uploads: &[],
+    neighbour: 0,
     fetches: FETCHES,
     measured_ms: 8_000,
 };
@@ -65,6 +68,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
         fetches: &[(5_000, 500), (20_000, 500), (100_000, 65)],
         ..BASE
     },
+    // One download and the rest beside 32 downloads of somebody else.
+    Workload { name: "hosts", part: "hosts", downloads: &[(Tcp::Cubic, 1)], neighbour: 32, ..BASE },
     Workload { name: "2 reno", part: "tcp", downloads: &[(Tcp::Reno, 2)], ..BASE },
     Workload { name: "2 bbr", part: "tcp", downloads: &[(Tcp::Bbr, 2)], ..BASE },
     Workload {
@@ -110,8 +115,8 @@ impl Workload {
         plan.arrivals_end_ns = end;
         plan.drain_end_ns = end + DRAIN;
         plan.datagram_wait_ns = 2_000 * MS;
-        plan.downloads = streams(self.downloads, end + TAIL);
-        plan.uploads = streams(self.uploads, end + TAIL);
+        plan.downloads = streams(self.downloads, 100 * MS, end + TAIL);
+        plan.uploads = streams(self.uploads, 100 * MS, end + TAIL);
         plan.transfers = self.transfers(seed);
         for (name, rate_bps, packet_bytes) in [("voice", 64_000, 160), ("video", 500_000, 1_250)] {
             let name = name.to_owned();
@@ -126,6 +131,19 @@ impl Workload {
             stop_ns: end,
         });
         plan
+    }
+
+    /// What the other host does meanwhile, if there is one.
+    pub(super) fn neighbour(&self, plan: &Plan) -> Option<Plan> {
+        let (server, client) = Path::neighbours();
+        let end = self.end_ns();
+        (self.neighbour > 0).then(|| Plan {
+            epoch_ns: plan.epoch_ns,
+            arrivals_end_ns: end,
+            drain_end_ns: end + DRAIN,
+            downloads: streams(&[(Tcp::Cubic, self.neighbour)], 30 * MS, end + TAIL),
+            ..Plan::new(server, client)
+        })
     }
 
     /// One fetch of each size in every period, at a random time in it.
@@ -144,9 +162,9 @@ impl Workload {
     }
 }
 
-/// Flows that start one after the other, a tenth of a second apart.
-fn streams(groups: &[(Tcp, usize)], stop_ns: u64) -> Vec<Stream> {
+/// Flows that start one after the other, so far apart.
+fn streams(groups: &[(Tcp, usize)], apart_ns: u64, stop_ns: u64) -> Vec<Stream> {
     let flows = groups.iter().flat_map(|&(tcp, count)| std::iter::repeat_n(tcp, count));
-    let stream = |(id, tcp)| Stream { id, tcp, start_ns: u64::from(id) * 100 * MS, stop_ns };
+    let stream = |(id, tcp)| Stream { id, tcp, start_ns: u64::from(id) * apart_ns, stop_ns };
     (0..).zip(flows).map(stream).collect()
 }
