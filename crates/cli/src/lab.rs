@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use lab::traffic::Tcp;
-use lab::{AgentProgram, Bottleneck, Config, Summary, Timing, Traffic, Transfers};
+use lab::{
+    AgentProgram, Bottleneck, Config, Scheduler, Summary, Timing, Traffic, Transfers, scheduler,
+};
 use netdev::netns;
 use scenario::{Input, Overrides, Scenario};
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos, Rate, Spec};
+use sched::{Amount, Nanos, Rate};
 use serde_json::json;
 use workload::{SizeLaw, TransferList};
 
@@ -35,6 +37,10 @@ pub(crate) struct Options {
         "transfers", "downloads", "uploads", "no_interactive", "duration", "quick", "thorough",
     ])]
     scenario: Option<PathBuf>,
+    /// Make the bottleneck of this: the userspace engine, or qdiscs of this kernel, its own
+    /// (kernel:cake) among them
+    #[arg(long, value_enum, default_value_t = Engine::Userspace)]
+    engine: Engine,
     /// Use these seeds instead of the scenario's, a round for each: 7, 1..10 or 1,2,5
     #[arg(long, value_name = "SEEDS", requires = "scenario", allow_hyphen_values = true, value_parser = crate::sim::seeds)]
     seeds: Option<crate::sim::Seeds>,
@@ -59,10 +65,29 @@ pub(crate) struct Options {
     format: FileFormat,
 }
 
+/// What the kernel engine compares if nothing is named.
+const IN_KERNEL: [&str; 5] = ["kernel:pfifo", "kernel:fq_codel", "kernel:cake", "efd", "fq-lanes"];
+
 #[derive(Subcommand)]
 enum Mode {
     /// Map which discipline is fastest: size of transfers against number of downloads
     Sweep(sweep::Options),
+}
+
+/// What the bottleneck is made of.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Engine {
+    Userspace,
+    Kernel,
+}
+
+impl From<Engine> for lab::Engine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Userspace => Self::Userspace,
+            Engine::Kernel => Self::Kernel,
+        }
+    }
 }
 
 /// What kind of files results are written to.
@@ -162,8 +187,18 @@ fn law(text: &str) -> Result<SizeLaw, String> {
 
 impl LinkOptions {
     /// The disciplines that are named, or `defaults`, with the limit of this lab.
-    fn specs(&self, defaults: &[&'static str]) -> Result<Vec<Spec>, Failure> {
-        Ok(specs::parse(&self.schedulers, defaults, self.limit())?)
+    fn schedulers(
+        &self,
+        engine: lab::Engine,
+        defaults: &[&'static str],
+    ) -> Result<Vec<Scheduler>, Failure> {
+        let named = match &self.schedulers[..] {
+            [] => defaults.iter().map(ToString::to_string).collect(),
+            named => named.to_vec(),
+        };
+        let named = scheduler::parse(&named, engine).map_err(Failure::Usage)?;
+        let limited = named.into_iter().map(|one| one.with_limit(self.limit()));
+        Ok(limited.collect::<Result<_, _>>()?)
     }
 
     fn limit(&self) -> Amount {
@@ -174,8 +209,9 @@ impl LinkOptions {
         self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate.0, schedulers))
     }
 
-    fn bottleneck(&self) -> Bottleneck {
+    fn bottleneck(&self, engine: lab::Engine) -> Bottleneck {
         Bottleneck {
+            engine,
             rate_bps: self.rate.0,
             up_rate_bps: self.rate.0,
             up_scheduler: None,
@@ -205,7 +241,12 @@ fn isolate() -> Result<(), Failure> {
 
 impl Options {
     fn config(&self, call: &Call) -> Result<Config, Failure> {
-        let schedulers = self.link.specs(&specs::DEFAULT)?;
+        let engine = self.engine.into();
+        let defaults = match self.engine {
+            Engine::Userspace => &specs::DEFAULT[..],
+            Engine::Kernel => &IN_KERNEL[..],
+        };
+        let schedulers = self.link.schedulers(engine, defaults)?;
         let jobs = self.link.jobs(schedulers.len());
         let mut timing = if self.thorough {
             Timing::thorough(jobs, self.link.late_limit)
@@ -229,7 +270,7 @@ impl Options {
         };
         Ok(Config {
             schedulers,
-            link: self.link.bottleneck(),
+            link: self.link.bottleneck(engine),
             traffic: Traffic {
                 transfers,
                 tcp: self.link.tcp.clone(),
@@ -250,15 +291,18 @@ impl Options {
     fn of_scenario(&self, path: &Path, call: &Call) -> Result<(Config, Scenario), Failure> {
         let input = Input::read(path).map_err(Failure::Usage)?;
         let refused = |error: scenario::ScenarioError| Failure::Usage(error.to_string());
-        let named = specs::plain(&self.link.schedulers)?;
+        let engine = self.engine.into();
+        let named = scheduler::parse(&self.link.schedulers, engine).map_err(Failure::Usage)?;
+        let named = (!named.is_empty()).then_some(named);
         let overrides = Overrides {
-            schedulers: (!named.is_empty()).then_some(named),
+            schedulers: None,
             seeds: self.seeds.clone().map(|seeds| seeds.0),
             duration_ns: None,
         };
         let scenario = input.scenario(&overrides).map_err(refused)?;
         let agent = agent_program(call)?;
-        let config = lab::scenario::config(&scenario, self.link.jobs, self.link.late_limit, agent);
+        let (jobs, late_limit) = (self.link.jobs, self.link.late_limit);
+        let config = lab::scenario::config(&scenario, engine, named, jobs, late_limit, agent);
         Ok((config.map_err(refused)?, scenario))
     }
 }
@@ -340,7 +384,8 @@ fn describe(config: &Config, summary: &Summary) -> String {
     };
     let tcp: Vec<&str> = traffic.tcp.iter().map(|tcp| tcp.name()).collect();
     format!(
-        "{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
+        "{}{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
+        if link.engine == lab::Engine::Kernel { "Qdiscs of this kernel; " } else { "" },
         sched::Rate(link.rate_bps),
         link.limit,
         link.rtt,
@@ -355,12 +400,14 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Adds what a scenario says of itself.
+/// Adds what a scenario says of itself; what really ran goes before it.
 fn merge(document: &mut serde_json::Value, of_file: serde_json::Value) {
     if let (Some(document), serde_json::Value::Object(of_file)) =
         (document.as_object_mut(), of_file)
     {
-        document.extend(of_file);
+        for (key, value) in of_file {
+            document.entry(key).or_insert(value);
+        }
     }
 }
 
@@ -377,6 +424,7 @@ fn scenario(config: &Config) -> serde_json::Value {
         "up_rate_bps": config.link.up_rate_bps,
         "limit": config.link.limit.to_string(),
         "rtt_ns": config.link.rtt.0,
+        "engine": config.link.engine.name(),
         "edge": config.link.edge.as_ref().map(ToString::to_string),
         "ecn": config.link.ecn,
         "local_sender": config.link.local_sender,

@@ -5,14 +5,6 @@ use sched::{Amount, Spec, SpecError};
 /// The disciplines that are compared if none is named.
 pub const DEFAULT: [&str; 6] = ["fifo", "fq-codel", "cake", "las", "efd", "fq-lanes"];
 
-/// The disciplines that are named, as they are.
-///
-/// # Errors
-/// Says which name, parameter or value is not accepted, and what is.
-pub fn plain(named: &[String]) -> Result<Vec<Spec>, SpecError> {
-    named.iter().map(|name| name.parse()).collect()
-}
-
 /// The disciplines that are named, or `defaults`; one that is given no limit has this one.
 ///
 /// # Errors

@@ -118,6 +118,10 @@ fn unknown_names_are_refused() {
     refused(&["list", "nope"], &["'nope'", "fifo, efd,", "fq-codel"]);
     refused(&["lab", "--scheduler", "nope"], &["'nope'", "fifo, efd,", "fq-codel"]);
     refused(&["lab", "--scheduler", "efd:nope=1"], &["efd", "'nope'", "limit, threshold"]);
+    refused(&["lab", "--engine", "kernel", "--scheduler", "kernel:nope"], &["kernel:nope", "sfq"]);
+    refused(&["lab", "--scheduler", "kernel:cake"], &["kernel:cake", "--engine kernel"]);
+    refused(&["lab", "--engine", "kernel", "--scheduler", "las"], &["las", "fq-lanes"]);
+    refused(&["lab", "--engine", "moon"], &["--engine moon", "userspace, kernel"]);
     refused(&["lab", "--tcp", "cubic,vegas"], &["--tcp vegas", "cubic, reno or bbr"]);
     refused(
         &["lab", "--sizes", "foo:mean=3kb"],

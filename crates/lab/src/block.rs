@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,26 +12,31 @@ use std::time::Duration;
 use engine::{EngineError, Forwarder, Io, LinkConfig, Observe, Rate, Report};
 use netdev::link::{Home, LinkError, Links};
 use netdev::netns::{Namespace, NetnsError, set_parameter};
-use sched::{Nanos, Spec};
+use sched::Nanos;
 
 use crate::agents::{Agent, AgentError};
 use crate::config::{AgentProgram, Bottleneck};
+use crate::kernel::{self, Passed, Ready};
+use crate::scheduler::{Engine, Scheduler};
 use crate::traffic::{ClientReport, Plan, ServerReport, monotonic_ns};
 
-/// Client and server share a subnet: the bottleneck between them is a bridge.
+/// Client and server share a subnet where the bottleneck between them is a bridge, and have one
+/// each where it is a router.
 const CLIENT: &str = "10.77.0.1";
-const SERVER: &str = "10.77.0.2";
-const PREFIX: u8 = 24;
+const SERVER: &str = "10.77.1.2";
+const BRIDGED: u8 = 16;
+const ROUTED: u8 = 24;
 /// The bottleneck's interfaces towards either.
-const TO_CLIENT: &str = "clients";
-const TO_SERVER: &str = "servers";
+pub(crate) const TO_CLIENT: &str = "clients";
+pub(crate) const TO_SERVER: &str = "servers";
 /// The only interface of a host.
 const HOST_INTERFACE: &str = "eth0";
 
 /// From building the plan to the start of traffic: time to start two processes...
 const START_NS: u64 = 250_000_000;
-/// ... and round trips: the client asks for the server's address, connects, and one to spare.
-const START_ROUND_TRIPS: u64 = 3;
+/// ... and round trips: the client and a router ask for addresses, the client connects, and one to
+/// spare.
+const START_ROUND_TRIPS: u64 = 5;
 /// How much longer than its plan an agent may take to report.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -41,8 +47,25 @@ pub(crate) struct Outcome {
     pub(crate) client: ClientReport,
     /// What the server saw.
     pub(crate) server: ServerReport,
-    /// What the bottleneck did, from the server to the client (the second direction) and back.
-    pub(crate) engine: Report,
+    /// What the bottleneck did.
+    pub(crate) bottleneck: Through,
+}
+
+/// What the bottleneck did, from the client to the server and, second, back.
+#[derive(Debug)]
+pub(crate) enum Through {
+    Engine(Report),
+    Kernel(Passed),
+}
+
+impl Through {
+    /// What the userspace engine says, where it had a part in it.
+    pub(crate) const fn engine(&self) -> Option<&Report> {
+        match self {
+            Self::Engine(report) => Some(report),
+            Self::Kernel(passed) => passed.delay.as_ref(),
+        }
+    }
 }
 
 /// Why a block has no outcome.
@@ -110,64 +133,93 @@ pub(crate) fn empty_plan() -> Plan {
     Plan::new(parse(SERVER), parse(CLIENT))
 }
 
-/// Runs `plan` through `spec` at the bottleneck. The plan's epoch is set here.
+/// Runs `plan` through a discipline at the bottleneck. The plan's epoch is set here.
 ///
 /// # Errors
 /// If something could not be set up or did not last, or `stop` was set.
 pub(crate) fn run(
     mut plan: Plan,
-    spec: &Spec,
+    scheduler: &Scheduler,
     seed: u64,
     link: &Bottleneck,
     program: &AgentProgram,
     stop: &AtomicBool,
 ) -> Result<Outcome, BlockError> {
     let hosts = Hosts::new(link)?;
-    let engine = hosts.engine(spec, seed, link)?;
+    let bottleneck = match link.engine {
+        Engine::Userspace => Running::Engine(hosts.engine(scheduler, seed, link)?),
+        Engine::Kernel => Running::Kernel(hosts.queues(scheduler, link)?),
+    };
     let start_ns = START_NS + START_ROUND_TRIPS * link.rtt.0;
     plan.epoch_ns = monotonic_ns() + start_ns;
-    let observe = Observe::since(Nanos(plan.epoch_ns));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let running = scope.spawn(|| engine.run_observed(&done, observe));
+        let running = scope.spawn(|| bottleneck.run(&done, plan.epoch_ns, plan.drain_end_ns));
         let within = Duration::from_nanos(start_ns + plan.drain_end_ns) + GRACE;
         let reports = hosts.traffic(&plan, within, program, stop);
         done.store(true, Ordering::Relaxed);
-        let engine = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if let Some(fault) = engine.fault {
+        let through = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if let Some(fault) = through.engine().and_then(|report| report.fault.clone()) {
             return Err(BlockError::Engine(fault));
         }
         let (client, server) = reports?;
-        Ok(Outcome { client, server, engine })
+        Ok(Outcome { client, server, bottleneck: through })
     })
 }
 
-struct Hosts {
-    client: Arc<Namespace>,
-    middle: Namespace,
-    server: Arc<Namespace>,
+/// A bottleneck that is ready.
+enum Running<'a> {
+    Engine(Forwarder),
+    Kernel(Ready<'a>),
+}
+
+impl Running<'_> {
+    fn run(self, done: &AtomicBool, epoch_ns: u64, end_ns: u64) -> Result<Through, BlockError> {
+        Ok(match self {
+            Self::Engine(engine) => {
+                let observe = Observe::since(Nanos(epoch_ns));
+                Through::Engine(engine.run_observed(done, observe)?)
+            }
+            Self::Kernel(ready) => Through::Kernel(ready.run(done, epoch_ns, end_ns)?),
+        })
+    }
+}
+
+pub(crate) struct Hosts {
+    pub(crate) client: Arc<Namespace>,
+    pub(crate) middle: Namespace,
+    /// Between the middle and the server, where the kernel cannot delay by itself.
+    pub(crate) delay: Option<Namespace>,
+    pub(crate) server: Arc<Namespace>,
 }
 
 impl Hosts {
     fn new(link: &Bottleneck) -> Result<Self, BlockError> {
         let namespace = || Namespace::new().map_err(BlockError::Namespace);
-        let hosts = Self {
-            client: Arc::new(namespace()?),
-            middle: namespace()?,
-            server: Arc::new(namespace()?),
+        let (client, middle, server) = (namespace()?, namespace()?, namespace()?);
+        let routed = link.engine == Engine::Kernel;
+        let delay = if routed && kernel::delays_in_userspace(link) {
+            Some(kernel::place_of_delay(&middle, &server, HOST_INTERFACE)?)
+        } else {
+            None
         };
+        let (client, server) = (Arc::new(client), Arc::new(server));
+        let hosts = Self { client, middle, delay, server };
         hosts.middle.run(|| -> Result<(), BlockError> {
             let mut links = Links::open()?;
-            for (name, host) in [(TO_CLIENT, &hosts.client), (TO_SERVER, &hosts.server)] {
-                links.add_veth(name, HOST_INTERFACE, Home::Namespace(host))?;
-                quiet(name)?;
-                links.offloads_off(name)?;
-                links.set_up(name)?;
+            links.add_veth(TO_CLIENT, HOST_INTERFACE, Home::Namespace(&hosts.client))?;
+            make_quiet(&mut links, TO_CLIENT)?;
+            if hosts.delay.is_none() {
+                links.add_veth(TO_SERVER, HOST_INTERFACE, Home::Namespace(&hosts.server))?;
+                make_quiet(&mut links, TO_SERVER)?;
             }
             Ok(())
         })??;
         for (host, address) in [(&hosts.client, CLIENT), (&hosts.server, SERVER)] {
-            host.run(|| configure_host(address, link))??;
+            host.run(|| configure_host(address, if routed { ROUTED } else { BRIDGED }, link))??;
+        }
+        if routed {
+            hosts.route(link)?;
         }
         if link.local_sender {
             hosts.server.run(|| shape_at_the_sender(link))??;
@@ -175,17 +227,31 @@ impl Hosts {
         Ok(hosts)
     }
 
-    fn engine(&self, spec: &Spec, seed: u64, link: &Bottleneck) -> Result<Forwarder, BlockError> {
-        let direction = |spec: &Spec, rate_bps, seed| {
+    /// The addresses of client and server.
+    pub(crate) fn addresses() -> (IpAddr, IpAddr) {
+        let plan = empty_plan();
+        (plan.client, plan.server)
+    }
+
+    fn engine(
+        &self,
+        scheduler: &Scheduler,
+        seed: u64,
+        link: &Bottleneck,
+    ) -> Result<Forwarder, BlockError> {
+        let direction = |scheduler: &Scheduler, rate_bps, seed| {
+            let Scheduler::Ours(spec) = scheduler else {
+                return Err(BlockError::Engine(format!("{scheduler} is not the engine's")));
+            };
             let mut config = LinkConfig::new(spec.clone(), Rate(rate_bps));
             config.edge = link.edge.clone();
             config.delay = Nanos(link.rtt.0 / 2);
             config.seed = seed;
-            config
+            Ok(config)
         };
-        let back = link.up_scheduler.as_ref().unwrap_or(spec);
-        let up = direction(back, link.up_rate_bps, seed);
-        let down = direction(spec, link.rate_bps, seed ^ 1);
+        let back = link.up_scheduler.as_ref().unwrap_or(scheduler);
+        let up = direction(back, link.up_rate_bps, seed)?;
+        let down = direction(scheduler, link.rate_bps, seed ^ 1)?;
         Ok(self.middle.run(|| Forwarder::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
     }
 
@@ -205,7 +271,7 @@ impl Hosts {
     }
 }
 
-fn configure_host(address: &str, link: &Bottleneck) -> Result<(), BlockError> {
+fn configure_host(address: &str, prefix: u8, link: &Bottleneck) -> Result<(), BlockError> {
     let mut links = Links::open()?;
     quiet(HOST_INTERFACE)?;
     // What one block learns about the path must not help the next.
@@ -218,8 +284,15 @@ fn configure_host(address: &str, link: &Bottleneck) -> Result<(), BlockError> {
     links.set_up("lo")?;
     links.offloads_off(HOST_INTERFACE)?;
     links.set_up(HOST_INTERFACE)?;
-    links.add_address(HOST_INTERFACE, address.parse().map_err(io::Error::other)?, PREFIX)?;
+    links.add_address(HOST_INTERFACE, address.parse().map_err(io::Error::other)?, prefix)?;
     Ok(())
+}
+
+/// Switches an interface on that carries packets as a wire does, and says nothing by itself.
+pub(crate) fn make_quiet(links: &mut Links, name: &str) -> Result<(), BlockError> {
+    quiet(name)?;
+    links.offloads_off(name)?;
+    Ok(links.set_up(name)?)
 }
 
 /// Keeps an interface from talking on its own: no IPv6 neighbour discovery.

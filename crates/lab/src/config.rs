@@ -5,17 +5,18 @@ use std::path::PathBuf;
 
 use measure::Text;
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos};
 use serde::Serialize;
 use workload::{Offered, SizeLaw, TransferList};
 
+use crate::scheduler::{self, Engine, Scheduler};
 use crate::traffic::{Plan, Tcp};
 
 /// A whole experiment.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The disciplines, each run on the same traffic.
-    pub schedulers: Vec<Spec>,
+    pub schedulers: Vec<Scheduler>,
     /// The bottleneck.
     pub link: Bottleneck,
     /// What goes through it.
@@ -73,12 +74,14 @@ fn in_turn(names: &[Text], id: u32) -> Option<Text> {
 /// The bottleneck.
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
+    /// What its queues are made of.
+    pub engine: Engine,
     /// Rate towards the client in bit/s.
     pub rate_bps: u64,
     /// Rate of the way back.
     pub up_rate_bps: u64,
     /// The discipline of the way back, where it is not the one under test.
-    pub up_scheduler: Option<Spec>,
+    pub up_scheduler: Option<Scheduler>,
     /// The queue limit, where a discipline has no other.
     pub limit: Amount,
     /// Round-trip time of an empty link.
@@ -266,15 +269,22 @@ impl Config {
                 self.link.rtt, MOST_RTT
             ));
         }
-        for (index, spec) in self.schedulers.iter().enumerate() {
-            if self.schedulers[..index].iter().any(|other| other.to_string() == spec.to_string()) {
-                return refuse(format!("the scheduler {spec} is named twice; each is run once"));
+        for (index, named) in self.schedulers.iter().enumerate() {
+            if self.schedulers[..index].iter().any(|other| other.to_string() == named.to_string()) {
+                return refuse(format!("the scheduler {named} is named twice; each is run once"));
             }
+        }
+        if self.link.engine == Engine::Kernel {
+            if self.link.edge.is_some() {
+                return refuse("--edge is of the userspace engine; a qdisc has none".into());
+            }
+            let ours = self.schedulers.iter().filter_map(Scheduler::ours);
+            ours.map(scheduler::takes).collect::<Result<(), _>>().map_err(ConfigError)?;
         }
         if self.traffic.tcp.is_empty() {
             return refuse("no congestion control is named; cubic, reno or bbr".into());
         }
-        for spec in &self.schedulers {
+        for spec in self.schedulers.iter().filter_map(Scheduler::ours) {
             let needs = spec.info().needs;
             let what = match (needs.flow_size, needs.offset) {
                 (true, _) => "the size of every flow before it ends",

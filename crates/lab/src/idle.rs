@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::block::{self, BlockError, empty_plan};
 use crate::config::{AgentProgram, Bottleneck, PAYLOAD_BYTES};
+use crate::scheduler::{self, Engine, Scheduler};
 use crate::traffic::{Tcp, Transfer};
 
 /// Completion times on the idle link, by size.
@@ -38,6 +39,11 @@ impl IdleTimes {
         plan.arrivals_end_ns = at;
         plan.drain_end_ns = at;
         let fifo = sched::Spec::named("fifo").expect("the baseline is in the registry");
+        let fifo = match link.engine {
+            Engine::Userspace => Scheduler::Ours(fifo),
+            Engine::Kernel => scheduler::in_kernel(&fifo)
+                .map_err(|error| BlockError::Engine(error.to_string()))?,
+        };
         let outcome = block::run(
             plan.clone(),
             &fifo,

@@ -6,9 +6,10 @@ use engine::report::{self, DirectionReport, FlowRecord};
 use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
 use sched::Lane;
 
-use crate::block::Outcome;
+use crate::block::{Outcome, Through};
 use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES};
 use crate::idle::IdleTimes;
+use crate::kernel::Counted;
 use crate::traffic::{
     ConnectionKind, ConnectionRow, Link, Plan, TcpInfo, Transfer, TransferRow, cbr_packets,
 };
@@ -69,18 +70,33 @@ impl Source<'_> {
         bytes as f64 * 8.0 / (self.link.rate_bps as f64 * seconds)
     }
 
-    fn down(&self) -> &DirectionReport {
-        &self.outcome.engine.directions[1]
+    fn down(&self) -> Option<&DirectionReport> {
+        self.direction(1)
     }
 
-    fn up(&self) -> &DirectionReport {
-        &self.outcome.engine.directions[0]
+    fn up(&self) -> Option<&DirectionReport> {
+        self.direction(0)
+    }
+
+    /// Of the userspace engine, which keeps a ledger of flows.
+    fn direction(&self, at: usize) -> Option<&DirectionReport> {
+        match &self.outcome.bottleneck {
+            Through::Engine(report) => report.directions.get(at),
+            Through::Kernel(_) => None,
+        }
     }
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        let [down, up] = [self.link.rate_bps, self.link.up_rate_bps];
-        for (name, direction, rate_bps) in [("down", self.down(), down), ("up", self.up(), up)] {
+        let rates_bps = [self.link.rate_bps, self.link.up_rate_bps];
+        for (at, (name, rate_bps)) in ["down", "up"].into_iter().zip(rates_bps).enumerate() {
+            let direction = match &self.outcome.bottleneck {
+                Through::Engine(report) => &report.directions[1 - at],
+                Through::Kernel(passed) => {
+                    self.add_queue(rows, name, rate_bps, &passed.queues[1 - at]);
+                    continue;
+                }
+            };
             let observed = direction.observed.as_ref();
             let samples = observed.map_or(&[][..], |o| &o.samples);
             rows.samples.extend(samples.iter().map(|sample| Sample {
@@ -96,6 +112,22 @@ impl Source<'_> {
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
+    }
+
+    /// What a qdisc counted.
+    fn add_queue(&self, rows: &mut Rows, name: &str, rate_bps: u64, counted: &Counted) {
+        let (key, end_ns) = (&self.key, self.plan.drain_end_ns);
+        rows.samples.extend(counted.samples.iter().map(|sample| Sample {
+            key: key.clone(),
+            link: name.into(),
+            t_ns: sample.t_ns,
+            backlog_packets: sample.packets,
+            backlog_bytes: sample.bytes,
+            short_lane_packets: None,
+            flow_entries: None,
+        }));
+        rows.links.push(counted.link_use(key, name, rate_bps, self.warm_up_ns, end_ns));
+        rows.drops.extend(counted.drop_count(key, name));
     }
 
     fn link_use(&self, name: &str, direction: &DirectionReport, rate_bps: u64) -> LinkUse {
@@ -333,8 +365,9 @@ fn class_of(transfer: &Transfer) -> SizeClass {
     SizeClass::of_bytes(transfer.size_bytes, PAYLOAD_BYTES)
 }
 
-fn by_flow(direction: &DirectionReport) -> HashMap<&str, &FlowRecord> {
-    let flows = direction.observed.as_ref().map_or(&[][..], |o| &o.flows);
+fn by_flow(direction: Option<&DirectionReport>) -> HashMap<&str, &FlowRecord> {
+    let observed = direction.and_then(|direction| direction.observed.as_ref());
+    let flows = observed.map_or(&[][..], |o| &o.flows);
     flows.iter().map(|record| (record.flow.as_str(), record)).collect()
 }
 

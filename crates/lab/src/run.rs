@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use measure::Key;
-use sched::Spec;
 
 use crate::block::{self, BlockError, Outcome};
 use crate::config::Config;
 use crate::idle::IdleTimes;
+use crate::kernel;
 use crate::rows::{Rows, Source};
+use crate::scheduler::{Engine, Scheduler};
 use crate::summary::Summary;
 use crate::traffic::{Plan, monotonic_ns};
 use crate::{config, plan};
@@ -71,6 +72,9 @@ pub fn run(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Finished, config::ConfigError> {
     config.check()?;
+    if config.link.engine == Engine::Kernel {
+        kernel::check(config)?;
+    }
     let mut finished = Finished::default();
     if let Err(error) =
         (Rounds { config, stop, progress, start_ns: monotonic_ns(), number: 0, done: 0 })
@@ -145,7 +149,7 @@ impl Rounds<'_, '_> {
         let count = self.config.schedulers.len();
         // Rotated, so that no discipline is always first or always after the same one.
         let order = (0..count).map(|index| (index + round as usize) % count);
-        let mut pending: Vec<&Spec> = order.map(|at| &self.config.schedulers[at]).collect();
+        let mut pending: Vec<&Scheduler> = order.map(|at| &self.config.schedulers[at]).collect();
         let mut whole = Vec::new();
         let mut tries = 0;
         while !pending.is_empty() {
@@ -184,7 +188,7 @@ impl Rounds<'_, '_> {
     /// Runs one block of each discipline at the same time. Returns also when that was.
     fn side_by_side(
         &mut self,
-        specs: &[&Spec],
+        specs: &[&Scheduler],
         round: u64,
         plan: &Plan,
     ) -> (u64, Vec<Result<Outcome, BlockError>>) {
@@ -237,7 +241,7 @@ impl Rounds<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn rows(
         &mut self,
-        spec: &Spec,
+        spec: &Scheduler,
         round: u64,
         plan: &Plan,
         outcome: &Outcome,
@@ -247,7 +251,7 @@ impl Rounds<'_, '_> {
     ) -> Rows {
         let config = self.config;
         let key = Key {
-            run: "lab".into(),
+            run: config.link.engine.run().into(),
             scheduler: spec.to_string().as_str().into(),
             seed: config.rounds.get(round as usize).map_or(config.seed, |round| round.seed),
             round,
@@ -267,7 +271,7 @@ impl Rounds<'_, '_> {
 
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
-    for direction in &outcome.engine.directions {
+    for direction in outcome.bottleneck.engine().map_or(&[][..], |report| &report.directions) {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
         if lost > late_limit {

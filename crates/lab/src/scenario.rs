@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use scenario::{Kind, Link, Queue, Scenario, ScenarioError, Traffic as Sent, draw};
-use sched::{Nanos, Rate, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 use workload::TransferList;
 
 use crate::block::empty_plan;
 use crate::config::{AgentProgram, Bottleneck, Config, Labels, Round, Timing, Traffic, Transfers};
+use crate::scheduler::{Engine, Scheduler, in_kernel};
 use crate::traffic::{Cbr, Plan, Stream, Tcp, Transfer};
 
 /// Links beside the bottleneck are to hold nothing up, as those of the lab do.
@@ -17,18 +18,21 @@ const MOST_FLOWS: u64 = 1000;
 /// What the lab's engine and its pacer carry.
 const RATES: std::ops::RangeInclusive<u64> = 100_000..=2_000_000_000;
 
-/// The lab of a scenario: a round for each seed, a block as long as a run.
+/// The lab of a scenario: a round for each seed, a block as long as a run. `named` are disciplines
+/// to run instead of the scenario's.
 ///
 /// # Errors
 /// With the first thing that the lab cannot do, and the line where it stands.
 pub fn config(
     scenario: &Scenario,
+    engine: Engine,
+    named: Option<Vec<Scheduler>>,
     jobs: Option<usize>,
     late_limit: f64,
     agent: AgentProgram,
 ) -> Result<Config, ScenarioError> {
-    let way = Way::of(scenario)?;
-    let schedulers = way.schedulers(scenario)?;
+    let way = Way::of(scenario, engine)?;
+    let schedulers = way.schedulers(scenario, named)?;
     for (number, traffic) in scenario.traffic.iter().enumerate() {
         check_traffic(scenario, &way, number, traffic)?;
     }
@@ -49,7 +53,7 @@ pub fn config(
         size_bytes: transfer.size_bytes,
     });
     let ecn = scenario.traffic.iter().find_map(|traffic| traffic.kind.tcp()).is_some_and(|t| t.ecn);
-    let link = way.bottleneck(ecn);
+    let link = way.bottleneck(scenario, ecn)?;
     Ok(Config {
         traffic: Traffic {
             transfers: Transfers::Listed(TransferList::new(listed.collect())),
@@ -103,10 +107,11 @@ struct Way<'a> {
     server: usize,
     client: usize,
     rtt_ns: u64,
+    engine: Engine,
 }
 
 impl<'a> Way<'a> {
-    fn of(scenario: &'a Scenario) -> Result<Self, ScenarioError> {
+    fn of(scenario: &'a Scenario, engine: Engine) -> Result<Self, ScenarioError> {
         let topology = &scenario.topology;
         let tested: Vec<(usize, usize)> = topology.tested().collect();
         let (at, down) = tested[0];
@@ -143,6 +148,7 @@ impl<'a> Way<'a> {
             down,
             server: end(bottleneck.ends[down]),
             client: end(bottleneck.ends[1 - down]),
+            engine,
             rtt_ns: 2 * topology.links.iter().map(|link| link.delay_ns).sum::<u64>(),
         };
         for link in &topology.links {
@@ -181,6 +187,9 @@ impl<'a> Way<'a> {
             if self.rtt_ns > 2_000_000_000 {
                 return refuse("delay", "makes round trips beyond the lab's longest, 2s");
             }
+            if link.edge.is_some() && self.engine == Engine::Kernel {
+                return refuse("edge", "is of the userspace engine; --engine kernel has none");
+            }
             return Ok(());
         }
         if link.edge.is_some() {
@@ -205,42 +214,61 @@ impl<'a> Way<'a> {
         refuse("scheduler", "cannot be had in the lab: only the bottleneck has a discipline")
     }
 
-    /// What a discipline is where it has no limit of its own.
-    fn limited(&self, scenario: &Scenario, spec: &Spec) -> Result<Spec, ScenarioError> {
-        let Queue::Tested(limit) = self.bottleneck.queues[self.down] else {
-            return Ok(spec.clone());
-        };
-        let spec = spec.clone().with_default("limit", &limit.to_string());
-        spec.map_err(|error| scenario.refuse("schedulers.run", &format!("is refused: {error}")))
-    }
-
-    fn schedulers(&self, scenario: &Scenario) -> Result<Vec<Spec>, ScenarioError> {
-        let one = |spec: &Spec| {
-            let needs = spec.info().needs;
-            if needs.flow_size || needs.offset {
-                let what = format!(
-                    "has {}, which needs what a live link does not tell: the sizes of flows",
-                    spec.info().name
-                );
-                return Err(scenario.refuse("schedulers.run", &what));
-            }
-            self.limited(scenario, spec)
-        };
-        scenario.schedulers.iter().map(one).collect()
-    }
-
-    fn bottleneck(&self, ecn: bool) -> Bottleneck {
-        let link = self.bottleneck;
-        let (down, up) = (self.down, 1 - self.down);
-        let limit = match &link.queues[down] {
+    /// What a queue under test holds.
+    fn limit(&self) -> Amount {
+        match &self.bottleneck.queues[self.down] {
             Queue::Tested(limit) => *limit,
             Queue::Fixed(spec) => spec.params().amount("limit"),
+        }
+    }
+
+    /// What a discipline of ours is in this engine.
+    fn scheduler(&self, spec: &Spec) -> Result<Scheduler, String> {
+        let needs = spec.info().needs;
+        if needs.flow_size || needs.offset {
+            let name = spec.info().name;
+            return Err(format!(
+                "has {name}, which needs what a live link does not tell: the sizes of flows"
+            ));
+        }
+        match self.engine {
+            Engine::Userspace => Ok(Scheduler::Ours(spec.clone())),
+            Engine::Kernel => in_kernel(spec)
+                .map_err(|error| format!("has what --engine kernel cannot take: {error}")),
+        }
+    }
+
+    fn schedulers(
+        &self,
+        scenario: &Scenario,
+        named: Option<Vec<Scheduler>>,
+    ) -> Result<Vec<Scheduler>, ScenarioError> {
+        let refuse = |what: &String| scenario.refuse("schedulers.run", what);
+        let of_file = || scenario.schedulers.iter().map(|spec| self.scheduler(spec)).collect();
+        let all = named.map_or_else(of_file, Ok).map_err(|what: String| refuse(&what))?;
+        let limit = self.limit();
+        let limited = |one: Scheduler| {
+            one.with_limit(limit).map_err(|error| refuse(&format!("is refused: {error}")))
         };
+        all.into_iter().map(limited).collect()
+    }
+
+    fn bottleneck(&self, scenario: &Scenario, ecn: bool) -> Result<Bottleneck, ScenarioError> {
+        let link = self.bottleneck;
+        let (down, up) = (self.down, 1 - self.down);
+        let limit = self.limit();
         let up_scheduler = match &link.queues[up] {
             Queue::Tested(_) => None,
-            Queue::Fixed(spec) => Some(spec.clone()),
+            Queue::Fixed(spec) => {
+                let path = format!("{}.back-scheduler", link.key);
+                let own = self.scheduler(spec).map_err(|what| scenario.refuse(&path, &what))?;
+                let limit = spec.params().amount("limit");
+                let limited = own.with_limit(limit);
+                Some(limited.map_err(|error| scenario.refuse(&path, &error.to_string()))?)
+            }
         };
-        Bottleneck {
+        Ok(Bottleneck {
+            engine: self.engine,
             rate_bps: link.rate_bps[down],
             up_rate_bps: link.rate_bps[up],
             up_scheduler,
@@ -249,7 +277,7 @@ impl<'a> Way<'a> {
             edge: link.edge.clone(),
             ecn,
             local_sender: false,
-        }
+        })
     }
 
     fn is_up(&self, traffic: &Sent) -> bool {

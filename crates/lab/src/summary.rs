@@ -122,7 +122,7 @@ impl Summary {
     pub fn of(config: &Config, blocks: &[Rows]) -> Self {
         let names: Vec<String> = config.schedulers.iter().map(ToString::to_string).collect();
         let rounds = blocks.iter().map(|rows| rows.block.key.round + 1).max().unwrap_or(0);
-        let find = |name: &str| config.schedulers.iter().position(|s| s.info().name == name);
+        let find = |name: &str| config.schedulers.iter().position(|s| s.is(name));
         let reference = |name| find(name).map(|at| of_scheduler(blocks, &names[at]));
         let (fifo, fq_codel) = (reference("fifo"), reference("fq-codel"));
         let schedulers = names

@@ -1,7 +1,7 @@
 //! Scenarios as labs: what is taken, and what is refused by name.
 
-use lab::AgentProgram;
 use lab::traffic::Tcp;
+use lab::{AgentProgram, Engine, scheduler};
 use scenario::{Overrides, Scenario};
 
 const GOOD: &str = r#"[scenario]
@@ -50,10 +50,19 @@ flows = 2
 "#;
 
 fn read(text: &str) -> Result<lab::Config, String> {
+    read_for(text, Engine::Userspace, None)
+}
+
+fn read_for(text: &str, engine: Engine, named: Option<&[&str]>) -> Result<lab::Config, String> {
     let read = Scenario::parse(text, "t.toml", None, &Overrides::default());
     let scenario = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
     let agent = AgentProgram { path: "agent".into(), arguments: Vec::new() };
-    lab::scenario::config(&scenario, None, 0.05, agent).map_err(|error| error.to_string())
+    let named = named.map(|names| {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        scheduler::parse(&names, engine).unwrap()
+    });
+    let config = lab::scenario::config(&scenario, engine, named, None, 0.05, agent);
+    config.map_err(|error| error.to_string())
 }
 
 #[test]
@@ -62,7 +71,10 @@ fn a_seed_is_a_round_of_what_the_simulator_sends() {
     let link = &config.link;
     assert_eq!((link.rate_bps, link.up_rate_bps), (10_000_000, 2_000_000));
     assert_eq!(link.rtt.0, 20_000_000);
-    assert_eq!(config.schedulers[0].params().amount("limit").to_string(), "50packets");
+    assert_eq!(
+        config.schedulers[0].ours().unwrap().params().amount("limit").to_string(),
+        "50packets"
+    );
     assert_eq!(
         (config.timing.warm_up_ns, config.timing.block_ns()),
         (1_000_000_000, 5_000_000_000)
@@ -97,7 +109,7 @@ fn a_line_of_links_is_one_way() {
     let rest = rest.split_once("[[traffic]]").unwrap().0;
     let config = read(&format!("{head}{line}[schedulers]{rest}{traffic}")).unwrap();
     assert_eq!(config.link.rtt.0, 12_000_000);
-    assert_eq!(config.link.up_scheduler.unwrap().info().name, "fifo");
+    assert_eq!(config.link.up_scheduler.unwrap().to_string(), "fifo");
     assert_eq!(config.rounds[0].plan.downloads.len(), 1);
 }
 
@@ -157,5 +169,42 @@ fn what_the_lab_cannot_do_is_refused_with_its_line() {
         let error = read(&GOOD.replacen(from, to, 1)).expect_err(to);
         assert!(error.contains(says), "{error}\nnot {says}");
         assert_eq!(error.lines().count(), 1);
+    }
+}
+
+#[test]
+fn the_kernel_has_forms_of_its_own_of_what_it_does_not_take_from_us() {
+    let classic = GOOD.replace("\"fifo\", \"efd\"", "\"fq-codel\", \"cake\"");
+    let config = read_for(&classic, Engine::Kernel, None).unwrap();
+    let names: Vec<String> = config.schedulers.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["kernel:fq_codel", "kernel:cake"]);
+    let config = read_for(GOOD, Engine::Kernel, Some(&["kernel:sfq"])).unwrap();
+    assert_eq!(config.schedulers[0].to_string(), "kernel:sfq");
+    // As in userspace: the same transfers at the same times.
+    assert_eq!(config.rounds[0].plan, read(GOOD).unwrap().rounds[0].plan);
+}
+
+#[test]
+fn what_only_the_userspace_engine_can_do_is_refused_with_its_line() {
+    for (from, to, says) in [
+        (
+            "\"efd\"]",
+            "\"las\"]",
+            "t.toml:13: schedulers.run has what --engine kernel cannot take: las: ",
+        ),
+        (
+            "limit = \"50packets\"",
+            "edge = \"\"",
+            "t.toml:10: topology.bottleneck.edge = \"\" is of the userspace engine",
+        ),
+        (
+            "limit = \"50packets\"",
+            "varying = \"steps:0s=1mbit\"",
+            "t.toml:10: topology.bottleneck.varying = \"steps:0s=1mbit\" cannot",
+        ),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        let error = read_for(&GOOD.replacen(from, to, 1), Engine::Kernel, None).expect_err(to);
+        assert!(error.contains(says), "{error}\nnot {says}");
     }
 }

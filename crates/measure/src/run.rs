@@ -19,6 +19,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct RunInfo {
     /// The run's name, as in column `run`.
     pub run: String,
+    /// What the queues were: `simulator`, `userspace`, `kernel`; not told of a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// [`SCHEMA_VERSION`].
     pub schema: u32,
     /// The command line.

@@ -161,6 +161,7 @@ proptest! {
 fn info() -> RunInfo {
     RunInfo {
         run: "lab-1".into(),
+        engine: None,
         schema: SCHEMA_VERSION,
         command: vec!["shortlane".into(), "lab".into()],
         version: "0.1.0".into(),

@@ -316,6 +316,7 @@ mod tests {
         run(&config, capture, &mut tables, &AtomicBool::new(false), &mut |_| {}).unwrap();
         let info = measure::RunInfo {
             run: String::new(),
+            engine: None,
             schema: 1,
             command: Vec::new(),
             version: String::new(),

@@ -138,6 +138,7 @@ impl Report {
     pub fn run_info(&self, config: &Config, capture: &str, command: Vec<String>) -> RunInfo {
         RunInfo {
             run: RUN.into(),
+            engine: None,
             schema: SCHEMA_VERSION,
             command,
             version: env!("CARGO_PKG_VERSION").into(),

@@ -131,6 +131,7 @@ impl Scenario {
     pub fn run_info(&self, ended_early: Option<String>) -> RunInfo {
         RunInfo {
             run: self.name.clone(),
+            engine: Some("simulator".into()),
             schema: SCHEMA_VERSION,
             command: vec!["shortlane".into(), "sim".into(), self.name.clone()],
             version: env!("CARGO_PKG_VERSION").into(),

@@ -51,7 +51,8 @@ impl Output {
             return Ok(());
         };
         let info = RunInfo {
-            run: "lab".into(),
+            run: config.link.engine.run().into(),
+            engine: Some(config.link.engine.name().into()),
             schema: SCHEMA_VERSION,
             command,
             version: env!("CARGO_PKG_VERSION").into(),

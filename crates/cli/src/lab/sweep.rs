@@ -73,11 +73,12 @@ pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
 
 impl Options {
     fn sweep(&self, call: &Call) -> Result<Sweep, Failure> {
-        let schedulers = self.link.specs(&DEFAULT_SCHEDULERS)?;
+        let engine = lab::Engine::Userspace;
+        let schedulers = self.link.schedulers(engine, &DEFAULT_SCHEDULERS)?;
         let jobs = self.link.jobs(schedulers.len());
         let base = Config {
             schedulers,
-            link: self.link.bottleneck(),
+            link: self.link.bottleneck(engine),
             traffic: Traffic {
                 transfers: Transfers::Drawn { law: SizeLaw::efd_paper(), load: 0.1 },
                 tcp: self.link.tcp.clone(),

@@ -22,16 +22,20 @@ fn main() -> ExitCode {
     }
     let has_tc = works("tc", &["-V"]);
     if !has_tc {
-        eprintln!("SKIPPED: no --local-sender here; install iproute2 for the command tc");
+        eprintln!(
+            "SKIPPED: no --local-sender and --engine kernel here; install iproute2 for the command tc"
+        );
     }
     let trial = |name: &str, test: fn()| {
         let trial = Trial::test(name, move || patiently(test));
-        trial.with_ignored_flag(!possible || (name == "local_sender" && !has_tc))
+        let by_tc = ["local_sender", "a_scenario_in_the_kernel"].contains(&name);
+        trial.with_ignored_flag(!possible || (by_tc && !has_tc))
     };
     let trials = vec![
         trial("mixed_traffic", works::mixed_traffic),
         trial("listed_transfers_over_a_long_way", works::listed_transfers_over_a_long_way),
         trial("a_scenario_in_both_engines", works::a_scenario_in_both_engines),
+        trial("a_scenario_in_the_kernel", works::a_scenario_in_the_kernel),
         trial("local_sender", works::local_sender),
         trial("an_ordinary_user", works::an_ordinary_user),
         trial("sweep", works::sweep),

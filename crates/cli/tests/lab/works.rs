@@ -158,6 +158,34 @@ pub(crate) fn a_scenario_in_both_engines() {
     assert!(says.contains("topology has 5 links under test; the lab has one"), "{says}");
 }
 
+/// The same file with a qdisc of this kernel as the bottleneck: the same transfers, and a link
+/// that is as busy.
+pub(crate) fn a_scenario_in_the_kernel() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().to_str().unwrap();
+    let run = ["lab", "one-link", "--engine", "kernel", "--scheduler", "kernel:pfifo"];
+    let files = ["--format", "csv", "--json", "--seeds", "1", "--out", out, "--late-limit", "60%"];
+    let document = succeed(&[SHORTLANE], &[&run[..], &files].concat()).json();
+    assert_eq!(document["scenario"]["engine"], "kernel");
+    assert_eq!(document["scenario"]["schedulers"], serde_json::json!(["kernel:pfifo"]));
+    let scheduler = &document["summary"]["schedulers"][0];
+    sane(scheduler);
+    let used = scheduler["utilisation"].as_f64().unwrap();
+    assert!(used > 0.8, "two downloads fill the link: {used}");
+    let info: Value =
+        serde_json::from_str(&fs::read_to_string(directory.path().join("run.json")).unwrap())
+            .unwrap();
+    assert_eq!((&info["run"], &info["engine"]), (&"lab-kernel".into(), &"kernel".into()));
+    let links = csv(&directory.path().join("links.csv"));
+    let down = links.iter().find(|row| row["link"] == "down").unwrap();
+    let number = |column: &str| down[column].parse::<u64>().unwrap();
+    assert!(number("arrived_packets") >= number("sent_packets"), "{down:?}");
+    let peak = number("backlog_peak_packets");
+    assert!((100..=302).contains(&peak), "300 packets, and what tbf has taken: {peak}");
+    let flows = csv(&directory.path().join("flows.csv"));
+    assert!(flows.iter().any(|row| row["kind"] == "transfer" && row["complete"] == "true"));
+}
+
 /// TCP small queues keep the queue at the sender: little of it is left at the bottleneck, where a
 /// FIFO behind two downloads otherwise fills its 300 packets.
 pub(crate) fn local_sender() {

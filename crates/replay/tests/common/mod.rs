@@ -194,6 +194,7 @@ fn read_events(path: &Path, config: &Config) -> Vec<Vec<Event>> {
 pub(crate) fn info() -> RunInfo {
     RunInfo {
         run: replay::RUN.into(),
+        engine: None,
         schema: SCHEMA_VERSION,
         command: Vec::new(),
         version: String::new(),
