@@ -76,7 +76,7 @@ impl<'a> IdleTimes<'a> {
         if let Some(curve) = of_ways.get(&signature) {
             return Some(curve.clone());
         }
-        let curve = Curve::of(&traffic.kind, &self.network, &ways, largest).ok()?;
+        let curve = Curve::of(traffic, &self.network, &ways, largest).ok()?;
         of_ways.insert(signature, curve.clone());
         Some(curve)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sched::Nanos;
 use sim::sources::{
-    Bursts, DatagramStream, FlowPlan, Pair, RequestStream, Trace, Transfers, Visitors, Web,
+    Bursts, DatagramStream, FlowPlan, Opener, Pair, RequestStream, Trace, Transfers, Visitors, Web,
     WebConfig,
 };
 use sim::{NodeId, Simulation, Source, TcpId};
@@ -77,13 +77,18 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
             pair: ends.pair(flow.from, flow.to),
         })
     };
+    let opener = match traffic.asked_with {
+        None => Opener::Sender,
+        Some(request_bytes) => Opener::Receiver { request_bytes },
+    };
     let span = (Nanos(traffic.start_ns), Nanos(traffic.stop_ns));
     match (&traffic.kind, tcp) {
         (Kind::Persistent { flows, stagger_ns, .. }, Some(tcp)) => {
             let places = ends.from.len().max(ends.to.len()).min(*flows as usize);
             let pairs = (0..places).map(|place| ends.pair(place, place)).collect();
             let (start, spacing) = (Nanos(traffic.start_ns), Nanos(*stagger_ns));
-            vec![Box::new(Transfers::persistent(*flows, start, spacing, pairs, tcp))]
+            let flows = Transfers::persistent(*flows, start, spacing, pairs, tcp);
+            vec![Box::new(flows.opened_by(opener))]
         }
         (Kind::Requests { flows, requests, .. }, Some(tcp)) => {
             let one = |flow: u64| {
@@ -103,7 +108,9 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
         (Kind::Trace(list), _) => {
             vec![Box::new(Trace::new(shifted(list, traffic), ends.pair(0, 0)))]
         }
-        (_, Some(tcp)) => vec![Box::new(Transfers::planned(plans(), tcp))],
+        (_, Some(tcp)) => {
+            vec![Box::new(Transfers::planned(plans(), tcp).opened_by(opener))]
+        }
         (Kind::Cbr(stream), None) => {
             let one = |flow: u64| {
                 let packets = draw::steady(stream, traffic, flow, seed);

@@ -31,9 +31,14 @@ pub struct Traffic {
     pub dscp: u8,
     /// Whether its flows have rows.
     pub rows: bool,
+    /// If the ends that its data go to open its connections, the bytes that they ask with.
+    pub asked_with: Option<u64>,
     /// What it is.
     pub kind: Kind,
 }
+
+/// What a receiver asks for a transfer with, as the lab's does.
+const REQUEST_BYTES: u64 = 16;
 
 /// What traffic is.
 #[derive(Clone, Debug)]
@@ -241,7 +246,14 @@ impl Reader<'_, '_> {
         let dscp = table.needed("dscp", table.count("dscp"))? as u8;
         let stop_ns = stop_ns.min(self.context.duration_ns);
         let rows = table.needed("rows", table.flag("rows"))?;
-        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, rows, kind })
+        let asked_with = match &kind {
+            Kind::Web { request_bytes, .. } => Some(*request_bytes),
+            _ if table.defines("opens") && table.word("opens")? == Some("receiver") => {
+                Some(REQUEST_BYTES)
+            }
+            _ => None,
+        };
+        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, rows, asked_with, kind })
     }
 
     fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {

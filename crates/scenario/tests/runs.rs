@@ -106,6 +106,30 @@ fn a_flow_without_end_fills_the_link() {
 }
 
 #[test]
+fn a_receiver_that_opens_asks_half_a_round_trip_later() {
+    let transfers = "kind = \"periodic\"\nevery = \"5s\"\nsize = \"1000b\"\n";
+    let times = |more: &str| {
+        let (rows, _) = run(&link("9s", &format!("{transfers}{more}")));
+        let took = |flow: &Flow| (flow.start_ns, flow.completion_ns.unwrap(), flow.idle_ns);
+        rows.flows.iter().map(took).collect::<Vec<_>>()
+    };
+    let (sent, asked) = (times(""), times("opens = \"receiver\"\n"));
+    assert_eq!(times("opens = \"sender\"\n"), sent);
+    assert_eq!((sent.len(), asked.len()), (2, 2));
+    for (sent, asked) in sent.into_iter().zip(asked) {
+        assert_eq!(sent.0, asked.0, "the same starts");
+        // 10 ms and the 16 bytes of the question with its headers on 1 Mbit/s.
+        let later = asked.1 - sent.1;
+        assert!((10_000_000..11_000_000).contains(&later), "{later}");
+        assert_eq!((sent.2, asked.2), (Some(sent.1), Some(asked.1)), "alone on the link");
+    }
+    // A flow without end fills the link as well as one that its sender opens.
+    let (rows, _) = run(&link("20s", "kind = \"persistent\"\nopens = \"receiver\"\n"));
+    assert!(rows.links[0].utilisation.unwrap() > 0.9, "{:?}", rows.links[0]);
+    assert_eq!((rows.flows[0].kind, rows.flows[0].size_bytes), (FlowKind::Download, None));
+}
+
+#[test]
 fn requests_are_answered_and_late_by_those_before() {
     let requests = "kind = \"requests\"\nevery = \"100ms\"\nsize = \"1000b\"\nrequest = \"100b\"\n";
     let (rows, summary) = run(&link("10s", requests));

@@ -9,7 +9,7 @@ use sim::{
     Source, TcpId,
 };
 
-use crate::traffic::Kind;
+use crate::traffic::{Kind, Traffic};
 
 /// Completion time by size. Between its points, time is linear in size.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Curve {
 impl Curve {
     /// That of a traffic over the ways there and back.
     pub(super) fn of(
-        kind: &Kind,
+        Traffic { kind, asked_with, .. }: &Traffic,
         network: &Network,
         ways: &[Vec<LinkId>; 2],
         largest: u64,
@@ -31,12 +31,8 @@ impl Curve {
         let Some(tcp) = kind.tcp() else {
             return Ok(Arc::new(sent(kind, network, &ways[0])));
         };
-        let asked_with = match kind {
-            Kind::Web { request_bytes, .. } => Some(*request_bytes),
-            _ => None,
-        };
         let line = Line::of(network, ways)?;
-        Ok(Lone { line, tcp, asked_with, largest }.curve())
+        Ok(Lone { line, tcp, asked_with: *asked_with, largest }.curve())
     }
 
     /// What a transfer of so many bytes takes.
