@@ -1,4 +1,4 @@
-"""One self-contained HTML page from a directory of results."""
+"""One self-contained HTML page from a directory of results, or of several side by side."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`shortlane report DIR`."""
+    """`shortlane report DIR...`."""
     parser.add_argument(
-        "directory",
+        "directories",
         metavar="DIR",
         type=Path,
-        help="what `--out` of sim, replay or lab wrote, Parquet or CSV",
+        nargs="+",
+        help="what `--out` of sim, replay or lab wrote, Parquet or CSV; several of one scenario in "
+        "different engines are held side by side",
     )
     parser.add_argument(
         "--out",
         metavar="FILE.html",
         type=Path,
-        help="the page; by default report.html in that directory",
+        help="the page; by default report.html in that directory, of several in the current one",
     )
     parser.add_argument("--open", action="store_true", help="show it in a browser")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -32,9 +34,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Writes the page and says where it is."""
     from shortlane.report.build import missing_in, write
 
-    out = arguments.out or arguments.directory / "report.html"
-    missing = missing_in(arguments.directory)
-    write(arguments.directory, out)
+    directories: list[Path] = arguments.directories
+    alone = len(directories) == 1
+    out = arguments.out or (directories[0] if alone else Path()) / "report.html"
+    missing = [what for directory in directories for what in missing_in(directory)]
+    write(directories[0] if alone else directories, out)
     size = out.stat().st_size
     if arguments.json:
         print(json.dumps({"page": str(out), "bytes": size, "missing": missing}))

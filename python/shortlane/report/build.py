@@ -14,6 +14,7 @@ from shortlane.figures.tables import HasTables, scenario_of
 from shortlane.report import blocks
 from shortlane.report.blocks import Block
 from shortlane.report.drawn import charts_of
+from shortlane.report.engines import html_of_several
 from shortlane.report.numbers import Numbers, numbers_of
 from shortlane.report.source import Folder, of_results, open_folder
 from shortlane.report.tabled import tables_of
@@ -33,13 +34,15 @@ RATIOS = (
 )
 
 
-def write(source: str | Path | HasTables, out: str | Path) -> Path:
+def write(source: str | Path | HasTables | list[Path], out: str | Path) -> Path:
     """Writes the report of a directory of results, or of results in memory, to the file `out`.
+
+    Several directories, of one scenario in different engines, are held side by side.
 
     Raises `InputError` for a directory without results, `RunError` if `out` cannot be written.
     """
     out = Path(out)
-    content = html_of(source)
+    content = html_of_several(source) if isinstance(source, list) else html_of(source)
     temporary = out.with_name(f".{out.name}.tmp")
     try:
         temporary.write_text(content, "utf-8")

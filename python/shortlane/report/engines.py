@@ -1,0 +1,431 @@
+"""The same experiment in several engines: what was predicted, what was measured, what agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shortlane import stats
+from shortlane.errors import Usage
+from shortlane.figures.tables import OBSERVATION, rows, scenario_of
+from shortlane.report import blocks
+from shortlane.report.blocks import Block
+from shortlane.report.numbers import CLASSES, WRITTEN, kind_of
+from shortlane.report.source import Folder, open_folder
+from shortlane.report.verdict import estimate
+
+__all__ = ["Cell", "Run", "cells_of", "html_of_several", "runs_of"]
+
+#: Engines in the order of columns, and what their numbers are.
+ENGINES = {
+    "simulator": "predicted (simulator)",
+    "userspace": "measured in userspace",
+    "kernel": "measured in the kernel",
+}
+
+#: The kernel's own qdiscs that are the same discipline as one of ours.
+TWINS = {
+    "kernel:cake": "cake",
+    "kernel:codel": "codel",
+    "kernel:fq_codel": "fq-codel",
+    "kernel:pfifo": "fifo",
+}
+
+AGREES, OPEN, DIFFERS, UNKNOWN = "agrees", "not told apart", "differs", "–"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that engines are held against each other by."""
+
+    title: str
+    unit: str
+    #: A difference that counts as none: part of the value, or as it is (`relative` false).
+    tolerance: float
+    relative: bool
+
+    @property
+    def even(self) -> float:
+        """The ratio, or the difference, of two that are the same."""
+        return 1.0 if self.relative else 0.0
+
+    @property
+    def allowed(self) -> str:
+        """The tolerance in words."""
+        if self.relative:
+            return f"{100 * self.tolerance:g} %"
+        return f"{self.tolerance:g} {'points' if self.unit == '%' else self.unit}"
+
+
+COMPLETION = Quantity("Mean completion time of transfers", "ms", 0.1, relative=True)
+RATE = Quantity("Rate of long flows", "Mbit/s", 0.1, relative=True)
+DELAY = Quantity("99th percentile of the delay of streams", "ms", 2.0, relative=False)
+USE = Quantity("Link used", "%", 2.0, relative=False)
+QUANTITIES = (COMPLETION, RATE, DELAY, USE)
+
+#: A value of each independent round, by (seed, round).
+Values = dict[tuple[Any, ...], float]
+
+
+@dataclass
+class Run:
+    """Results of one engine."""
+
+    folder: Folder
+    engine: str
+    #: As its column is headed.
+    called: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One quantity of one discipline in all engines."""
+
+    quantity: Quantity
+    what: str
+    scheduler: str
+    #: Of each run, in their order; None where it has none.
+    values: tuple[stats.Estimate | None, ...]
+    #: Each run but the first against the first: the ratio or difference, and what it means.
+    against: tuple[stats.Estimate | None, ...]
+    verdicts: tuple[str, ...]
+
+
+def runs_of(directories: Sequence[Path]) -> list[Run]:
+    """Opens results, the prediction first.
+
+    Raises `InputError` for what is no result, for a replay, and for other experiments than the
+    first.
+    """
+    runs = []
+    for directory in directories:
+        folder = open_folder(directory)
+        engine = str(folder.info.get("engine") or {"sim": "simulator"}.get(kind_of(folder), ""))
+        if kind_of(folder) == "lab" and not engine:
+            engine = "userspace"
+        if engine not in ENGINES:
+            raise Usage(
+                f"{directory}: of no engine that is known; accepted: what sim or lab wrote, with "
+                "its run.json"
+            )
+        runs.append(Run(folder, engine, ENGINES[engine]))
+    runs.sort(key=lambda run: list(ENGINES).index(run.engine))
+    first = scenario_of(runs[0].folder).get("file")
+    for run in runs[1:]:
+        if scenario_of(run.folder).get("file") != first:
+            raise Usage(
+                f"{run.folder.name}: of another scenario than {runs[0].folder.name}; accepted: "
+                "results of one scenario file in several engines"
+            )
+    for run in runs:
+        if sum(other.called == run.called for other in runs) > 1:
+            run.called = f"{ENGINES[run.engine]}, {run.folder.name}"
+    return runs
+
+
+def cells_of(runs: Sequence[Run]) -> list[Cell]:
+    """Every cell that at least two runs have."""
+    made = []
+    for quantity, of_run in (
+        (COMPLETION, _completions),
+        (RATE, _rates),
+        (DELAY, _delays),
+        (USE, _uses),
+    ):
+        made += _cells(quantity, [of_run(run) for run in runs])
+    transfers = [_transfers(run) for run in runs]
+    return [_paired(cell, transfers) if cell.quantity is COMPLETION else cell for cell in made]
+
+
+def _cells(quantity: Quantity, of_runs: list[dict[tuple[str, str], Values]]) -> list[Cell]:
+    made = []
+    for key in dict.fromkeys(key for of_run in of_runs for key in of_run):
+        values = [of_run.get(key, {}) for of_run in of_runs]
+        if sum(bool(of_run) for of_run in values) < 2:
+            continue
+        estimates = tuple(stats.mean(of_run.values()) for of_run in values)
+        against = tuple(_difference(of_run, values[0], quantity) for of_run in values[1:])
+        made.append(_judged(quantity, key, estimates, against))
+    return made
+
+
+def _judged(
+    quantity: Quantity,
+    key: tuple[str, str],
+    values: tuple[stats.Estimate | None, ...],
+    against: tuple[stats.Estimate | None, ...],
+) -> Cell:
+    even = quantity.even
+    verdicts = []
+    for other in against:
+        if other is None:
+            verdicts.append(UNKNOWN)
+        elif abs(other.value - even) <= quantity.tolerance:
+            verdicts.append(AGREES)
+        elif other.low is not None and not other.is_above(even) and not other.is_below(even):
+            verdicts.append(OPEN)
+        else:
+            verdicts.append(DIFFERS)
+    return Cell(quantity, *key, values, against, tuple(verdicts))
+
+
+def _difference(one: Values, first: Values, quantity: Quantity) -> stats.Estimate | None:
+    """Paired by round where both have it; of two means where they have none in common."""
+    common = [(one[at], first[at]) for at in one if at in first]
+    if not common:
+        return None
+    if quantity.relative:
+        return stats.ratio_of_sums(common)
+    return stats.mean(a - b for a, b in common)
+
+
+def _paired(cell: Cell, transfers: list[pl.DataFrame]) -> Cell:
+    """The same with ratios over the transfers complete in both engines."""
+    own = pl.col("what").eq(cell.what) & pl.col("scheduler").eq(cell.scheduler)
+    match = ["what", "scheduler", *OBSERVATION, "index"]
+    first = transfers[0].filter(own).rename({"completion_ns": "first_ns"})
+    against = []
+    for other in transfers[1:]:
+        sums = (
+            other.filter(own)
+            .join(first, on=match)
+            .group_by(OBSERVATION)
+            .agg(pl.col("completion_ns", "first_ns").cast(pl.Float64).sum())
+            .sort(OBSERVATION)
+        )
+        against.append(stats.ratio_of_sums(sums.select("completion_ns", "first_ns").rows()))
+    return _judged(cell.quantity, (cell.what, cell.scheduler), cell.values, tuple(against))
+
+
+def _common(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Twins by the name of ours, and rounds by their seeds, which only the lab numbers."""
+    return frame.with_columns(scheduler=pl.col("scheduler").replace(TWINS), round=pl.lit(0))
+
+
+def _transfers(run: Run) -> pl.DataFrame:
+    """Transfers that are complete: what, scheduler, seed, round, index, completion_ns."""
+    if not run.folder.has("flows"):
+        return pl.DataFrame(
+            schema={
+                "what": pl.String,
+                "scheduler": pl.String,
+                "seed": pl.Int64,
+                "round": pl.Int32,
+                "index": pl.Int64,
+                "completion_ns": pl.Int64,
+            }
+        )
+    traffic = pl.col("traffic").fill_null("transfers")
+    size_class = pl.col("size_class").cast(pl.String).replace(WRITTEN)
+    return (
+        _common(rows(run.folder, "flows"))
+        .filter(pl.col("kind") == "transfer", pl.col("completion_ns").is_not_null())
+        .with_columns(what=pl.format("{}, {} packets", traffic, size_class))
+        .select("what", "scheduler", *OBSERVATION, "index", "completion_ns")
+        .collect()
+    )
+
+
+def _values(frame: pl.DataFrame, value: str = "value") -> dict[tuple[str, str], Values]:
+    """By what and scheduler; of each, by seed and round."""
+    found: dict[tuple[str, str], Values] = {}
+    for row in frame.drop_nulls(value).iter_rows(named=True):
+        key = (str(row["what"]), str(row["scheduler"]))
+        found.setdefault(key, {})[(row["seed"], row["round"])] = float(row[value])
+    return found
+
+
+def _completions(run: Run) -> dict[tuple[str, str], Values]:
+    means = (
+        _transfers(run)
+        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
+        .agg(value=pl.col("completion_ns").mean() / 1e6)
+    )
+    order = {WRITTEN[name]: place for place, name in enumerate(CLASSES)}
+    by_class = sorted(
+        _values(means).items(),
+        key=lambda one: next(
+            (place for name, place in order.items() if f", {name} packets" in one[0][0]), 0
+        ),
+    )
+    return dict(by_class)
+
+
+def _rates(run: Run) -> dict[tuple[str, str], Values]:
+    scenario = scenario_of(run.folder)
+    duration_ns, warm_up_ns = scenario.get("duration_ns"), scenario.get("warm_up_ns", 0)
+    if not run.folder.has("flows") or not duration_ns:
+        return {}
+    # A simulation counts what was received from the start on, the lab from the end of the warm-up.
+    from_start = run.engine == "simulator"
+    begin = pl.col("start_ns").min() if from_start else pl.lit(warm_up_ns)
+    of_round = (
+        _common(rows(run.folder, "flows"))
+        .filter(pl.col("kind").is_in(["download", "upload"]))
+        .with_columns(what=pl.col("traffic").fill_null(pl.col("kind") + "s"))
+        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
+        .agg(value=8e3 * pl.col("received_bytes").sum() / (duration_ns - begin))
+        .collect()
+    )
+    return _values(of_round)
+
+
+def _delays(run: Run) -> dict[tuple[str, str], Values]:
+    """Of rounds that can carry a 99th percentile: 368 packets."""
+    if not run.folder.has("probes"):
+        return {}
+    of_round = (
+        _common(rows(run.folder, "probes"))
+        .filter(pl.col("delay_ns").is_not_null())
+        .rename({"stream": "what"})
+        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
+        .agg(n=pl.len(), value=pl.col("delay_ns").quantile(0.99, "linear") / 1e6)
+        .filter(pl.col("n") >= 368)
+        .collect()
+    )
+    return _values(of_round)
+
+
+def _uses(run: Run) -> dict[tuple[str, str], Values]:
+    """Of the whole run, warm-up and all, as the lab counts."""
+    if not run.folder.has("links"):
+        return {}
+    duration_ns = scenario_of(run.folder).get("duration_ns")
+    used: pl.Expr = 100 * pl.col("utilisation")
+    if run.engine == "simulator" and duration_ns:
+        used = 8e11 * pl.col("sent_bytes") / (pl.col("rate_bps") * duration_ns)
+    back = pl.col("link").str.ends_with("-back") | (pl.col("link") == "up")
+    what = pl.when(back).then(pl.lit("way back")).otherwise(pl.lit("way there"))
+    frame = _common(rows(run.folder, "links")).with_columns(what=what, value=used).collect()
+    return _values(frame.unique(["what", "scheduler", *OBSERVATION], maintain_order=True))
+
+
+def html_of_several(directories: Sequence[Path]) -> str:
+    """The page that holds engines side by side."""
+    runs = runs_of(directories)
+    cells = cells_of(runs)
+    title = str(scenario_of(runs[0].folder).get("title") or "One experiment")
+    made = [
+        blocks.notice(f"{run.called}: missing: {what}.")
+        for run in runs
+        for what in run.folder.missing
+    ]
+    made += [
+        blocks.notice(f"{run.called}: ended before its time: {run.folder.info['ended_early']}.")
+        for run in runs
+        if run.folder.info.get("ended_early")
+    ]
+    if cells:
+        made.append(blocks.section("Do they agree?", *_summary(runs, cells)))
+        made += [_section(quantity, runs, cells) for quantity in QUANTITIES]
+    else:
+        made.append(blocks.notice("These results have nothing in common to compare."))
+    made.append(blocks.section("How it was run", *_how(runs)))
+    lead = " · ".join(run.called for run in runs)
+    return blocks.page(f"{title}: side by side", made, lead=lead)
+
+
+def _summary(runs: Sequence[Run], cells: Sequence[Cell]) -> list[Block]:
+    said = []
+    for at, run in enumerate(runs[1:]):
+        counts = [cell.verdicts[at] for cell in cells if cell.verdicts[at] != UNKNOWN]
+        parts = [
+            f"{counts.count(verdict)} {words}"
+            for verdict, words in (
+                (AGREES, "agree"),
+                (OPEN, "not told apart"),
+                (DIFFERS, "differ"),
+            )
+            if verdict in counts
+        ]
+        said.append(
+            f"{_upper(run.called)} against {runs[0].called}: of {len(counts)} cells "
+            f"{', '.join(parts) or 'none can be compared'}."
+        )
+        said += [
+            f"Differs, {run.called}: {cell.quantity.title.lower()}, {cell.what}, "
+            f"{cell.scheduler}: {_change(cell, at)}."
+            for cell in cells
+            if cell.verdicts[at] == DIFFERS
+        ]
+    tolerances = ", ".join(f"{one.title.lower()} {one.allowed}" for one in QUANTITIES)
+    return [
+        blocks.bullets(said),
+        blocks.text(
+            f"Agrees: no further apart than {tolerances}. Not told apart: further, but the 95 % "
+            "interval over rounds has no difference in it as well, so more rounds are needed. "
+            "Completion times are compared over the transfers complete in both, round by round.",
+            small=True,
+        ),
+    ]
+
+
+def _section(quantity: Quantity, runs: Sequence[Run], cells: Sequence[Cell]) -> Block:
+    own = [cell for cell in cells if cell.quantity is quantity]
+    if not own:
+        return blocks.group()
+    columns: dict[str, list[str]] = {
+        "": [cell.what for cell in own],
+        "scheduler": [cell.scheduler for cell in own],
+    }
+    for at, run in enumerate(runs):
+        columns[run.called] = [_text(cell.values[at]) for cell in own]
+    for at, run in enumerate(runs[1:]):
+        heading = f"{run.called.removeprefix('measured ')}: as {runs[0].called.split()[0]}?"
+        columns[heading] = [_said(cell, at) for cell in own]
+    heading = f"{quantity.title}, {quantity.unit}"
+    return blocks.section(heading, blocks.table(pl.DataFrame(columns)))
+
+
+def _said(cell: Cell, at: int) -> str:
+    """The verdict, and what it rests on."""
+    verdict = cell.verdicts[at]
+    return verdict if verdict == UNKNOWN else f"{verdict} ({_change(cell, at)})"
+
+
+def _text(value: stats.Estimate | None) -> str:
+    if value is None:
+        return "–"
+    # What Student's t does not know: none of these quantities can be below 0.
+    low = None if value.low is None else max(value.low, 0.0)
+    return estimate(value.value, low, value.high)
+
+
+def _change(cell: Cell, at: int) -> str:
+    """The ratio or the difference with its interval, as text."""
+    value = cell.against[at]
+    if value is None:
+        return "–"
+    if cell.quantity.relative:
+        ends = "" if value.low is None else f" [{value.low:.2f}, {value.high:.2f}]"
+        return f"{value.value:.2f} ×{ends}"
+    unit = " points" if cell.quantity.unit == "%" else f" {cell.quantity.unit}"
+    ends = "" if value.low is None else f" [{value.low:+.2f}, {value.high:+.2f}]"
+    return f"{value.value:+.2f}{unit}{ends}"
+
+
+def _upper(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _how(runs: Sequence[Run]) -> list[Block]:
+    made = []
+    for run in runs:
+        info = run.folder.info
+        machine = info.get("machine") or {}
+        command = " ".join(["shortlane", *map(str, (info.get("command") or [""])[1:])])
+        facts = {
+            "Command": command,
+            "Version": info.get("version"),
+            "Kernel": machine.get("kernel"),
+            "Seeds": ", ".join(map(str, scenario_of(run.folder).get("seeds") or [])),
+        }
+        made += [blocks.text(f"{_upper(run.called)}:"), blocks.facts(facts)]
+    file = scenario_of(runs[0].folder).get("file")
+    if file:
+        made.append(blocks.details("The scenario", blocks.code(str(file))))
+    return made

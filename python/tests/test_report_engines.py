@@ -1,0 +1,137 @@
+"""One experiment in several engines: what agrees, what is not told apart, what differs."""
+
+import re
+
+import polars as pl
+import pytest
+import shortlane
+from commands import run
+from report_help import change_info, opened, rewritten
+from shortlane import report
+from shortlane.errors import InputError
+from shortlane.report import engines
+
+SCENARIO = """
+[scenario]
+title = "Two engines"
+duration = "12s"
+warm-up = "2s"
+seeds = "1..4"
+
+[topology]
+kind = "dumbbell"
+access = { rate = "1gbit", delay = "1ms" }
+bottleneck = { rate = "10mbit", delay = "8ms", limit = "100packets" }
+
+[schedulers]
+run = ["fifo", "fq-codel"]
+
+[[traffic]]
+kind = "transfers"
+load = 0.3
+sizes = "uniform:min=2kb,max=200kb"
+
+[[traffic]]
+name = "downloads"
+kind = "persistent"
+flows = 2
+
+[[traffic]]
+name = "call"
+kind = "cbr"
+rate = "64kbit"
+packet = "160b"
+"""
+
+
+@pytest.fixture(scope="module")
+def predicted(tmp_path_factory):
+    place = tmp_path_factory.mktemp("engines") / "predicted"
+    shortlane.simulate(SCENARIO, progress=None).write(place)
+    return place
+
+
+def scaled(folder, name, expression):
+    """Replaces a column of a table."""
+    path = folder / f"{name}.parquet"
+    pl.read_parquet(path).with_columns(expression).write_parquet(path)
+
+
+def in_kernel(predicted, to):
+    """The same as if the kernel had measured it."""
+    folder = rewritten(predicted, to, scheduler={"fq-codel": "kernel:fq_codel"})
+    change_info(folder, engine="kernel")
+    return folder
+
+
+def cells(*folders):
+    return engines.cells_of(engines.runs_of(folders))
+
+
+def test_the_same_results_agree_in_every_cell(predicted, tmp_path):
+    found = cells(predicted, in_kernel(predicted, tmp_path / "kernel"))
+    compared = [cell for cell in found if cell.quantity is not engines.USE]
+    # Two disciplines: three classes of sizes, the rate of downloads, the delay of the call.
+    assert len([cell for cell in found if cell.quantity is engines.COMPLETION]) == 6
+    assert len([cell for cell in found if cell.quantity is engines.DELAY]) == 2
+    assert {cell.scheduler for cell in found} == {"fifo", "fq-codel"}
+    for cell in compared:
+        if cell.quantity is not engines.RATE:
+            assert cell.verdicts == (engines.AGREES,), cell
+
+
+def test_what_is_slower_differs_and_what_varies_is_not_told_apart(predicted, tmp_path):
+    folder = in_kernel(predicted, tmp_path / "kernel")
+    completion, delay = pl.col("completion_ns"), pl.col("delay_ns")
+    scaled(folder, "flows", (completion * 1.3).cast(pl.Int64).alias("completion_ns"))
+    # In one round the call waits for a second.
+    late = pl.when(pl.col("seed") == 2).then(delay + 10**9).otherwise(delay)
+    scaled(folder, "probes", late.alias("delay_ns"))
+    for cell in cells(predicted, folder):
+        if cell.quantity is engines.COMPLETION:
+            assert cell.against[0].value == pytest.approx(1.3, rel=1e-6)
+            assert cell.verdicts == (engines.DIFFERS,)
+        if cell.quantity is engines.DELAY:
+            assert cell.against[0].value == pytest.approx(250, rel=1e-6)
+            assert cell.verdicts == (engines.OPEN,)
+
+
+def test_the_prediction_is_first_whatever_the_order(predicted, tmp_path):
+    kernel = in_kernel(predicted, tmp_path / "kernel")
+    runs = engines.runs_of([kernel, predicted])
+    assert [run.engine for run in runs] == ["simulator", "kernel"]
+
+
+def test_the_page_names_engines_and_what_differs(predicted, tmp_path):
+    folder = in_kernel(predicted, tmp_path / "kernel")
+    completion = pl.col("completion_ns")
+    scaled(folder, "flows", (completion * 1.3).cast(pl.Int64).alias("completion_ns"))
+    page = report.write([predicted, folder], tmp_path / "page.html")
+    text = re.sub(r"<[^>]+>", " ", page.read_text())
+    assert "predicted (simulator)" in text
+    assert "measured in the kernel" in text
+    assert "1.30 ×" in text
+    assert "differs" in text
+
+
+def test_the_command_takes_several(predicted, tmp_path):
+    kernel = in_kernel(predicted, tmp_path / "kernel")
+    done = run("report", str(predicted), str(kernel), "--out", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "page.html").exists()
+
+
+def test_other_experiments_are_refused(predicted, tmp_path):
+    other = tmp_path / "other"
+    shortlane.simulate(SCENARIO.replace("100packets", "50packets"), progress=None).write(other)
+    with pytest.raises(InputError, match="of another scenario than"):
+        engines.runs_of([predicted, other])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_is_quiet_and_as_wide_as_the_window(predicted, tmp_path, width):
+    kernel = in_kernel(predicted, tmp_path / "kernel")
+    page = report.write([predicted, kernel], tmp_path / "page.html")
+    with opened(page, width=width) as shown:
+        shown.check()
