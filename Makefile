@@ -16,7 +16,7 @@ PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq
+KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq lab
 # These run on a counted clock, which a busy machine does not disturb.
 KERNEL_COUNTED_TESTS ?= live "compare --quick"
 # Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
@@ -315,6 +315,11 @@ ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes
 	@scripts/setup.sh python
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/fq-lanes/ablation.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
+
+.PHONY: suite
+suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables of docs/suite.md
+	$(CARGO) build --locked --release --package shortlane
+	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
 
 .PHONY: bench-lanes
 bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page, 80 minutes

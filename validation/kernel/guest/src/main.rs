@@ -16,6 +16,8 @@ mod faults;
 #[cfg(feature = "kernel")]
 mod instructions;
 #[cfg(feature = "kernel")]
+mod lab;
+#[cfg(feature = "kernel")]
 mod namespace;
 #[cfg(feature = "kernel")]
 mod proof;
@@ -50,6 +52,7 @@ const TESTS: &[Test] = &[
     ("flood", "what floods leave to flows that were there before", faults::flood::run),
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
     ("cake-first-drop", "what fresh queues of CAKE drop", cake_first_drop::run),
+    ("lab", "the command's lab through this kernel's qdiscs, and ours", lab::run),
     ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
 ];
 #[cfg(not(feature = "kernel"))]
