@@ -168,6 +168,7 @@ fn every_option_of_the_simulator_and_every_ready_scenario_is_described() {
     let mut files: Vec<String> = fs::read_dir(root().join("scenarios"))
         .expect("there are scenarios")
         .map(|entry| entry.expect("a directory can be listed").path())
+        .filter(|path| path.is_file())
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect();
     files.sort();

@@ -278,8 +278,8 @@ impl Config {
             if self.link.edge.is_some() {
                 return refuse("--edge is of the userspace engine; a qdisc has none".into());
             }
-            let ours = self.schedulers.iter().filter_map(Scheduler::ours);
-            ours.map(scheduler::takes).collect::<Result<(), _>>().map_err(ConfigError)?;
+            let mut ours = self.schedulers.iter().filter_map(Scheduler::ours);
+            ours.try_for_each(scheduler::takes).map_err(ConfigError)?;
         }
         if self.traffic.tcp.is_empty() {
             return refuse("no congestion control is named; cubic, reno or bbr".into());

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_are_known_by_name() {
-        let limited = |name| named(name).unwrap().remove(0).with_limit(Amount::Packets(300));
+        let limited = |name: &str| named(name).unwrap().remove(0).with_limit(Amount::Packets(300));
         let words = |name: &str, ecn| match limited(name).unwrap() {
             Scheduler::Own(own) => own.words(ecn),
             Scheduler::Ours(_) => panic!("{name} is ours"),

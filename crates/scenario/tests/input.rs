@@ -204,6 +204,10 @@ fn every_ready_scenario_is_accepted() {
     let mut found = 0;
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
+        // The suite has a folder and a test of its own.
+        if path.is_dir() {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.display().to_string();
         Scenario::parse(&text, &name, None, &Overrides::default())
