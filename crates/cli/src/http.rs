@@ -13,7 +13,8 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::sys::socket::{setsockopt, sockopt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -61,6 +62,16 @@ pub(crate) fn stop_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// Whether a Host header is of the loopback, with whatever port: a tunnel may have another one.
+pub(crate) fn names_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let is_loopback = |address: std::net::IpAddr| address.is_loopback();
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_loopback)
+}
+
 /// Answers whoever connects.
 pub(crate) async fn accept<A, F, B>(
     listener: TcpListener,
@@ -84,6 +95,10 @@ where
                 continue;
             }
         };
+        // The kernel ends the connection of a client that is stuck, which nothing here would notice.
+        // Where it cannot, `longest` does.
+        let unread = u32::try_from(limits.unread.as_millis()).unwrap_or(u32::MAX);
+        let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &unread);
         let answer = answer.clone();
         tokio::spawn(async move {
             // What goes wrong on a connection is its client's to notice.
@@ -93,17 +108,15 @@ where
     }
 }
 
-async fn converse<A, F, B>(stream: TcpStream, limits: Limits, answer: A) -> hyper::Result<()>
+/// Answers what comes on one connection.
+pub(crate) async fn converse<S, A, F, B>(stream: S, limits: Limits, answer: A) -> hyper::Result<()>
 where
+    S: AsyncRead + AsyncWrite + Unpin,
     A: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<B>>,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    // The kernel ends the connection of a client that is stuck, which nothing here would notice. Where it
-    // cannot, `longest` does.
-    let unread = u32::try_from(limits.unread.as_millis()).unwrap_or(u32::MAX);
-    let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &unread);
     let service = service_fn(|request| {
         let answer = answer(request);
         async move { Ok::<_, Infallible>(answer.await) }

@@ -77,7 +77,7 @@ impl Drop for Server {
 fn a_scrape_by_http() {
     let server = Server::start();
     let get = |path: &str| {
-        server.ask(&format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+        server.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     };
     let scrape = get("/metrics");
     // Whoever may not look is told so; nothing else can go wrong here.
@@ -91,9 +91,10 @@ fn a_scrape_by_http() {
     }
     assert!(get("/").contains("/metrics has what is attached"));
     assert!(get("/x").starts_with("HTTP/1.1 404 "));
-    let post =
-        "POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let post = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     assert!(server.ask(post).starts_with("HTTP/1.1 405 "));
+    let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert!(server.ask(rebound).starts_with("HTTP/1.1 403 "));
     assert!(server.ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     // It goes on after that.
     assert!(get("/").starts_with("HTTP/1.1 200 "));

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Mutex;
 
 use super::encode;
-use crate::http::{self, Limits};
+use crate::http::{self, Limits, names_loopback};
 use crate::{Failure, attach, say};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -44,7 +44,7 @@ pub(super) fn serve(listen: SocketAddr) -> Result<(), Failure> {
         let turn = Arc::new(Mutex::new(()));
         let answered = http::accept(listener, LIMITS, move |request| {
             let turn = Arc::clone(&turn);
-            async move { answer(request, &turn).await }
+            async move { answer(request, address, &turn).await }
         });
         tokio::select! {
             ended = answered => ended.map_err(failed),
@@ -55,7 +55,16 @@ pub(super) fn serve(listen: SocketAddr) -> Result<(), Failure> {
 
 type Answer = Response<Full<Bytes>>;
 
-async fn answer(request: Request<Incoming>, turn: &Mutex<()>) -> Answer {
+/// `at` is where it listens.
+async fn answer<B>(request: Request<B>, at: SocketAddr, turn: &Mutex<()>) -> Answer {
+    let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+    // A name that a page in a browser has made lead here is none of this machine's.
+    if at.ip().is_loopback() && host.is_some_and(|host| !names_loopback(host)) {
+        return plain(
+            StatusCode::FORBIDDEN,
+            "this is for 127.0.0.1, [::1] and localhost; the request names another host",
+        );
+    }
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "it takes GET and HEAD");
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -84,4 +93,28 @@ fn respond(status: StatusCode, kind: &'static str, text: String) -> Answer {
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn on_the_loopback_no_other_host_is_answered() {
+        let turn = Mutex::new(());
+        let asked = async |host: Option<&str>, at: &str| {
+            let mut request = Request::new(());
+            if let Some(host) = host {
+                request.headers_mut().insert(HOST, host.parse().unwrap());
+            }
+            answer(request, at.parse().unwrap(), &turn).await.status()
+        };
+        for host in [None, Some("localhost:9750"), Some("127.0.0.1"), Some("[::1]:9750")] {
+            assert_eq!(asked(host, "127.0.0.1:9750").await, StatusCode::OK, "{host:?}");
+        }
+        for host in ["evil.example", "evil.example:9750", "127.0.0.1.evil.example"] {
+            assert_eq!(asked(Some(host), "[::1]:9750").await, StatusCode::FORBIDDEN, "{host}");
+            assert_eq!(asked(Some(host), "192.0.2.1:9750").await, StatusCode::OK, "{host}");
+        }
+    }
 }

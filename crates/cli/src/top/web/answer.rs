@@ -9,6 +9,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::page::{self, Saved};
 use super::server::Site;
+use crate::http::names_loopback;
 
 /// A whole text, or a stream of events.
 pub(super) type Answer = Response<Either<Full<Bytes>, Channel<Bytes>>>;
@@ -101,16 +102,6 @@ fn refusal(request: &Request<Incoming>, site: &Site) -> Option<Answer> {
         return forbidden("this is for the page itself");
     }
     None
-}
-
-/// Whether a Host header is of the loopback, with whatever port: a tunnel may have another one.
-pub(super) fn names_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    let is_loopback = |address: std::net::IpAddr| address.is_loopback();
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_loopback)
 }
 
 pub(super) fn has_token(query: Option<&str>, token: &str) -> bool {

@@ -11,11 +11,11 @@ use engine::status::{Heading, Status};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::answer::{has_token, names_loopback};
+use super::answer::has_token;
 use super::server::{LIMITS, PAGES, Site, answered, watch_device};
 use super::{LEAST_INTERVAL, address, page};
 use crate::Failure;
-use crate::http::Limits;
+use crate::http::{Limits, names_loopback};
 use crate::top::draw::tests::status;
 
 const OWN: &str = "Host: 127.0.0.1:9751\r\n";
