@@ -54,7 +54,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove validation/journal
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -276,9 +276,11 @@ mutants: setup ## Break the rules of the disciplines one by one: the suite must 
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
 
 .PHONY: prove
-prove: setup-prove ## Prove the engine's C by CBMC, and refute every planted fault: docs/proofs.md
+prove: setup-prove ## Prove the engine's C by CBMC, check the journals' model by SPIN, refute every planted fault: docs/proofs.md
 	validation/prove/prove.py
 	validation/prove/prove.py --planted
+	validation/journal/check.py
+	validation/journal/check.py --planted
 
 .PHONY: papers
 papers: python-release ## Every paper at full length, about three hours on two cores; resumes: papers-results (PAPERS="...")

@@ -16,7 +16,7 @@
 #   scripts/setup.sh toolchains also the oldest Rust that is promised and a target without a system, by rustup
 #   scripts/setup.sh operators also iproute2 and systemd, to try the units in
 #   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
-#   scripts/setup.sh prove    also CBMC, from Debian 13 into target/prove where this system has none
+#   scripts/setup.sh prove    also SPIN and CBMC, from Debian 13 into target/prove where this system has none
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
@@ -205,9 +205,9 @@ clang_on_offer() {
     done
 }
 
-# prove: the model checker, with libraries of its own where this system has none.
+# prove: SPIN, and CBMC, with libraries of its own where this system has none.
 prove() {
-    has python3 || apt_install python3
+    packages_for python3=python3 spin=spin cc=gcc
     if has cbmc || [ -e target/prove/root/usr/bin/cbmc ]; then
         return
     fi

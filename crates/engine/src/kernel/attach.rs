@@ -164,12 +164,19 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     require("attaching", &[NET_ADMIN, BPF, PERFMON])?;
     let mut work = Work::begin()?;
     let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
+    let before = work.journal(device.index)?;
     let Plan { mut journal, wanted, anew } = plan(&mut work, device, order)?;
     let registered = load(super::KIND, &composition, 1, None)?;
     work.journals.write(&journal).map_err(self::journal)?;
-    let placed = replace_root(&mut work, device)
-        .and_then(|()| settle(&work, device, &mut journal, wanted, order.shaping.rate));
-    if let Err(error) = placed {
+    if let Err(error) = replace_root(&mut work, device) {
+        match &before {
+            // It noted more than is switched, which would keep an offload off for others.
+            Some(before) if anew => work.journals.write(before).map_err(self::journal)?,
+            _ => drop(work.restore(&journal)?),
+        }
+        return Err(error);
+    }
+    if let Err(error) = settle(&work, device, &mut journal, wanted, order.shaping.rate) {
         if !anew {
             work.restore(&journal)?;
         }
