@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod daemon;
+mod engines;
 mod goal;
 pub(crate) mod hosts;
 #[cfg(feature = "kernel")]
@@ -9,23 +10,28 @@ mod in_kernel;
 #[cfg(feature = "kernel")]
 mod in_marks;
 #[cfg(feature = "kernel")]
+mod in_place;
 mod in_userspace;
+#[cfg(not(feature = "kernel"))]
+mod missing;
+mod order;
 pub(crate) mod text;
 
 use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
-use engine::control::{self, Changes, ControlError};
-#[cfg(feature = "kernel")]
-use engine::status::EngineKind;
-use engine::{Following, Overhead, burst_time};
+use engine::control::Changes;
+use engine::status::{EngineKind, Status};
+use engine::{Overhead, burst_time};
 use netdev::link;
 use sched::{Nanos, Rate, Spec};
 use serde_json::json;
 
+use self::engines::{by_lookup, first_that_can};
 use self::goal::Goal;
-#[cfg(feature = "kernel")]
-use self::{in_kernel as kernel_side, in_marks as marks_side, in_userspace as userspace_side};
+#[cfg(not(feature = "kernel"))]
+pub(crate) use self::missing::{MISSING, missing};
+use self::order::Order;
 use crate::{Call, Failure, config, print, quantity, say};
 
 /// Puts a discipline on a device.
@@ -52,8 +58,8 @@ pub(crate) struct AttachOptions {
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
     /// Choose where the discipline runs
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    engine: Engine,
+    #[arg(long, value_enum, default_value_t = Choice::Auto)]
+    engine: Choice,
     /// Count these bytes for each packet beside its own: the kind of link (docsis, pppoe-ptm,
     /// ethernet and others of tc-cake) or a number, and ether-vlan, atm, ptm, mpu=N beside it:
     /// 44,atm,mpu=64
@@ -128,7 +134,7 @@ pub(crate) struct ShowOptions {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Engine {
+enum Choice {
     /// The first of kernel, marks and userspace that can do what is asked
     Auto,
     /// A qdisc inside the kernel
@@ -137,6 +143,18 @@ enum Engine {
     Marks,
     /// A process that holds the packets
     Userspace,
+}
+
+impl Choice {
+    /// `None`: the first that can do what is asked.
+    const fn kind(self) -> Option<EngineKind> {
+        match self {
+            Self::Auto => None,
+            Self::Kernel => Some(EngineKind::Kernel),
+            Self::Marks => Some(EngineKind::Marks),
+            Self::Userspace => Some(EngineKind::Userspace),
+        }
+    }
 }
 
 /// The kernel's own queues behind marks.
@@ -186,48 +204,6 @@ pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// What to do once something is attached.
-#[cfg(feature = "kernel")]
-const NEXT: &str =
-    "`shortlane show` tells how it goes, `shortlane test HOST` how long packets wait under load";
-
-/// How fast a link is, in words.
-#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to be told"))]
-fn pace(rate: Rate) -> String {
-    rate.limit().map_or_else(|| "the device's pace".into(), |_| rate.to_string())
-}
-
-/// What is to be attached to one device, checked as far as that needs no device.
-#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
-struct Order {
-    device: String,
-    rate: Option<Rate>,
-    ingress: Option<Rate>,
-    /// Rates that follow the link, if they do; those above are then their bases.
-    following: Option<Following>,
-    spec: Spec,
-    queues: Option<Queues>,
-    join: Option<Join>,
-    overhead: Overhead,
-    burst_time: Nanos,
-    replace: bool,
-    keep_offloads: bool,
-    foreground: bool,
-}
-
-#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
-impl Order {
-    /// The discipline for what the device sends at this rate.
-    fn leaving(&self, rate: Rate) -> Spec {
-        hosts::leaving(&self.spec, &self.device).with_limit_for(rate)
-    }
-
-    /// The discipline for what the device receives at this rate.
-    fn arriving(&self, rate: Rate) -> Spec {
-        hosts::arriving(&self.spec, &self.device).with_limit_for(rate)
-    }
-}
-
 pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let Some(file) = &options.config else { return attach_one(options, call) };
     let all = config::attachments(
@@ -244,115 +220,19 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 }
 
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
-    let AttachOptions { device, rate, ingress, probe, engine, queues, join, .. } = options;
-    let following = goal::following(rate, ingress, probe)?;
-    let [most, most_ingress] = [rate, ingress].map(|goal| goal.map(Goal::most));
-    let [rate, ingress] = [rate, ingress].map(|goal| goal.map(Goal::rate));
-    let spec: Spec = options.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
-    for rate in [most, most_ingress].into_iter().flatten() {
-        spec.clone().with_limit_for(rate).check()?;
-    }
-    let device = device.unwrap_or_default();
-    let for_marks = queues.is_some() || join.is_some();
-    let engine = match engine {
-        Engine::Auto if for_marks => Engine::Marks,
-        Engine::Kernel | Engine::Userspace if for_marks => {
-            let text = "--queues and --join are for --engine marks";
-            return Err(Failure::Usage(text.into()));
+    let (order, kind) = Order::of(options)?;
+    match kind {
+        Some(kind) => engines::engine(kind).attach(&order, None, call),
+        None => {
+            let (engine, since) = first_that_can(&order)?;
+            engine.attach(&order, since.as_deref(), call)
         }
-        Engine::Marks if options.scheduler.is_some() => {
-            let text = "--scheduler is for the engines kernel and userspace; --queues says what is \
-                        behind marks";
-            return Err(Failure::Usage(text.into()));
-        }
-        engine => engine,
-    };
-    if following.is_some() && !matches!(engine, Engine::Auto | Engine::Userspace) {
-        return Err(Failure::Usage(goal::UNFOLLOWED.into()));
-    }
-    if rate.is_none() && ingress.is_none() && join.is_none() {
-        let text = format!("{device}: it takes --rate, --ingress, or both");
-        return Err(Failure::Usage(text));
-    }
-    let order = Order {
-        device,
-        rate,
-        ingress,
-        following,
-        spec,
-        queues,
-        join,
-        overhead: options.overhead,
-        burst_time: options.burst_time,
-        replace: options.replace,
-        keep_offloads: options.keep_offloads,
-        foreground: options.foreground,
-    };
-    match engine {
-        Engine::Userspace => userspace_side::attach(&order, None, call),
-        Engine::Kernel => kernel_side::attach(&order),
-        Engine::Marks => marks_side::attach(&order, None),
-        Engine::Auto => match obstacle(&order)? {
-            None => kernel_side::attach(&order),
-            // A discipline that is asked for by its name is to run.
-            Some(obstacle)
-                if options.scheduler.is_none()
-                    && order.following.is_none()
-                    && marks_side::can(&order) =>
-            {
-                marks_side::attach(&order, Some(&obstacle))
-            }
-            Some(obstacle) => userspace_side::attach(&order, Some(&obstacle), call),
-        },
-    }
-}
-
-/// Why the kernel engine cannot do this, for others to do it.
-fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
-    match order.following {
-        Some(_) => Ok(Some("a rate is to follow the link".into())),
-        None => kernel_side::obstacle(order),
-    }
-}
-
-/// Refuses a device to which something of ours is attached, and names what; with `--replace` that
-/// is detached. The kernel engine replaces what is its own by itself, one direction at a time.
-#[cfg(feature = "kernel")]
-fn make_way_for(order: &Order, kind: EngineKind) -> Result<(), Failure> {
-    let device = &order.device;
-    let ifindex = index_of(device)?;
-    let held = match control::status(ifindex) {
-        Err(ControlError::Nobody) => None,
-        Ok(status) => status
-            .iter()
-            .find_map(|way| way.process.as_ref())
-            .map(|process| format!("a userspace engine already, process {}", process.pid)),
-        Err(ControlError::Silent { pid }) if order.replace => Some(format!("process {pid}")),
-        Err(error) => return Err(about(device, &error)),
-    };
-    let held = match held {
-        None => marks_side::holder(device)?.map(|marks| format!("{marks} already")),
-        held => held,
-    };
-    let held = match (held, kind) {
-        (None, EngineKind::Userspace | EngineKind::Marks) => {
-            kernel_side::holder(device)?.map(|qdisc| format!("{qdisc} already"))
-        }
-        (held, _) => held,
-    };
-    match held {
-        Some(held) if !order.replace => Err(Failure::Failed(format!(
-            "{device} has {held}; `shortlane change {device}` changes it as it runs, --replace \
-             puts a new one in its place"
-        ))),
-        Some(_) => detach(&DetachOptions { device: device.clone() }),
-        None => Ok(()),
     }
 }
 
 /// The userspace engine in the background, which [`attach`] has started.
 pub(crate) fn serve_engine() -> Result<(), Failure> {
-    userspace_side::serve()
+    in_userspace::process::serve()
 }
 
 pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
@@ -369,33 +249,27 @@ pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
                     --burst-time";
         return Err(Failure::Usage(text.into()));
     }
-    let spec = scheduler.as_ref().map(|text| text.parse::<Spec>()).transpose()?;
-    match control::change(index_of(device)?, &changes) {
-        Err(ControlError::Nobody) if marks_side::holder(device)?.is_some() => {
-            marks_side::change(device, &changes)
+    // Refused before an engine is asked.
+    scheduler.as_deref().map(str::parse::<Spec>).transpose()?;
+    for (_, engine) in by_lookup() {
+        if engine.change(device, &changes)? {
+            break;
         }
-        Err(ControlError::Nobody) => kernel_side::change(device, &changes, spec),
-        changed => changed.map_err(|error| about(device, &error)),
     }
+    Ok(())
 }
 
 pub(crate) fn detach(options: &DetachOptions) -> Result<(), Failure> {
-    let device = &options.device;
-    // One that is gone may have left something to be put back.
-    let Ok(ifindex) = link::index_of(device) else { return kernel_side::detach(device) };
-    match control::stop(ifindex) {
-        Err(ControlError::Nobody) => match userspace_side::tidy_up(device)? {
-            // Somebody else's qdisc may be there.
-            true => Ok(()),
-            false => kernel_side::detach(device),
-        },
-        Ok(false) => Ok(()),
-        Ok(true) => {
-            say(&format!("{device}: the engine did not answer and was killed"));
-            userspace_side::tidy_up(device).map(|_| ())
+    detach_from(&options.device)
+}
+
+fn detach_from(device: &str) -> Result<(), Failure> {
+    for (_, engine) in by_lookup() {
+        if engine.detach(device)? {
+            break;
         }
-        Err(error) => Err(about(device, &error)),
     }
+    Ok(())
 }
 
 pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
@@ -410,33 +284,19 @@ pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
     print(&texts.join("\n"))
 }
 
-/// What is attached to a device, or to any in this network namespace, by either engine.
-pub(crate) fn attached(device: Option<&str>) -> Result<Vec<engine::status::Status>, Failure> {
-    if let Some(device) = device {
-        return match control::status(index_of(device)?) {
-            Err(ControlError::Nobody) => match marks_side::show(Some(device))? {
-                none if none.is_empty() => kernel_side::show(Some(device)),
-                marks => Ok(marks),
-            },
-            found => found.map_err(|error| about(device, &error)),
-        };
-    }
+/// What is attached to a device, or to any in this network namespace, by whatever engine.
+pub(crate) fn attached(device: Option<&str>) -> Result<Vec<Status>, Failure> {
     let mut found = Vec::new();
-    for (ifindex, device) in link::all().map_err(|error| Failure::Failed(error.to_string()))? {
-        match control::status(ifindex) {
-            // A bridge's direction is the egress of one interface, which is enough.
-            Ok(status) => found.extend(status.into_iter().filter(|way| {
-                way.peer.is_none() || way.direction == engine::status::Heading::Egress
-            })),
-            Err(ControlError::Nobody) => {}
-            Err(error) => say(&format!("shortlane: {}", about(&device, &error).text())),
+    for (_, engine) in by_lookup() {
+        match engine.show(device) {
+            Ok(more) => found.extend(more),
+            Err(failure) if found.is_empty() => return Err(failure),
+            Err(failure) => say(&format!("shortlane: {}", failure.text())),
         }
-    }
-    let in_kernel = marks_side::show(None).and_then(|marks| Ok((marks, kernel_side::show(None)?)));
-    match in_kernel {
-        Ok((marks, qdiscs)) => found.extend(marks.into_iter().chain(qdiscs)),
-        Err(failure) if found.is_empty() => return Err(failure),
-        Err(failure) => say(&format!("shortlane: {}", failure.text())),
+        if device.is_some() && !found.is_empty() {
+            // A device has one.
+            return Ok(found);
+        }
     }
     found.sort_by_key(|status| (status.ifindex, status.direction));
     Ok(found)
@@ -452,98 +312,4 @@ pub(crate) fn index_of(device: &str) -> Result<u32, Failure> {
             "there is no device '{device}' in this network namespace; there are {there}"
         ))
     })
-}
-
-fn about(device: &str, error: &ControlError) -> Failure {
-    let text = format!("{device}: {error}");
-    if error.is_usage() { Failure::Usage(text) } else { Failure::Failed(text) }
-}
-
-/// What a program without engines is built without, and what gets it.
-#[cfg(not(feature = "kernel"))]
-pub(crate) const MISSING: [&str; 2] = [
-    "this program was built without the engines for a single device, as there was no clang or no \
-     libelf",
-    "in Shortlane's sources `scripts/setup.sh bpf` installs these, and `make build` then builds \
-     the engines",
-];
-
-#[cfg(not(feature = "kernel"))]
-pub(crate) fn missing() -> Failure {
-    Failure::Failed(MISSING.join("; "))
-}
-
-#[cfg(not(feature = "kernel"))]
-mod userspace_side {
-    use super::{Call, Failure, Order, missing};
-
-    pub(super) fn attach(_: &Order, _: Option<&str>, _: &Call) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn serve() -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn tidy_up(_: &str) -> Result<bool, Failure> {
-        Ok(false)
-    }
-}
-
-#[cfg(not(feature = "kernel"))]
-mod kernel_side {
-    use engine::control::Changes;
-    use engine::status::Status;
-    use sched::Spec;
-
-    use super::{Failure, Order, missing};
-
-    pub(super) fn obstacle(_: &Order) -> Result<Option<String>, Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn attach(_: &Order) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn change(_: &str, _: &Changes, _: Option<Spec>) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn detach(_: &str) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    /// Whatever a qdisc of ours does is not for this program to see.
-    pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
-        device.map_or_else(|| Ok(Vec::new()), |_| Err(missing()))
-    }
-}
-
-#[cfg(not(feature = "kernel"))]
-mod marks_side {
-    use engine::control::Changes;
-    use engine::status::Status;
-
-    use super::{Failure, Order, missing};
-
-    pub(super) fn can(_: &Order) -> bool {
-        false
-    }
-
-    pub(super) fn attach(_: &Order, _: Option<&str>) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn change(_: &str, _: &Changes) -> Result<(), Failure> {
-        Err(missing())
-    }
-
-    pub(super) fn holder(_: &str) -> Result<Option<String>, Failure> {
-        Ok(None)
-    }
-
-    pub(super) fn show(_: Option<&str>) -> Result<Vec<Status>, Failure> {
-        Ok(Vec::new())
-    }
 }

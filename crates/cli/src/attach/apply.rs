@@ -9,8 +9,7 @@ use sched::{Rate, Spec};
 
 use super::goal::Goal;
 use super::{
-    AttachOptions, ChangeOptions, DEFAULT, Engine, Queues, attach_one, attached, change, hosts,
-    index_of,
+    AttachOptions, ChangeOptions, DEFAULT, Queues, attach_one, attached, change, hosts, index_of,
 };
 use crate::{Call, Failure, config, print};
 
@@ -161,13 +160,7 @@ fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
 /// What differs that cannot change while it runs: engine, directions, discipline, queues.
 fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, Failure> {
     let engine = now[0].engine;
-    let asked = match wanted.engine {
-        Engine::Auto => None,
-        Engine::Kernel => Some(EngineKind::Kernel),
-        Engine::Marks => Some(EngineKind::Marks),
-        Engine::Userspace => Some(EngineKind::Userspace),
-    };
-    if let Some(asked) = asked.filter(|asked| *asked != engine) {
+    if let Some(asked) = wanted.engine.kind().filter(|asked| *asked != engine) {
         return Ok(Some(format!("engine {} instead of {}", asked.name(), engine.name())));
     }
     let sends = wanted.rate.is_some() || wanted.join.is_some();

@@ -1,12 +1,17 @@
 //! The commands by the kernel engine.
 
-use engine::control;
+use engine::control::Changes;
 use engine::kernel::{self, KernelError, Shaping};
-use engine::status::{EngineKind, Status};
+use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
-use super::{NEXT, Order, daemon, make_way_for, pace};
-use crate::{Failure, say};
+use super::engines::Engine;
+use super::in_place::{attach_both, does, make_way_for, pace, tell};
+use super::order::Order;
+use crate::{Call, Failure};
+
+/// A qdisc inside the kernel.
+pub(super) struct Kernel;
 
 impl From<KernelError> for Failure {
     fn from(error: KernelError) -> Self {
@@ -15,135 +20,116 @@ impl From<KernelError> for Failure {
     }
 }
 
-/// Why the kernel engine cannot do this, for userspace to do it.
-pub(super) fn obstacle(order: &Order) -> Result<Option<String>, Failure> {
-    match can(order) {
-        Ok(()) => Ok(None),
-        Err(
-            error @ (KernelError::Kernel { .. }
-            | KernelError::NotInKernel { .. }
-            | KernelError::Parameter { .. }),
-        ) => Ok(Some(error.to_string())),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether the kernel can do what is wanted in each direction.
-fn can(order: &Order) -> Result<(), KernelError> {
-    let leaving = order.rate.map(|rate| (rate, order.leaving(rate)));
-    let arriving = order.ingress.map(|rate| (rate, order.arriving(rate)));
-    let mut ways = [leaving, arriving].into_iter().flatten();
-    ways.try_for_each(|(rate, spec)| kernel::can(&spec, &shaping(order, rate)))
-}
-
-fn shaping(order: &Order, rate: Rate) -> Shaping {
-    Shaping { rate, overhead: order.overhead, burst: order.burst_time, ..Shaping::default() }
-}
-
-pub(super) fn attach(order: &Order) -> Result<(), Failure> {
-    let device = &order.device;
-    if order.replace {
-        // Validated before the running one is detached.
-        can(order)?;
-    }
-    make_way_for(order, EngineKind::Kernel)?;
-    if let Some(rate) = order.rate {
-        let spec = order.leaving(rate);
-        tell(&kernel::attach(&ordered(order, rate, &spec))?);
-        said(order, rate, &spec, "sends");
-    }
-    if let Some(rate) = order.ingress {
-        let spec = order.arriving(rate);
-        match kernel::attach_ingress(&ordered(order, rate, &spec)) {
-            Ok(notes) => tell(&notes),
-            Err(error) => {
-                if order.rate.is_some() {
-                    tell(&kernel::detach(device).unwrap_or_default());
-                }
-                return Err(error.into());
+impl Engine for Kernel {
+    fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
+        if order.following.is_some() {
+            return Ok(Some("a rate is to follow the link".into()));
+        }
+        for (_, spec, shaping) in ways(order) {
+            match kernel::can(&spec, &shaping) {
+                Ok(()) => {}
+                Err(
+                    error @ (KernelError::Kernel { .. }
+                    | KernelError::NotInKernel { .. }
+                    | KernelError::Parameter { .. }),
+                ) => return Ok(Some(error.to_string())),
+                Err(error) => return Err(error.into()),
             }
         }
-        said(order, rate, &spec, "receives");
+        Ok(None)
     }
-    if order.foreground {
-        daemon::wait()?;
+
+    fn holder(&self, order: &Order) -> Result<Option<String>, Failure> {
+        let ingress = kernel::ingress_device(&order.device)?;
+        let qdisc = kernel::attached_qdisc(&order.device)?.or(ingress);
+        Ok(qdisc.map(|qdisc| format!("{qdisc} already")))
+    }
+
+    fn attach(&self, order: &Order, _: Option<&str>, _: &Call) -> Result<(), Failure> {
+        let ways = ways(order);
+        if order.replace {
+            // Validated before the running one is detached.
+            ways.iter().try_for_each(|(_, spec, shaping)| kernel::can(spec, shaping))?;
+        }
+        make_way_for(order, EngineKind::Kernel)?;
+        attach_both(order, |heading| {
+            let Some((_, spec, shaping)) = ways.iter().find(|way| way.0 == heading) else {
+                return Ok(None);
+            };
+            let order = kernel::Order {
+                device: &order.device,
+                spec,
+                shaping: *shaping,
+                replace: order.replace,
+                keep_offloads: order.keep_offloads,
+            };
+            let notes = match heading {
+                Heading::Egress => kernel::attach(&order)?,
+                Heading::Ingress => kernel::attach_ingress(&order)?,
+            };
+            let (does, at) = (does(heading), pace(shaping.rate));
+            Ok(Some((notes, format!("{spec} for what it {does}, at {at}, in the kernel"))))
+        })
+    }
+
+    /// It says what is there if nothing of ours is.
+    fn change(&self, device: &str, changes: &Changes) -> Result<bool, Failure> {
+        let spec: Option<Spec> = changes.scheduler.as_deref().map(str::parse).transpose()?;
+        let of = |rate: Option<Rate>| kernel::Changes {
+            rate,
+            spec: spec.clone(),
+            overhead: changes.overhead,
+            burst: changes.burst_time,
+        };
+        let is_for_both =
+            spec.is_some() || changes.overhead.is_some() || changes.burst_time.is_some();
+        let ingress = kernel::ingress_device(device)?;
+        let mut all = Vec::new();
+        if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
+            all.push((device.to_owned(), of(changes.rate)));
+        } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
+            all.push((device.to_owned(), of(None)));
+        }
+        match ingress {
+            Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
+                all.push((ifb, of(changes.ingress_rate)));
+            }
+            None if changes.ingress_rate.is_some() => {
+                return Err(Failure::Failed(format!(
+                    "{device}: what it receives is not attached; `shortlane attach {device} \
+                     --ingress RATE` attaches it"
+                )));
+            }
+            _ => {}
+        }
+        // Both directions or none.
+        for (device, changes) in &all {
+            kernel::check_change(device, changes)?;
+        }
+        for (device, changes) in &all {
+            tell(&kernel::change(device, changes)?);
+        }
+        Ok(true)
+    }
+
+    /// Marks as well: one journal tells what both have changed. It says what is there if nothing
+    /// of ours is.
+    fn detach(&self, device: &str) -> Result<bool, Failure> {
         tell(&kernel::detach(device)?);
+        Ok(true)
     }
-    Ok(())
-}
 
-/// What of the kernel engine's is on a device, in words.
-pub(super) fn holder(device: &str) -> Result<Option<String>, Failure> {
-    let ingress = kernel::ingress_device(device)?;
-    Ok(kernel::attached_qdisc(device)?.or(ingress))
-}
-
-fn ordered<'a>(order: &'a Order, rate: Rate, spec: &'a Spec) -> kernel::Order<'a> {
-    kernel::Order {
-        device: &order.device,
-        spec,
-        shaping: shaping(order, rate),
-        replace: order.replace,
-        keep_offloads: order.keep_offloads,
+    fn show(&self, device: Option<&str>) -> Result<Vec<Status>, Failure> {
+        Ok(kernel::show(device)?)
     }
 }
 
-fn said(order: &Order, rate: Rate, spec: &Spec, does: &str) {
-    let at = pace(rate);
-    say(&format!("{}: {spec} for what it {does}, at {at}, in the kernel; {NEXT}", order.device,));
-}
-
-pub(super) fn change(
-    device: &str,
-    changes: &control::Changes,
-    spec: Option<Spec>,
-) -> Result<(), Failure> {
-    let of = |rate| kernel::Changes {
-        rate,
-        spec: spec.clone(),
-        overhead: changes.overhead,
-        burst: changes.burst_time,
+/// What is wanted in each direction.
+fn ways(order: &Order) -> Vec<(Heading, Spec, Shaping)> {
+    let way = |heading| {
+        let Order { overhead, burst_time: burst, .. } = *order;
+        let shaping = Shaping { rate: order.rate(heading)?, overhead, burst, ..Shaping::default() };
+        Some((heading, order.spec(heading), shaping))
     };
-    let is_for_both = spec.is_some() || changes.overhead.is_some() || changes.burst_time.is_some();
-    let ingress = kernel::ingress_device(device)?;
-    let mut all = Vec::new();
-    if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
-        all.push((device.to_owned(), of(changes.rate)));
-    } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
-        all.push((device.to_owned(), of(None)));
-    }
-    match ingress {
-        Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
-            all.push((ifb, of(changes.ingress_rate)));
-        }
-        None if changes.ingress_rate.is_some() => {
-            return Err(Failure::Failed(format!(
-                "{device}: what it receives is not attached; `shortlane attach {device} --ingress \
-                 RATE` attaches it"
-            )));
-        }
-        _ => {}
-    }
-    // Both directions or none.
-    for (device, changes) in &all {
-        kernel::check_change(device, changes)?;
-    }
-    for (device, changes) in &all {
-        tell(&kernel::change(device, changes)?);
-    }
-    Ok(())
-}
-
-pub(super) fn detach(device: &str) -> Result<(), Failure> {
-    tell(&kernel::detach(device)?);
-    Ok(())
-}
-
-pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
-    Ok(kernel::show(device)?)
-}
-
-/// What else was changed, and what could not be put back.
-fn tell(notes: &[String]) {
-    notes.iter().for_each(|note| say(note));
+    [Heading::Egress, Heading::Ingress].into_iter().filter_map(way).collect()
 }

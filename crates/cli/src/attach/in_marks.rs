@@ -1,12 +1,18 @@
 //! The commands by marks in front of the kernel's own queues.
 
-use engine::control;
-use engine::kernel::{self, KernelError, marks};
-use engine::status::{EngineKind, Status};
+use engine::control::Changes;
+use engine::kernel::{KernelError, marks};
+use engine::status::{EngineKind, Heading, Status};
 use sched::Rate;
 
-use super::{Join, NEXT, Order, Queues, daemon, make_way_for};
-use crate::{Failure, say};
+use super::engines::Engine;
+use super::in_place::{attach_both, does, make_way_for};
+use super::order::Order;
+use super::{Join, Queues};
+use crate::{Call, Failure, say};
+
+/// Marks on packets of long flows, in front of the kernel's own queues.
+pub(super) struct Marks;
 
 impl Queues {
     const fn of_engine(self) -> marks::Queues {
@@ -18,108 +24,110 @@ impl Queues {
     }
 }
 
-/// Whether this kernel has the queues, and the link a rate.
-pub(super) fn can(order: &Order) -> bool {
-    let rates = [order.rate, order.ingress].into_iter().flatten();
-    rates.into_iter().all(|rate| !rate.is_unlimited()) && marks::can(None).is_ok()
-}
+impl Engine for Marks {
+    fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
+        // A discipline that is asked for by its name is to run.
+        if order.is_named || order.following.is_some() {
+            return Ok(Some("marks take neither a discipline nor a rate that follows".into()));
+        }
+        if rates(order).any(Rate::is_unlimited) {
+            return Ok(Some("marks take a rate".into()));
+        }
+        Ok(marks::can(None).err().map(|error| error.to_string()))
+    }
 
-pub(super) fn attach(order: &Order, since: Option<&str>) -> Result<(), Failure> {
-    let device = &order.device;
-    for rate in [order.rate, order.ingress].into_iter().flatten() {
-        if rate.is_unlimited() {
+    fn holder(&self, order: &Order) -> Result<Option<String>, Failure> {
+        Ok(held(&order.device)?.map(|marks| format!("{marks} already")))
+    }
+
+    fn attach(&self, order: &Order, since: Option<&str>, _: &Call) -> Result<(), Failure> {
+        let device = &order.device;
+        if rates(order).any(Rate::is_unlimited) {
             return Err(Failure::Usage(format!(
                 "{device}: marks take a rate; --engine kernel and userspace take unlimited"
             )));
         }
-    }
-    if order.join.is_none() {
-        // What would be refused is not to cost what is there.
-        marks::can(order.queues.map(Queues::of_engine))?;
-    }
-    make_way_for(order, EngineKind::Marks)?;
-    if let Some(since) = since {
-        say(&format!(
-            "{device}: marks in front of the kernel's own queues, since {since}; --engine userspace \
-             would run a discipline in a process"
-        ));
-    }
-    let ordered = |rate: Option<Rate>| marks::Order {
-        device,
-        rate,
-        overhead: order.overhead,
-        burst: order.burst_time,
-        queues: order.queues.map(Queues::of_engine),
-        join: order.join.map(|Join(classes)| marks::Join { classes }),
-        threshold: None,
-        replace: order.replace,
-    };
-    if order.rate.is_some() || order.join.is_some() {
-        tell(&marks::attach(&ordered(order.rate))?);
-        said(order, order.rate, "sends")?;
-    }
-    if order.ingress.is_some() {
-        match marks::attach_ingress(&ordered(order.ingress)) {
-            Ok(notes) => tell(&notes),
-            Err(error) => {
-                if order.rate.is_some() || order.join.is_some() {
-                    tell(&kernel::detach(device).unwrap_or_default());
-                }
-                return Err(error.into());
+        if order.join.is_none() {
+            // What would be refused is not to cost what is there.
+            marks::can(order.queues.map(Queues::of_engine))?;
+        }
+        make_way_for(order, EngineKind::Marks)?;
+        if let Some(since) = since {
+            say(&format!(
+                "{device}: marks in front of the kernel's own queues, since {since}; --engine \
+                 userspace would run a discipline in a process"
+            ));
+        }
+        attach_both(order, |heading| {
+            let rate = order.rate(heading);
+            let joins = order.join.is_some() && heading == Heading::Egress;
+            if rate.is_none() && !joins {
+                return Ok(None);
             }
+            let order = marks::Order {
+                device,
+                rate,
+                overhead: order.overhead,
+                burst: order.burst_time,
+                queues: order.queues.map(Queues::of_engine),
+                join: order.join.map(|Join(classes)| marks::Join { classes }),
+                threshold: None,
+                replace: order.replace,
+            };
+            let notes = match heading {
+                Heading::Egress => marks::attach(&order)?,
+                Heading::Ingress => marks::attach_ingress(&order)?,
+            };
+            let at = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
+            let marks = held(device)?.unwrap_or_default();
+            Ok(Some((notes, format!("{marks} for what it {}{at}", does(heading)))))
+        })
+    }
+
+    fn change(&self, device: &str, changes: &Changes) -> Result<bool, Failure> {
+        if held(device)?.is_none() {
+            return Ok(false);
         }
-        said(order, order.ingress, "receives")?;
+        if changes.scheduler.is_some() {
+            return Err(Failure::Usage(format!(
+                "{device} has marks, which take no --scheduler; `shortlane attach {device} \
+                 --replace` attaches one"
+            )));
+        }
+        let of = |rate: Option<Rate>| match rate {
+            Some(Rate::UNLIMITED) => {
+                Err(Failure::Usage(format!("{device} has marks, which take a rate")))
+            }
+            rate => {
+                Ok(marks::Changes { rate, overhead: changes.overhead, burst: changes.burst_time })
+            }
+        };
+        marks::change(device, of(changes.rate)?, of(changes.ingress_rate)?)?;
+        Ok(true)
     }
-    if order.foreground {
-        daemon::wait()?;
-        tell(&kernel::detach(device)?);
+
+    /// The kernel engine does so: one journal tells what both have changed.
+    fn detach(&self, _: &str) -> Result<bool, Failure> {
+        Ok(false)
     }
-    Ok(())
+
+    fn show(&self, device: Option<&str>) -> Result<Vec<Status>, Failure> {
+        match marks::show(device) {
+            Err(KernelError::NoPermission { .. } | KernelError::Journal { .. }) => Ok(Vec::new()),
+            shown => Ok(shown?),
+        }
+    }
 }
 
-fn said(order: &Order, rate: Option<Rate>, does: &str) -> Result<(), Failure> {
-    let at = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
-    let marks = holder(&order.device)?.unwrap_or_default();
-    let device = &order.device;
-    say(&format!("{device}: {marks} for what it {does}{at}; {NEXT}"));
-    Ok(())
-}
-
-pub(super) fn change(device: &str, changes: &control::Changes) -> Result<(), Failure> {
-    if changes.scheduler.is_some() {
-        return Err(Failure::Usage(format!(
-            "{device} has marks, which take no --scheduler; `shortlane attach {device} --replace` \
-             attaches one"
-        )));
-    }
-    let rate = |rate: Option<Rate>| match rate {
-        Some(Rate::UNLIMITED) => {
-            Err(Failure::Usage(format!("{device} has marks, which take a rate")))
-        }
-        rate => Ok(rate),
-    };
-    let of = |rate| marks::Changes { rate, overhead: changes.overhead, burst: changes.burst_time };
-    let (sent, received) = (rate(changes.rate)?, rate(changes.ingress_rate)?);
-    Ok(marks::change(device, of(sent), of(received))?)
+fn rates(order: &Order) -> impl Iterator<Item = Rate> {
+    [Heading::Egress, Heading::Ingress].into_iter().filter_map(|heading| order.rate(heading))
 }
 
 /// What of marks is on a device, in words.
-pub(super) fn holder(device: &str) -> Result<Option<String>, Failure> {
+fn held(device: &str) -> Result<Option<String>, Failure> {
     match marks::holder(device) {
         // An ordinary user has attached none.
         Err(KernelError::Journal { .. }) => Ok(None),
         held => Ok(held?),
     }
-}
-
-pub(super) fn show(device: Option<&str>) -> Result<Vec<Status>, Failure> {
-    match marks::show(device) {
-        Err(KernelError::NoPermission { .. } | KernelError::Journal { .. }) => Ok(Vec::new()),
-        shown => Ok(shown?),
-    }
-}
-
-/// What else there is to know.
-fn tell(notes: &[String]) {
-    notes.iter().for_each(|note| say(note));
 }
