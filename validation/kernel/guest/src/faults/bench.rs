@@ -50,6 +50,9 @@ impl Drop for Link {
     }
 }
 
+/// What is tried where the discipline could matter: there are two programs, and each is of one.
+pub(crate) const DISCIPLINES: [&str; 2] = ["fq-lanes", "efd"];
+
 /// A rate, or `None`, without overhead.
 pub(crate) fn shaping(rate: Option<u64>) -> Shaping {
     Shaping {

@@ -27,8 +27,8 @@ const FLOODS: [(&str, Option<Varying>); 3] = [
     ("new addresses", Some(Varying::Addresses)),
 ];
 
-const DISCIPLINES: [&str; 5] =
-    ["fifo", "efd", "efd:low-share=0.1", "run2c:flows=1024", "sb:flows=1024"];
+const DISCIPLINES: [&str; 6] =
+    ["fifo", "fq-lanes", "efd", "efd:low-share=0.1", "run2c:flows=1024", "sb:flows=1024"];
 
 /// What a flood left.
 struct Left {
@@ -43,9 +43,10 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     for discipline in DISCIPLINES {
         for (what, varying) in FLOODS {
             let left = one(discipline, what, varying)?;
-            // A flood of one flow is one long flow: EFD keeps it from a sparse one. The others take
-            // a sparse flow for long too, once it has sent enough.
-            if what == "one flow" && discipline.starts_with("efd") {
+            // A flood of one flow is one long flow: EFD and fair queues keep it from a sparse one. The
+            // others take a sparse flow for long too, once it has sent enough.
+            let keeps = discipline.starts_with("efd") || discipline == "fq-lanes";
+            if what == "one flow" && keeps {
                 ensure!(left.sparse_lost < 0.1, "{discipline}: the sparse flow lost packets");
             }
             ensure!(what != "none" || left.tcp > 0.4, "{discipline}: TCP got {:.2}", left.tcp);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use engine::kernel::{Changes, DIRECTORY, Instance, Order, attach, change, detach};
 use sched::Rate;
 
-use super::bench::{Link, find, register, sent, shaping, wait_until};
+use super::bench::{DISCIPLINES, Link, find, register, sent, shaping, wait_until};
 use super::census::Census;
 use crate::command;
 use crate::namespace::ifindex;
@@ -21,25 +21,33 @@ const KILLS: u32 = 60;
 const RATE: Option<u64> = Some(10_000_000);
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    if let Some(step) = words.first() {
-        return victim(step);
+    if let [step, discipline] = words {
+        return victim(step, discipline);
     }
+    DISCIPLINES.iter().try_for_each(|discipline| all(discipline))
+}
+
+fn all(discipline: &str) -> Result<()> {
     let _link = Link::new(1)?;
     let census = Census::now();
     for (step, stays) in [("loaded", false), ("held", true), ("attached", true)] {
-        kill(start(step)?)?;
+        kill(start(step, discipline)?)?;
         let found = Instance::find(ifindex("v0")?)?.is_some();
         ensure!(found == stays, "killed when {step}: a qdisc is there: {found}");
-        println!("killed: when {step}: {}", if found { "it works" } else { "nothing is left" });
+        println!(
+            "killed: {discipline} when {step}: {}",
+            if found { "it works" } else { "nothing is left" }
+        );
         tidy_up(census)?;
     }
-    at_any_time(census)
+    at_any_time(discipline, census)
 }
 
 /// Starts the process, and waits until it says that it has come to a step.
-fn start(step: &str) -> Result<Child> {
+fn start(step: &str, discipline: &str) -> Result<Child> {
     let program = env::current_exe()?;
-    let mut child = Command::new(program).args(["killed", step]).stdout(Stdio::piped()).spawn()?;
+    let words = ["killed", step, discipline];
+    let mut child = Command::new(program).args(words).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
     ensure!(line.trim() == step, "the process said '{line}'");
@@ -70,36 +78,36 @@ fn tidy_up(census: Census) -> Result<()> {
 }
 
 /// Goes on until it is killed.
-fn victim(step: &str) -> Result<()> {
+fn victim(step: &str, discipline: &str) -> Result<()> {
     match step {
-        "loaded" => stay(step, register("shortlane", "efd", RATE, 1)?),
+        "loaded" => stay(step, register("shortlane", discipline, RATE, 1)?),
         "held" => {
-            let registered = register("shortlane", "efd", RATE, 1)?;
+            let registered = register("shortlane", discipline, RATE, 1)?;
             command::run("tc qdisc add dev v0 root shortlane")?;
             stay(step, registered)
         }
-        "attached" => stay(step, attach_by_command()?),
+        "attached" => stay(step, attach_by_command(discipline)?),
         "all" => {
             println!("{step}");
             loop {
-                round()?;
+                round(discipline)?;
             }
         }
         other => bail!("there is no step '{other}'"),
     }
 }
 
-fn attach_by_command() -> Result<()> {
-    let spec = &"efd".parse()?;
+fn attach_by_command(discipline: &str) -> Result<()> {
+    let spec = &discipline.parse()?;
     let shaping = shaping(RATE);
     attach(&Order { device: "v0", spec, shaping, replace: false, keep_offloads: false })?;
     Ok(())
 }
 
-fn round() -> Result<()> {
-    attach_by_command()?;
-    for threshold in 1..20 {
-        let spec = Some(format!("efd:threshold={threshold}packets").parse()?);
+fn round(discipline: &str) -> Result<()> {
+    attach_by_command(discipline)?;
+    for limit in 100..120 {
+        let spec = Some(format!("{discipline}:limit={limit}packets").parse()?);
         change("v0", &Changes { rate: Some(Rate(20_000_000)), spec, ..Changes::default() })?;
     }
     detach("v0")?;
@@ -113,19 +121,22 @@ fn stay<T>(step: &str, _held: T) -> Result<()> {
 }
 
 /// Kills a process that attaches, changes and detaches over and over.
-fn at_any_time(census: Census) -> Result<()> {
+fn at_any_time(discipline: &str, census: Census) -> Result<()> {
     let begin = Instant::now();
-    round()?;
+    round(discipline)?;
     let once = begin.elapsed();
     let mut attached = 0;
     for number in 0..KILLS {
-        let child = start("all")?;
+        let child = start("all", discipline)?;
         thread::sleep(once * 2 * number / KILLS);
         kill(child)?;
         attached += u32::from(Instance::find(ifindex("v0")?)?.is_some());
         tidy_up(census)?;
     }
-    println!("killed: {KILLS} times within {:?}, {attached} times while attached", once * 2);
+    println!(
+        "killed: {discipline} {KILLS} times within {:?}, {attached} times while attached",
+        once * 2
+    );
     ensure!(attached > 0 && attached < KILLS, "the times were not spread");
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use engine::kernel::Instance;
 
-use super::bench::{Link, drained, enqueued, refused, register, sent};
+use super::bench::{DISCIPLINES, Link, drained, enqueued, refused, register, sent};
 use super::census::Census;
 use crate::command;
 use crate::namespace::{HERE, statistic};
@@ -15,9 +15,13 @@ use crate::traffic::{Frames, Varying, flood};
 const QUEUES: usize = 2;
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
+    DISCIPLINES.iter().try_for_each(|discipline| at_once(discipline))
+}
+
+fn at_once(discipline: &str) -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
     let census = Census::now();
-    let kind = register("shortlane", "efd", None, QUEUES as u32)?;
+    let kind = register("shortlane", discipline, None, QUEUES as u32)?;
     command::run("tc qdisc replace dev v0 root handle 1: mq")?;
     for queue in 1..=QUEUES {
         command::run(&format!("tc qdisc replace dev v0 parent 1:{queue} shortlane"))?;
@@ -47,7 +51,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     let seen = statistic("v0", "tx_packets")? - before;
     ensure!(left == seen, "{left} counted, {seen} on the interface");
     ensure!(counts.iter().all(|packets| *packets > 1000), "one is idle: {counts:?}");
-    println!("mq: {QUEUES} qdiscs at once, {counts:?} packets: all accounted for");
+    println!("mq: {QUEUES} qdiscs of {discipline} at once, {counts:?} packets: all accounted for");
     drop(instances);
     command::run("tc qdisc del dev v0 root")?;
     census.wait_for_return()

@@ -6,13 +6,21 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use engine::kernel::Instance;
 
-use super::bench::{Link, attach, drained, find, sent, wait_until};
+use super::bench::{DISCIPLINES, Link, attach, drained, find, sent, wait_until};
 use super::census::Census;
 use crate::namespace::{self, HERE};
 use crate::traffic::{Frames, Sender, Varying, flood};
 use crate::{command, traffic};
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
+    DISCIPLINES.iter().try_for_each(|discipline| {
+        println!("removal: of {discipline}");
+        all(discipline)
+    })?;
+    qdisc_stays("efd:low-share=0.1")
+}
+
+fn all(discipline: &str) -> Result<()> {
     for (what, commands) in [
         ("the interface is deleted", &["ip link del v0"][..]),
         ("its far end is deleted", &["ip -n there link del v1"]),
@@ -20,10 +28,10 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         ("the namespace of its far end is deleted", &["ip netns del there"]),
         ("another qdisc takes its place", &["tc qdisc replace dev v0 root pfifo limit 10"]),
     ] {
-        qdisc_is_gone(what, commands)?;
+        qdisc_is_gone(discipline, what, commands)?;
     }
-    namespace_is_deleted()?;
-    qdisc_stays()
+    namespace_is_deleted(discipline)?;
+    qdisc_stays(discipline)
 }
 
 /// More than the link can take, in pieces that leave the processor to others.
@@ -33,11 +41,11 @@ fn load(namespace: &str) -> traffic::Running<traffic::Offered> {
 }
 
 /// After this nothing of the qdisc is left, and packets that were in it are freed.
-fn qdisc_is_gone(what: &str, commands: &[&str]) -> Result<()> {
+fn qdisc_is_gone(discipline: &str, what: &str, commands: &[&str]) -> Result<()> {
     let link = Link::new(1)?;
     let census = Census::now();
     let queued = Sender::new("v0")?;
-    drop(attach("v0", "efd", Some(2_000_000))?);
+    drop(attach("v0", discipline, Some(2_000_000))?);
     let load = load(HERE);
     queued.send(&mut Frames::new(1000, Varying::Ports(5)), 100)?;
     thread::sleep(Duration::from_millis(300));
@@ -52,7 +60,7 @@ fn qdisc_is_gone(what: &str, commands: &[&str]) -> Result<()> {
 }
 
 /// The namespace that the interface itself is in.
-fn namespace_is_deleted() -> Result<()> {
+fn namespace_is_deleted(discipline: &str) -> Result<()> {
     command::run("ip netns add gone")?;
     let census = Census::now();
     for line in [
@@ -62,7 +70,7 @@ fn namespace_is_deleted() -> Result<()> {
     ] {
         command::run(line)?;
     }
-    namespace::run("gone", || attach("v0", "efd", Some(2_000_000)).map(drop))??;
+    namespace::run("gone", || attach("v0", discipline, Some(2_000_000)).map(drop))??;
     let load = load("gone");
     thread::sleep(Duration::from_millis(300));
     command::run("ip netns del gone")?;
@@ -74,10 +82,10 @@ fn namespace_is_deleted() -> Result<()> {
 }
 
 /// After each of these the qdisc goes on.
-fn qdisc_stays() -> Result<()> {
+fn qdisc_stays(discipline: &str) -> Result<()> {
     let link = Link::new(1)?;
     let census = Census::now();
-    let instance = attach("v0", "efd:low-share=0.1", Some(2_000_000))?;
+    let instance = attach("v0", discipline, Some(2_000_000))?;
     let load = load(HERE);
     thread::sleep(Duration::from_millis(200));
     for (what, commands) in [

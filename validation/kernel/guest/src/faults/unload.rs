@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::bench::{Link, drained, find, must_fail, register, sent, wait_until};
+use super::bench::{DISCIPLINES, Link, drained, find, must_fail, register, sent, wait_until};
 use super::census::Census;
 use crate::command;
 use crate::namespace::{HERE, statistic};
@@ -13,11 +13,15 @@ use crate::traffic::{Frames, Varying, flood};
 const TIMES: u32 = 100;
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
+    DISCIPLINES.iter().try_for_each(|discipline| under_load(discipline))
+}
+
+fn under_load(discipline: &str) -> Result<()> {
     let _link = Link::new(1)?;
     let census = Census::now();
     let before = statistic("v0", "tx_packets")?;
     let load = flood(HERE, "v0", Frames::new(300, Varying::Ports(50)), 64, Duration::ZERO);
-    let kind = register("shortlane", "efd", Some(20_000_000), 2)?;
+    let kind = register("shortlane", discipline, Some(20_000_000), 2)?;
     for round in 0..TIMES {
         command::run("tc qdisc replace dev v0 root pfifo limit 100")?;
         // Unpaced every other time, so that it also runs without a watchdog.
@@ -43,7 +47,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     let left = statistic("v0", "tx_packets")? - before;
     ensure!(left > 1000, "only {left} packets were sent");
     println!(
-        "unload: replaced {TIMES} times and back while {} packets came, {left} of which were sent; \
+        "unload: {discipline} replaced {TIMES} times and back while {} packets came, {left} of which were sent; \
          unregistered while in use",
         offered.total()
     );
