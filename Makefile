@@ -16,7 +16,7 @@ PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq lab
+KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq
 # These run on a counted clock, which a busy machine does not disturb.
 KERNEL_COUNTED_TESTS ?= live "compare --quick"
 # Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
