@@ -55,5 +55,6 @@ fn is_ours(qdisc: &netdev::tc::Qdisc) -> bool {
 /// What only tests need: the records that a qdisc loaded for a test makes.
 pub mod testing {
     pub use super::load::TestHooks;
+    pub use super::marks::Trial as MarksTrial;
     pub use super::skeleton::types::sl_event as Event;
 }

@@ -36,6 +36,7 @@ const TESTS: &[Test] = &[
     ("smoke", "a qdisc is loaded, found, changed and gone again", smoke::run),
     ("instructions", "what a packet costs, beside the kernel's own qdiscs", instructions::run),
     ("proof", "departures and drops in the order of crate sched", proof::run),
+    ("proof-marks", "marks in the classes that crate sched says", proof::marks::run),
     ("framing", "what a frame takes on the link, beside CAKE", proof::framing::run),
     ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
     ("probes", "what a BPF qdisc cannot do", proof::probes::run),

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::change::{Changes, change};
 pub use self::fault::fault;
 use self::program::Config;
+pub use self::program::Trial;
 pub use self::queues::Queues;
 use self::queues::{Classes, Link, join};
 pub use self::show::show;

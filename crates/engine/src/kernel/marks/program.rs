@@ -10,6 +10,7 @@ use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use netdev::clsact::{self, Clsact, Owner, Point};
+use sched::Nanos;
 use sched::marks::Marks;
 
 use super::queues::Classes;
@@ -17,7 +18,9 @@ use crate::kernel::attach::filters;
 use crate::kernel::error::KernelError;
 use crate::kernel::memory::{from_bytes, to_bytes};
 use crate::kernel::skeleton::marks::MarksSkelBuilder;
-use crate::kernel::skeleton::marks::types::{sl_marks_config, sl_marks_counters, sl_marks_state};
+use crate::kernel::skeleton::marks::types::{
+    sl_marks_config, sl_marks_counters, sl_marks_parts, sl_marks_state,
+};
 
 /// Entries of the flow table.
 pub(super) const FLOWS: u64 = 32_768;
@@ -55,17 +58,21 @@ fn bpf(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> KernelError {
 
 /// Loads the program and puts it on what a device sends.
 pub(super) fn place(ifindex: u32, ethernet: bool, config: Config) -> Result<(), KernelError> {
+    let parts = sl_marks_parts { key: key()?, ethernet: ethernet.into(), tested: 0 };
+    load_and_place(ifindex, parts, &config.bytes())
+}
+
+fn load_and_place(ifindex: u32, parts: sl_marks_parts, config: &[u8]) -> Result<(), KernelError> {
     const LOADING: &str = "loading the program that marks packets";
     libbpf_rs::set_print(None);
     let mut storage = MaybeUninit::uninit();
     let mut program = MarksSkelBuilder::default().open(&mut storage).map_err(bpf(LOADING))?;
     if let Some(rodata) = &mut program.maps.rodata_data {
-        rodata.parts.key = key()?;
-        rodata.parts.ethernet = ethernet.into();
+        rodata.parts = parts;
     }
     let program = program.load().map_err(bpf(LOADING))?;
     let map = &program.maps.sl_marks_config;
-    map.update(&KEY, &config.bytes(), MapFlags::ANY).map_err(bpf(LOADING))?;
+    map.update(&KEY, config, MapFlags::ANY).map_err(bpf(LOADING))?;
     let filter = program.progs.shortlane_marks.as_fd();
     Clsact::on(ifindex)
         .and_then(|clsact| clsact.add(Owner::Marks, filter, Point::Egress))
@@ -129,9 +136,67 @@ impl Placed {
 
     /// Goes by something else from here on. Flows stay what they are.
     pub(super) fn configure(&self, config: Config) -> Result<(), KernelError> {
+        self.go_by(&config.bytes())
+    }
+
+    fn go_by(&self, config: &[u8]) -> Result<(), KernelError> {
         let map = self.map("sl_marks_config")?;
         let doing = "changing what the program goes by";
-        map.update(&KEY, &config.bytes(), MapFlags::ANY).map_err(bpf(doing))
+        map.update(&KEY, config, MapFlags::ANY).map_err(bpf(doing))
+    }
+}
+
+/// The program on a device, for tests: with a clock and a key of their choice.
+pub struct Trial {
+    ifindex: u32,
+    placed: Placed,
+}
+
+impl Trial {
+    /// Puts it on what an Ethernet device sends, until this is dropped. The key is that of
+    /// `Fingerprinter::from_seed`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn place(ifindex: u32, key_seed: u64) -> Result<Self, KernelError> {
+        let parts = sl_marks_parts { key: [key_seed, 0], ethernet: 1, tested: 1 };
+        load_and_place(ifindex, parts, &to_bytes(&sl_marks_config::default()))?;
+        let gone = || KernelError::Marks("the program is not found where it was put".into());
+        Ok(Self { ifindex, placed: Placed::find(ifindex)?.ok_or_else(gone)? })
+    }
+
+    /// The rule and the time for what is sent from here on, and the priorities of its packets:
+    /// those of short flows keep theirs if `mark_short` is not set.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set(
+        &self,
+        rule: Marks,
+        (short, long): (u32, u32),
+        mark_short: bool,
+        now: Nanos,
+    ) -> Result<(), KernelError> {
+        let mut config = Config { rule, classes: Classes { short, long }, mark_short }.bytes();
+        let at = std::mem::offset_of!(sl_marks_config, test_now);
+        config[at..at + 8].copy_from_slice(&now.0.to_ne_bytes());
+        self.placed.go_by(&config)
+    }
+
+    /// The flows of its table.
+    ///
+    /// # Errors
+    /// If the map is gone.
+    pub fn flows(&self) -> Result<Vec<u64>, KernelError> {
+        let keys = self.placed.map("sl_marked")?.keys();
+        Ok(keys.filter_map(|key| Some(u64::from_ne_bytes(key.try_into().ok()?))).collect())
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        // With its device it is gone.
+        let _ = clsact::tidy_up(Owner::Marks, self.ifindex);
     }
 }
 

@@ -11,6 +11,7 @@ mod device;
 mod frames;
 pub(crate) mod framing;
 pub(crate) mod live;
+pub(crate) mod marks;
 mod model;
 mod plan;
 pub(crate) mod probes;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use frame::{Fingerprinter, LinkType};
 use libbpf_rs::{OpenObject, ProgramInput};
+use sched::Needs;
 use sched::marks::{Mark, MarkedFlow, ShortShare};
-use sched::{Nanos, Needs};
 
 use super::*;
 use crate::kernel::marks::Marks;
