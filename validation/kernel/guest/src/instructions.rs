@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
+use engine::Overhead;
+use engine::kernel::marks::{self, Queues};
 use engine::kernel::{self, Shaping, compose};
 use sched::{Nanos, Rate, Spec};
 
@@ -27,6 +29,25 @@ enum Setting {
     Tc(&'static str, &'static [&'static str]),
     /// Our qdisc.
     Ours(&'static str, &'static str, Option<u64>),
+    /// The kernel's queues at 10 Gbit/s, with the program in front that marks packets or without.
+    Queues(&'static str, Queues, Marked),
+}
+
+/// What is in front of queues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    No,
+    /// Every flow is short.
+    Short,
+    /// Every flow is long.
+    Long,
+}
+
+impl Setting {
+    const fn name(&self) -> &'static str {
+        let (Self::Tc(name, _) | Self::Ours(name, ..) | Self::Queues(name, ..)) = self;
+        name
+    }
 }
 
 /// Nothing waits: each packet is sent before the next one comes.
@@ -52,6 +73,20 @@ const UNCONGESTED: &[Setting] = &[
     Setting::Ours("sb-sh, shaped", "sb-sh", Some(10_000_000_000)),
 ];
 
+/// Marks in front of the kernel's queues, on any kernel: nothing waits.
+const MARKED: &[Setting] = &[
+    Setting::Tc("noqueue", &["noqueue"]),
+    Setting::Queues("cake of marks", Queues::Cake, Marked::No),
+    Setting::Queues("cake, marks: short", Queues::Cake, Marked::Short),
+    Setting::Queues("cake, marks: long", Queues::Cake, Marked::Long),
+    Setting::Queues("prio of marks", Queues::Prio, Marked::No),
+    Setting::Queues("prio, marks: short", Queues::Prio, Marked::Short),
+    Setting::Queues("prio, marks: long", Queues::Prio, Marked::Long),
+    Setting::Queues("htb of marks", Queues::Htb, Marked::No),
+    Setting::Queues("htb, marks: short", Queues::Htb, Marked::Short),
+    Setting::Queues("htb, marks: long", Queues::Htb, Marked::Long),
+];
+
 const TBF: &str = "tbf rate 10gbit burst 1mb limit 10mb";
 const TBF_FULL: &str = "tbf rate 8mbit burst 5kb limit 100kb";
 
@@ -71,17 +106,23 @@ const OVERLOADED: &[Setting] = &[
 /// a table.
 pub(crate) fn run(named: &[String]) -> Result<()> {
     let is_wanted = |setting: &&Setting| {
-        let (Setting::Tc(name, _) | Setting::Ours(name, ..)) = setting;
-        named.is_empty() || *name == "noqueue" || named.iter().any(|named| named == name)
+        let name = &setting.name();
+        named.is_empty()
+            || named == ["marks"]
+            || *name == "noqueue"
+            || named.iter().any(|named| named == name)
     };
     shell("modprobe pktgen")?;
     shell(&format!("ip link add {DEVICE} type dummy"))?;
     shell(&format!("ip link set {DEVICE} up"))?;
     fs::write("/proc/net/pktgen/kpktgend_0", format!("add_device {DEVICE}\n"))
         .context("the packet generator")?;
-    for (title, settings, load) in
-        [("uncongested", UNCONGESTED, UNLOADED), ("overloaded", OVERLOADED, FULL)]
-    {
+    // `marks` alone, which takes no BPF qdisc, are a table of their own.
+    let tables: &[(&str, &[Setting], Load)] = match named {
+        [only] if only == "marks" => &[("marked", MARKED, UNLOADED)],
+        _ => &[("uncongested", UNCONGESTED, UNLOADED), ("overloaded", OVERLOADED, FULL)],
+    };
+    for &(title, settings, load) in tables {
         let settings: Vec<&Setting> = settings.iter().filter(is_wanted).collect();
         let mut costs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for _ in 0..3 {
@@ -97,7 +138,7 @@ pub(crate) fn run(named: &[String]) -> Result<()> {
         let none = median(0);
         println!("| {title} | instructions a packet | over noqueue |\n|---|---|---|");
         for (at, setting) in settings.iter().enumerate() {
-            let (Setting::Tc(name, _) | Setting::Ours(name, ..)) = setting;
+            let name = setting.name();
             println!("| {name} | {} | {:+} |", median(at), median(at) as i64 - none as i64);
         }
     }
@@ -123,10 +164,32 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
             let _registered = kernel::load(KIND, &compose(&spec, &shaping)?, 1, None)?;
             shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
         }
+        Setting::Queues(_, queues, marked) => {
+            return with_queues(*queues, *marked, (warm_up, packets));
+        }
     }
     generate(warm_up)?;
     let cost = generate(packets)?;
     shell(&format!("tc qdisc replace dev {DEVICE} root noqueue"))?;
+    Ok(cost)
+}
+
+fn with_queues(queues: Queues, marked: Marked, (warm_up, packets): Load) -> Result<u64> {
+    marks::attach(&marks::Order {
+        device: DEVICE,
+        rate: Some(Rate(10_000_000_000)),
+        overhead: Overhead::NONE,
+        burst: Nanos::from_millis(5),
+        queues: Some(queues),
+        join: None,
+        threshold: (marked == Marked::Long).then_some(1),
+        replace: true,
+    })?;
+    if marked == Marked::No {
+        shell(&format!("tc qdisc del dev {DEVICE} clsact"))?;
+    }
+    let cost = generate(warm_up).and_then(|_| generate(packets))?;
+    kernel::detach(DEVICE)?;
     Ok(cost)
 }
 
