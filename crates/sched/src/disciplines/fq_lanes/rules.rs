@@ -88,6 +88,9 @@ impl Rules {
     /// The tier of an age, from 0.
     #[inline]
     pub(super) fn tier(&self, age: u32) -> usize {
+        if !self.ages {
+            return 0;
+        }
         BOUNDS.iter().map(|bound| usize::from(age >= *bound)).sum()
     }
 

@@ -252,10 +252,12 @@ impl Stage {
         if member.deficit <= 0 {
             member.deficit += QUANTUM as i32;
             let tier = 1 + rules.tier(member.age);
-            // Alone in its tier, it keeps what the tier is owed.
-            if tier != list || self.lists[list].members > 1 {
+            if tier != list {
                 self.remove_first(members, list);
                 self.append(members, index, tier);
+            } else if self.lists[list].members > 1 {
+                // Alone in its tier, it keeps its place, and what the tier is owed.
+                self.turn_round(members, index, list);
             }
         } else if members.is_empty(index) {
             self.pass_on_empty(members, index, list, rules);
@@ -336,6 +338,16 @@ impl Stage {
             members.member(index).list = UNLISTED;
         }
         self.listed = 0;
+    }
+
+    /// The first member of a list of several becomes its last.
+    #[inline]
+    fn turn_round(&mut self, members: &mut impl Members, index: u32, list: usize) {
+        let next = core::mem::replace(&mut members.member(index).next, NONE);
+        let ends = &mut self.lists[list];
+        ends.first = next;
+        let last = core::mem::replace(&mut ends.last, index);
+        members.member(last).next = index;
     }
 
     #[inline]
