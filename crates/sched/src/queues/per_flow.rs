@@ -158,19 +158,32 @@ pub(crate) enum Slot {
 pub(crate) struct Flows<T> {
     table: FlowTable<u32, 5>,
     states: Vec<T>,
+    /// Most of them.
+    most: usize,
     free: Vec<u32>,
 }
 
 impl<T: Copy + Default> Flows<T> {
     /// No flows, and at most `bound` of them.
     pub(crate) fn new(bound: usize) -> Self {
-        Self { table: FlowTable::new(0, bound), states: Vec::new(), free: Vec::new() }
+        let table = FlowTable::new(0, bound);
+        Self { table, states: Vec::new(), most: bound, free: Vec::new() }
     }
 
     /// A slot that belongs to no flow and is never freed.
     pub(crate) fn add_anonymous(&mut self) -> u32 {
+        self.most = self.most.saturating_add(1);
+        self.add()
+    }
+
+    /// A slot more; there is never room for more than there may be.
+    fn add(&mut self) -> u32 {
+        let slots = self.states.len();
+        if slots == self.states.capacity() {
+            self.states.reserve_exact(slots.max(16).min(self.most - slots));
+        }
         self.states.push(T::default());
-        (self.states.len() - 1) as u32
+        slots as u32
     }
 
     /// Flows in the table.
@@ -194,23 +207,19 @@ impl<T: Copy + Default> Flows<T> {
 
     fn take_up(&mut self, flow: FlowId) -> Slot {
         match self.table.entry(flow) {
-            Entry::Found(slot) => Slot::Found(*slot),
-            Entry::Full => Slot::Full,
+            Entry::Found(slot) => return Slot::Found(*slot),
+            Entry::Full => return Slot::Full,
             Entry::Created(place) => {
-                let slot = match self.free.pop() {
-                    Some(slot) => {
-                        self.states[slot as usize] = T::default();
-                        slot
-                    }
-                    None => {
-                        self.states.push(T::default());
-                        (self.states.len() - 1) as u32
-                    }
-                };
-                *place = slot;
-                Slot::Created(slot)
+                *place = self.free.last().copied().unwrap_or(self.states.len() as u32);
             }
         }
+        Slot::Created(match self.free.pop() {
+            Some(slot) => {
+                self.states[slot as usize] = T::default();
+                slot
+            }
+            None => self.add(),
+        })
     }
 
     /// Forgets a flow.
@@ -223,7 +232,7 @@ impl<T: Copy + Default> Flows<T> {
 
     /// Forgets every flow for which `keep` returns false, and tells `forgotten` of each.
     pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool, forgotten: impl FnMut(FlowId)) {
-        let Self { table, states, free } = self;
+        let Self { table, states, free, .. } = self;
         let keep_or_free = |slot: &mut u32| {
             let kept = keep(&states[*slot as usize]);
             if !kept {
