@@ -167,7 +167,7 @@ pub(crate) const SERVER: usize = 1;
 pub(crate) struct Tcp {
     pub(crate) ends: [Endpoint; 2],
     /// When the timer event of an end is scheduled; `u64::MAX` for none.
-    pub(crate) timer_at: [u64; 2],
+    pub(crate) timer_at: [Nanos; 2],
     pub(crate) tcp: TcpId,
     pub(crate) keep_open: bool,
     /// Whether an exchange is under way.

@@ -1,5 +1,6 @@
 //! Packets on their way.
 
+use sched::Nanos;
 use tcp::{Flags, SackBlocks, Segment};
 
 use crate::flow_names::FlowName;
@@ -13,8 +14,8 @@ pub(crate) struct Transit {
     seq: u64,
     ack: u64,
     /// Of a segment; of a datagram, when it was sent.
-    timestamp: u64,
-    echo: u64,
+    timestamp: Nanos,
+    echo: Nanos,
     window: u32,
     /// Bytes on the wire.
     pub(crate) size: u32,
@@ -40,11 +41,11 @@ const DATAGRAM: u8 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Payload {
     Segment(Segment),
-    Datagram { seq: u64, sent: u64 },
+    Datagram { seq: u64, sent: Nanos },
 }
 
 impl Transit {
-    pub(crate) fn datagram(flow: FlowName, size: u32, seq: u64, sent: u64) -> Self {
+    pub(crate) fn datagram(flow: FlowName, size: u32, seq: u64, sent: Nanos) -> Self {
         Self {
             seq,
             timestamp: sent,
@@ -210,8 +211,8 @@ mod tests {
         let segment = Segment {
             seq: 1 << 40,
             ack: 77,
-            timestamp: 5,
-            echo: 6,
+            timestamp: Nanos(5),
+            echo: Nanos(6),
             len: 1448,
             window: 1 << 30,
             sack: [(10, 20), (30, 40)].into_iter().collect(),

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use tcp::{Config, Congestion, Endpoint, Pacing, Recovery, Segment, Time};
+use tcp::{Config, Congestion, Endpoint, Nanos, Pacing, Recovery, Segment};
 
-const DELAY: Time = 10_000_000;
+const DELAY: Nanos = Nanos::from_millis(10);
 const RUNS: usize = 7;
 
 fn main() {
@@ -61,8 +61,8 @@ fn report(name: &str, config: &Config, loss: u64, segments: u64) {
 /// Nanoseconds per segment, segments sent, segments lost.
 fn transfer(config: &Config, loss: u64, segments: u64) -> (f64, u64, u64) {
     let mut ends = [Endpoint::client(config), Endpoint::server(config)];
-    let mut wire: VecDeque<(Time, usize, Segment)> = VecDeque::new();
-    let (mut now, mut sent, mut lost) = (0, 0, 0);
+    let mut wire: VecDeque<(Nanos, usize, Segment)> = VecDeque::new();
+    let (mut now, mut sent, mut lost) = (Nanos::ZERO, 0, 0);
     let mut random = 1u64;
     ends[0].connect(config, now);
     ends[0].write(u64::MAX / 2);
@@ -81,7 +81,7 @@ fn transfer(config: &Config, loss: u64, segments: u64) -> (f64, u64, u64) {
     let clock = Clock::start();
     let mut total = flush(&mut ends, &mut wire, 0, now);
     while total < segments {
-        let arrival = wire.front().map_or(Time::MAX, |front| front.0);
+        let arrival = wire.front().map_or(Nanos::MAX, |front| front.0);
         // Timers, as a simulator would: only where nothing arrives before.
         let timer = ends[0].next_timer().into_iter().chain(ends[1].next_timer()).min();
         if timer.is_some_and(|timer| timer < arrival) {
@@ -102,12 +102,12 @@ fn transfer(config: &Config, loss: u64, segments: u64) -> (f64, u64, u64) {
 
 /// The same queue and loop around ends that only count: what to subtract.
 fn program_alone(segments: u64) -> f64 {
-    let mut wire: VecDeque<(Time, usize, Segment)> = VecDeque::new();
+    let mut wire: VecDeque<(Nanos, usize, Segment)> = VecDeque::new();
     let mut total = 200;
     for number in 0..total {
         wire.push_back((DELAY, 1, Segment { seq: number, len: 1, ..Segment::default() }));
     }
-    let (mut now, mut next) = (0, total);
+    let (mut now, mut next) = (Nanos::ZERO, total);
     let clock = Clock::start();
     while total < segments {
         let Some((at, to, segment)) = std::hint::black_box(&mut wire).pop_front() else { break };

@@ -1,9 +1,9 @@
 //! The configuration of an endpoint.
 
-use crate::Time;
+use units::Nanos;
 
-pub(crate) const MILLISECOND: Time = 1_000_000;
-pub(crate) const SECOND: Time = 1_000_000_000;
+pub(crate) const MILLISECOND: Nanos = Nanos::from_millis(1);
+pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 
 /// The largest window, congestion window or buffer: TCP's own limit (RFC 7323, section 2.3).
 pub const MAX_WINDOW: u32 = 1 << 30;
@@ -86,9 +86,9 @@ pub struct HyStartLaw {
     /// So does a delay above the least by itself divided by this,
     pub delay_divisor: u32,
     /// but by no less than this,
-    pub delay_min: Time,
+    pub delay_min: Nanos,
     /// and no more than this.
-    pub delay_max: Time,
+    pub delay_max: Nanos,
     /// The acknowledgment that ends a round belongs to it (ns-3, Linux before 5.5), not to the
     /// next one.
     pub late_rounds: bool,
@@ -101,8 +101,8 @@ impl HyStartLaw {
     pub const LINUX: Self = Self {
         train_divisor: 2,
         delay_divisor: 8,
-        delay_min: 4 * MILLISECOND,
-        delay_max: 16 * MILLISECOND,
+        delay_min: Nanos::from_millis(4),
+        delay_max: Nanos::from_millis(16),
         late_rounds: false,
         smoothed: false,
     };
@@ -110,7 +110,7 @@ impl HyStartLaw {
     pub const NS3: Self = Self {
         train_divisor: 1,
         delay_divisor: 1,
-        delay_min: 4 * MILLISECOND,
+        delay_min: Nanos::from_millis(4),
         delay_max: SECOND,
         late_rounds: true,
         smoothed: true,
@@ -207,23 +207,23 @@ pub struct Config {
     pub pacing: Option<Pacing>,
 
     /// First timeout of SYN and SYN-ACK; each further one is twice as long.
-    pub syn_timeout: Time,
+    pub syn_timeout: Nanos,
     /// SYNs or SYN-ACKs sent before giving up.
     pub syn_tries: u32,
     /// One segment instead of the initial window if a SYN or SYN-ACK was lost (RFC 5681, 3.1).
     pub cautious_after_syn_loss: bool,
     /// Timeout before the first round-trip time sample.
-    pub initial_rto: Time,
+    pub initial_rto: Nanos,
     /// The same if a SYN or SYN-ACK was lost (RFC 6298, 5.7).
-    pub rto_after_syn_loss: Time,
+    pub rto_after_syn_loss: Nanos,
     /// Least timeout.
-    pub min_rto: Time,
+    pub min_rto: Nanos,
     /// What the least timeout applies to.
     pub rto_floor: RtoFloor,
     /// Most, with backoff.
-    pub max_rto: Time,
+    pub max_rto: Nanos,
     /// Clock granularity `G` (RFC 6298).
-    pub granularity: Time,
+    pub granularity: Nanos,
     /// Backoff lasts until there is a new sample (Karn), not just until new data is acknowledged.
     pub karn_backoff: bool,
     /// Retransmissions of the same data by timeout before giving up.
@@ -232,7 +232,7 @@ pub struct Config {
     /// Segments for each acknowledgment; 1 acknowledges every segment.
     pub ack_every: u32,
     /// How long an acknowledgment is delayed at most.
-    pub ack_delay: Time,
+    pub ack_delay: Nanos,
     /// So many data segments at the start are acknowledged at once. Gaps, what fills them, and
     /// FIN always are.
     pub quick_acks: u32,
@@ -262,16 +262,16 @@ impl Config {
             }
         }
         let times = [
-            ("syn_timeout", self.syn_timeout, 1),
-            ("initial_rto", self.initial_rto, 1),
-            ("rto_after_syn_loss", self.rto_after_syn_loss, 1),
-            ("min_rto", self.min_rto, 1),
+            ("syn_timeout", self.syn_timeout, Nanos(1)),
+            ("initial_rto", self.initial_rto, Nanos(1)),
+            ("rto_after_syn_loss", self.rto_after_syn_loss, Nanos(1)),
+            ("min_rto", self.min_rto, Nanos(1)),
             ("max_rto", self.max_rto, self.min_rto),
-            ("granularity", self.granularity, 0),
-            ("ack_delay", self.ack_delay, 0),
+            ("granularity", self.granularity, Nanos::ZERO),
+            ("ack_delay", self.ack_delay, Nanos::ZERO),
         ];
-        let most = 3600 * SECOND;
-        for (name, found, least) in times {
+        let Nanos(most) = Nanos::from_secs(3600);
+        for (name, Nanos(found), Nanos(least)) in times {
             if found < least || found > most {
                 return Err(ConfigError { name, found, least, most });
             }
@@ -332,7 +332,7 @@ mod tests {
             config.check().unwrap_err().to_string(),
             "tcp receive_window is 100: must be 1448 to 1073741824"
         );
-        let config = Config { max_rto: 1, ..Config::default() };
+        let config = Config { max_rto: Nanos(1), ..Config::default() };
         assert_eq!(config.check().unwrap_err().name, "max_rto");
     }
 }

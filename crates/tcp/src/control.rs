@@ -1,5 +1,7 @@
 //! Congestion control: the window, its growth and its reductions.
 
+use units::Nanos;
+
 use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom, SlowStartExit};
 use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
@@ -97,7 +99,7 @@ impl Control {
 
     fn cubic(&mut self, config: &Config, acked: u32, signal: &Signal) {
         let mss = f64::from(config.mss);
-        let rtt = if signal.min_rtt == u64::MAX { 0 } else { signal.min_rtt };
+        let rtt = if signal.min_rtt == Nanos::MAX { Nanos::ZERO } else { signal.min_rtt };
         if let Stage::SlowStart(_) = self.stage {
             let w = f64::from(self.cwnd) / mss;
             self.stage = Stage::Epoch(Epoch::new(&self.memory, w, signal.now));
@@ -170,7 +172,7 @@ impl Control {
     }
 
     /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
-    pub(crate) fn on_idle(&mut self, config: &Config, idle: u64, restart: bool) {
+    pub(crate) fn on_idle(&mut self, config: &Config, idle: Nanos, restart: bool) {
         if let Stage::Epoch(epoch) = &mut self.stage {
             epoch.skip(idle);
         }
@@ -183,8 +185,8 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Time;
     use crate::config::{MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
+    use units::Nanos;
 
     /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
     fn reduced() -> (Config, Control) {
@@ -204,8 +206,9 @@ mod tests {
     }
 
     /// A round trip of 100 ms in which the whole window is acknowledged.
-    fn round(config: &Config, control: &mut Control, now: Time) {
-        let signal = Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10, srtt: 0 };
+    fn round(config: &Config, control: &mut Control, now: Nanos) {
+        let signal =
+            Signal { now, una: 0, nxt: 0, rtt: None, min_rtt: SECOND / 10, srtt: Nanos::ZERO };
         let segments = control.cwnd / config.mss;
         (0..segments).for_each(|_| control.on_ack(config, config.mss.into(), true, &signal));
     }

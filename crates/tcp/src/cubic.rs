@@ -4,7 +4,7 @@
 //! defines to the last bit, so results are the same on every machine. The cube root is our own
 //! for that reason.
 
-use crate::Time;
+use units::Nanos;
 
 /// `C`, segments per second cubed.
 const C: f64 = 0.4;
@@ -54,7 +54,7 @@ impl Memory {
 /// The time since the window was reduced or slow start ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Epoch {
-    start: Time,
+    start: Nanos,
     /// The window where the curve is flat.
     origin: f64,
     /// Seconds from the start until there.
@@ -65,7 +65,7 @@ pub(crate) struct Epoch {
 
 impl Epoch {
     /// Starts at a window of `w`.
-    pub(crate) fn new(memory: &Memory, w: f64, now: Time) -> Self {
+    pub(crate) fn new(memory: &Memory, w: f64, now: Nanos) -> Self {
         let w_max = f64::from(memory.w_max);
         let k = cube_root((w_max - w) / C);
         Self { start: now, origin: w.max(w_max), k, w_est: w }
@@ -77,12 +77,12 @@ impl Epoch {
         memory: &Memory,
         w: f64,
         acked: f64,
-        now: Time,
-        rtt: Time,
+        now: Nanos,
+        rtt: Nanos,
         friendly: bool,
     ) -> f64 {
-        let elapsed = now.saturating_sub(self.start) as f64 * 1e-9;
-        let t = elapsed + rtt as f64 * 1e-9;
+        let elapsed = now.since(self.start).0 as f64 * 1e-9;
+        let t = elapsed + rtt.0 as f64 * 1e-9;
         // At most half a window in a round trip.
         let target = self.curve(t).clamp(w, 1.5 * w);
         let mut growth = (target - w) / w;
@@ -107,11 +107,11 @@ impl Epoch {
         memory: &Memory,
         w: f64,
         acked: f64,
-        now: Time,
-        rtt: Time,
+        now: Nanos,
+        rtt: Nanos,
         friendly: bool,
     ) -> f64 {
-        let t = (now.saturating_sub(self.start) + rtt) as f64 * 1e-9;
+        let t = (now.since(self.start) + rtt).0 as f64 * 1e-9;
         let distance = (self.curve(t) - self.origin).trunc();
         let target = self.origin.trunc() + distance;
         let mut count = if target > w { (w / (target - w)).trunc() } else { 100.0 * w };
@@ -136,7 +136,7 @@ impl Epoch {
     }
 
     /// The sender had nothing to send for `idle`: that time does not count (RFC 9438, 5.8).
-    pub(crate) fn skip(&mut self, idle: Time) {
+    pub(crate) fn skip(&mut self, idle: Nanos) {
         self.start += idle;
     }
 }
@@ -161,7 +161,7 @@ fn cube_root(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const SECOND: Time = 1_000_000_000;
+    const SECOND: Nanos = Nanos::from_secs(1);
 
     /// Right after the reduction of a window of `w`.
     fn reduced(w: f32) -> (Memory, Epoch) {
@@ -205,7 +205,14 @@ mod tests {
         let (memory, mut epoch) = reduced(10.0);
         let mut w = 7.0;
         for round in 0..100u64 {
-            w += epoch.growth(&memory, w, w, SECOND + round * 1_000_000, 1_000_000, true);
+            w += epoch.growth(
+                &memory,
+                w,
+                w,
+                SECOND + Nanos::from_millis(round),
+                Nanos::from_millis(1),
+                true,
+            );
         }
         let rounds_below: f64 = (3.0f64 / ALPHA).ceil();
         let expected = 7.0 + ALPHA * rounds_below + (100.0 - rounds_below);
@@ -218,10 +225,10 @@ mod tests {
         // if it were 16, one above the window of 43, where it is really one half.
         let (memory, mut epoch) = reduced(60.0);
         let now = SECOND + SECOND / 10;
-        assert_eq!(epoch.count(&memory, 43.0, 1.0, now, 0, false), 43.0);
-        assert_eq!(epoch.count(&memory, 44.0, 1.0, now, 0, false), 4400.0);
+        assert_eq!(epoch.count(&memory, 43.0, 1.0, now, Nanos::ZERO, false), 43.0);
+        assert_eq!(epoch.count(&memory, 44.0, 1.0, now, Nanos::ZERO, false), 4400.0);
         // Far above the plateau it is half a window in a round trip.
-        assert_eq!(epoch.count(&memory, 60.0, 1.0, 60 * SECOND, 0, false), 2.0);
+        assert_eq!(epoch.count(&memory, 60.0, 1.0, 60 * SECOND, Nanos::ZERO, false), 2.0);
     }
 
     #[test]
@@ -238,6 +245,6 @@ mod tests {
     fn before_the_first_loss_it_grows_by_a_twentieth() {
         let memory = Memory::default();
         let mut epoch = Epoch::new(&memory, 40.0, SECOND);
-        assert_eq!(epoch.growth(&memory, 40.0, 40.0, SECOND, 1000, false), 2.0);
+        assert_eq!(epoch.growth(&memory, 40.0, 40.0, SECOND, Nanos(1000), false), 2.0);
     }
 }

@@ -1,11 +1,11 @@
 //! One end of a connection.
 
-use crate::Time;
 use crate::config::Config;
 use crate::receiver::{Due, Receiver};
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::{NEVER, Piece, Sender};
 use crate::stats::Stats;
+use units::Nanos;
 
 /// States of RFC 9293.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ impl Endpoint {
     }
 
     /// Sends the SYN. Of a client, and once; otherwise nothing happens.
-    pub fn connect(&mut self, config: &Config, now: Time) {
+    pub fn connect(&mut self, config: &Config, now: Nanos) {
         if self.stage == Stage::Idle {
             self.stage = Stage::SynSent;
             self.send_syn(config, now);
@@ -125,7 +125,7 @@ impl Endpoint {
 
     /// A segment has arrived, in a packet marked "congestion experienced" if `ce`.
     #[inline]
-    pub fn on_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Time) {
+    pub fn on_segment(&mut self, config: &Config, segment: &Segment, ce: bool, now: Nanos) {
         if self.stage == Stage::Open {
             self.on_open_segment(config, segment, ce, now);
         } else {
@@ -134,7 +134,7 @@ impl Endpoint {
     }
 
     /// Does whatever is due at `now`, if anything is.
-    pub fn on_timer(&mut self, config: &Config, now: Time) {
+    pub fn on_timer(&mut self, config: &Config, now: Nanos) {
         if now >= self.sender.rto_at {
             match self.stage {
                 Stage::SynSent | Stage::SynReceived => self.on_syn_timeout(config, now),
@@ -152,7 +152,7 @@ impl Endpoint {
 
     /// The next segment to send now, if there is one.
     #[inline]
-    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
+    pub fn poll_transmit(&mut self, config: &Config, now: Nanos) -> Option<Segment> {
         if self.stage != Stage::Open {
             return self.poll_handshake(config, now);
         }
@@ -169,7 +169,7 @@ impl Endpoint {
     /// later times; a call that comes early does no harm.
     #[inline]
     #[must_use]
-    pub fn next_timer(&self) -> Option<Time> {
+    pub fn next_timer(&self) -> Option<Nanos> {
         let next = self.sender.rto_at.min(self.receiver.ack_at).min(self.sender.pace_at());
         (next != NEVER).then_some(next)
     }
@@ -270,13 +270,13 @@ impl Endpoint {
 
     /// The smoothed round-trip time, once there is one.
     #[must_use]
-    pub fn srtt(&self) -> Option<Time> {
-        Some(self.sender.rtt.srtt()).filter(|&rtt| rtt != 0)
+    pub fn srtt(&self) -> Option<Nanos> {
+        Some(self.sender.rtt.srtt()).filter(|&rtt| rtt != Nanos::ZERO)
     }
 
     /// The least round-trip time seen.
     #[must_use]
-    pub fn min_rtt(&self) -> Option<Time> {
+    pub fn min_rtt(&self) -> Option<Nanos> {
         self.srtt().map(|_| self.sender.rtt.min())
     }
 
@@ -286,7 +286,7 @@ impl Endpoint {
         config: &Config,
         segment: &Segment,
         ce: bool,
-        now: Time,
+        now: Nanos,
     ) {
         if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
             // Our last acknowledgment of the handshake was lost, or nonsense arrived.
@@ -309,7 +309,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn data_segment(&mut self, config: &Config, piece: Piece, now: Time) -> Segment {
+    fn data_segment(&mut self, config: &Config, piece: Piece, now: Nanos) -> Segment {
         if piece.fin && !piece.retransmission {
             self.closed_second = self.receiver.finished();
         }
@@ -321,12 +321,19 @@ impl Endpoint {
         self.segment(config, piece.seq, piece.len, flags, now)
     }
 
-    fn bare_ack(&mut self, config: &Config, now: Time) -> Segment {
+    fn bare_ack(&mut self, config: &Config, now: Nanos) -> Segment {
         self.segment(config, self.sender.board.nxt(), 0, Flags::NONE, now)
     }
 
     #[inline]
-    fn segment(&mut self, config: &Config, seq: u64, len: u32, flags: Flags, now: Time) -> Segment {
+    fn segment(
+        &mut self,
+        config: &Config,
+        seq: u64,
+        len: u32,
+        flags: Flags,
+        now: Nanos,
+    ) -> Segment {
         self.stats.segments_sent += 1;
         let flags = flags
             .with(Flags::ACK)
@@ -338,8 +345,12 @@ impl Endpoint {
         Segment {
             seq,
             ack: self.receiver.nxt(),
-            timestamp: if self.sender.rtt.timestamps { now } else { 0 },
-            echo: if self.sender.rtt.timestamps { self.receiver.recent_timestamp } else { 0 },
+            timestamp: if self.sender.rtt.timestamps { now } else { Nanos::ZERO },
+            echo: if self.sender.rtt.timestamps {
+                self.receiver.recent_timestamp
+            } else {
+                Nanos::ZERO
+            },
             len,
             window: config.receive_window,
             sack,

@@ -1,15 +1,15 @@
 //! The three-way handshake.
 
-use crate::Time;
 use crate::config::Config;
 use crate::endpoint::{Endpoint, Failure, Stage};
 use crate::receiver::Due;
 use crate::segment::{Flags, Segment};
+use units::Nanos;
 
 impl Endpoint {
     /// SYN or SYN-ACK, for the first time or again.
-    pub(crate) fn send_syn(&mut self, config: &Config, now: Time) {
-        let timeout = config.syn_timeout.saturating_mul(1 << self.syns.min(32));
+    pub(crate) fn send_syn(&mut self, config: &Config, now: Nanos) {
+        let timeout = config.syn_timeout * (1 << self.syns.min(32));
         self.syn_due = true;
         self.syns += 1;
         if self.syns == 1 {
@@ -17,10 +17,10 @@ impl Endpoint {
         } else {
             self.sender.rtt.stop_timing();
         }
-        self.sender.rto_at = now.saturating_add(timeout);
+        self.sender.rto_at = now + timeout;
     }
 
-    pub(crate) fn on_syn_timeout(&mut self, config: &Config, now: Time) {
+    pub(crate) fn on_syn_timeout(&mut self, config: &Config, now: Nanos) {
         if u32::from(self.syns) >= config.syn_tries {
             self.fail(Failure::Handshake);
             return;
@@ -35,7 +35,7 @@ impl Endpoint {
         config: &Config,
         segment: &Segment,
         ce: bool,
-        now: Time,
+        now: Nanos,
     ) {
         let syn = segment.flags.has(Flags::SYN);
         let ack = segment.flags.has(Flags::ACK);
@@ -69,10 +69,10 @@ impl Endpoint {
         self.ecn = config.ecn && segment.flags.has(ecn);
     }
 
-    fn establish(&mut self, config: &Config, segment: &Segment, now: Time) {
+    fn establish(&mut self, config: &Config, segment: &Segment, now: Nanos) {
         let has_echo = self.sender.rtt.timestamps && segment.flags.has(Flags::TIMESTAMPS);
         let timed = self.sender.rtt.timed(1, now);
-        let rtt = if has_echo { Some(now.saturating_sub(segment.echo)) } else { timed };
+        let rtt = if has_echo { Some(now.since(segment.echo)) } else { timed };
         if let Some(rtt) = rtt {
             self.sender.rtt.sample(rtt);
         }
@@ -81,7 +81,7 @@ impl Endpoint {
         self.stage = Stage::Open;
     }
 
-    pub(crate) fn poll_handshake(&mut self, config: &Config, now: Time) -> Option<Segment> {
+    pub(crate) fn poll_handshake(&mut self, config: &Config, now: Nanos) -> Option<Segment> {
         if !std::mem::take(&mut self.syn_due) {
             return None;
         }
@@ -103,8 +103,8 @@ impl Endpoint {
             .with_if(ecn && !reply, Flags::CWR);
         Some(Segment {
             ack: self.receiver.nxt(),
-            timestamp: if timestamps { now } else { 0 },
-            echo: if timestamps { self.receiver.recent_timestamp } else { 0 },
+            timestamp: if timestamps { now } else { Nanos::ZERO },
+            echo: if timestamps { self.receiver.recent_timestamp } else { Nanos::ZERO },
             window: config.receive_window,
             flags,
             ..Segment::default()

@@ -1,42 +1,42 @@
 //! Leaving slow start before there is a loss: HyStart as in Linux and ns-3, and HyStart++.
 
-use crate::Time;
-use crate::config::{HyStartLaw, MILLISECOND, SlowStartExit};
+use crate::config::{HyStartLaw, SlowStartExit};
+use units::Nanos;
 
 /// Round-trip time samples of a round before it is judged.
 const SAMPLES: u8 = 8;
 /// HyStart: acknowledgments closer than this are of one train.
-const TRAIN_GAP: Time = 2 * MILLISECOND;
+const TRAIN_GAP: Nanos = Nanos::from_millis(2);
 /// HyStart: windows below this many segments are left alone.
 const LOW_WINDOW: u32 = 16;
 /// HyStart++: a rise of the delay by an eighth, within these bounds, ends slow start.
-const MIN_RISE: Time = 4 * MILLISECOND;
-const MAX_RISE: Time = 16 * MILLISECOND;
+const MIN_RISE: Nanos = Nanos::from_millis(4);
+const MAX_RISE: Nanos = Nanos::from_millis(16);
 /// HyStart++: rounds of conservative slow start, which grows by a quarter.
 const CONSERVATIVE_ROUNDS: u8 = 5;
 const CONSERVATIVE_DIVISOR: u32 = 4;
 
 /// What an acknowledgment tells.
 pub(crate) struct Signal {
-    pub(crate) now: Time,
+    pub(crate) now: Nanos,
     pub(crate) una: u64,
     pub(crate) nxt: u64,
-    pub(crate) rtt: Option<Time>,
-    pub(crate) min_rtt: Time,
-    pub(crate) srtt: Time,
+    pub(crate) rtt: Option<Nanos>,
+    pub(crate) min_rtt: Nanos,
+    pub(crate) srtt: Nanos,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct HyStart {
     /// The round ends when this is acknowledged.
     round_end: u64,
-    round_start: Time,
-    last_ack: Time,
-    /// Least sample of this round; [`Time::MAX`] if none.
-    current: Time,
+    round_start: Nanos,
+    last_ack: Nanos,
+    /// Least sample of this round; [`Nanos::MAX`] if none.
+    current: Nanos,
     /// HyStart++: of the round before; in conservative slow start, of when that began.
     /// HyStart of smoothed delays: the least of them.
-    baseline: Time,
+    baseline: Nanos,
     samples: u8,
     /// HyStart++: rounds of conservative slow start left; 0 outside of it.
     conservative: u8,
@@ -47,10 +47,10 @@ impl HyStart {
     pub(crate) fn new() -> Self {
         Self {
             round_end: 0,
-            round_start: 0,
-            last_ack: 0,
-            current: Time::MAX,
-            baseline: Time::MAX,
+            round_start: Nanos::ZERO,
+            last_ack: Nanos::ZERO,
+            current: Nanos::MAX,
+            baseline: Nanos::MAX,
             samples: 0,
             conservative: 0,
             found: false,
@@ -100,22 +100,22 @@ impl HyStart {
         self.round_start = s.now;
         self.last_ack = s.now;
         self.round_end = s.nxt;
-        self.current = Time::MAX;
+        self.current = Nanos::MAX;
         self.samples = 0;
     }
 
-    fn judge(&mut self, law: HyStartLaw, delay: Time, least: Time, s: &Signal) {
+    fn judge(&mut self, law: HyStartLaw, delay: Nanos, least: Nanos, s: &Signal) {
         if s.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = s.now;
-            self.found |= s.now - self.round_start > least / Time::from(law.train_divisor.max(1));
+            self.found |= s.now - self.round_start > least / u64::from(law.train_divisor.max(1));
         }
         if self.samples < SAMPLES {
             self.current = self.current.min(delay);
             self.samples += 1;
         } else {
-            let rise = least / Time::from(law.delay_divisor.max(1));
+            let rise = least / u64::from(law.delay_divisor.max(1));
             let rise = rise.min(law.delay_max).max(law.delay_min);
-            self.found |= self.current > least.saturating_add(rise);
+            self.found |= self.current > least + rise;
         }
     }
 
@@ -132,24 +132,24 @@ impl HyStart {
             } else {
                 self.baseline = self.current;
             }
-            self.current = Time::MAX;
+            self.current = Nanos::MAX;
             self.samples = 0;
         }
         let Some(rtt) = s.rtt else { return false };
         self.current = self.current.min(rtt);
         self.samples = self.samples.saturating_add(1);
-        if self.samples < SAMPLES || self.baseline == Time::MAX {
+        if self.samples < SAMPLES || self.baseline == Nanos::MAX {
             return false;
         }
         if self.conservative > 0 {
             if self.current < self.baseline {
                 // The rise was not lasting.
                 self.conservative = 0;
-                self.baseline = Time::MAX;
+                self.baseline = Nanos::MAX;
             }
         } else {
             let rise = (self.baseline / 8).clamp(MIN_RISE, MAX_RISE);
-            if self.current >= self.baseline.saturating_add(rise) {
+            if self.current >= self.baseline + rise {
                 self.baseline = self.current;
                 self.conservative = CONSERVATIVE_ROUNDS;
             }
@@ -161,15 +161,16 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::MILLISECOND;
 
     const MSS: u32 = 1000;
 
     /// Rounds of 20 acknowledgments `gap` apart with these round-trip times; the (round,
     /// acknowledgment) at which slow start ends, and whether growth was divided before.
-    fn run(exit: SlowStartExit, rtts: &[Time], gap: Time) -> (Option<(usize, u64)>, bool) {
+    fn run(exit: SlowStartExit, rtts: &[Nanos], gap: Nanos) -> (Option<(usize, u64)>, bool) {
         let mut hystart = HyStart::new();
         let mut divided = false;
-        let mut now = 0;
+        let mut now = Nanos::ZERO;
         for (round, &rtt) in rtts.iter().enumerate() {
             now += rtts[0];
             for ack in 1..=20u64 {
@@ -190,39 +191,39 @@ mod tests {
     fn a_train_as_long_as_half_a_round_trip_ends_slow_start() {
         let linux = SlowStartExit::HyStart(HyStartLaw::LINUX);
         // The 12th acknowledgment is 11 ms after the first.
-        assert_eq!(run(linux, &[21 * MILLISECOND], MILLISECOND).0, Some((0, 12)));
-        assert_eq!(run(linux, &[100 * MILLISECOND; 3], MILLISECOND).0, None);
+        assert_eq!(run(linux, &[Nanos::from_millis(21)], MILLISECOND).0, Some((0, 12)));
+        assert_eq!(run(linux, &[Nanos::from_millis(100); 3], MILLISECOND).0, None);
         let ns3 = SlowStartExit::HyStart(HyStartLaw::NS3);
-        assert_eq!(run(ns3, &[21 * MILLISECOND], MILLISECOND).0, None);
-        assert_eq!(run(ns3, &[10 * MILLISECOND], MILLISECOND).0, Some((0, 12)));
+        assert_eq!(run(ns3, &[Nanos::from_millis(21)], MILLISECOND).0, None);
+        assert_eq!(run(ns3, &[Nanos::from_millis(10)], MILLISECOND).0, Some((0, 12)));
     }
 
     #[test]
     fn so_does_a_rising_delay() {
-        let rtts = [80 * MILLISECOND, 95 * MILLISECOND];
+        let rtts = [Nanos::from_millis(80), Nanos::from_millis(95)];
         let linux = SlowStartExit::HyStart(HyStartLaw::LINUX);
         // A rise of more than 10 ms, seen in eight samples, acted on with the ninth. The round
         // begins after its first acknowledgment.
-        assert_eq!(run(linux, &rtts, 1000).0, Some((1, 10)));
+        assert_eq!(run(linux, &rtts, Nanos(1000)).0, Some((1, 10)));
         let ns3 = SlowStartExit::HyStart(HyStartLaw::NS3);
-        assert_eq!(run(ns3, &rtts, 1000).0, None);
+        assert_eq!(run(ns3, &rtts, Nanos(1000)).0, None);
     }
 
     #[test]
     fn hystart_plus_plus_slows_down_for_five_rounds_first() {
-        let mut rtts = vec![40 * MILLISECOND; 2];
-        rtts.extend([50 * MILLISECOND; 8]);
-        let (end, divided) = run(SlowStartExit::HyStartPlusPlus, &rtts, 1000);
+        let mut rtts = vec![Nanos::from_millis(40); 2];
+        rtts.extend([Nanos::from_millis(50); 8]);
+        let (end, divided) = run(SlowStartExit::HyStartPlusPlus, &rtts, Nanos(1000));
         // Round 2 shows the rise; the fifth round after it ends slow start with its first sample.
         assert_eq!((end, divided), (Some((7, 1)), true));
     }
 
     #[test]
     fn hystart_plus_plus_resumes_if_the_rise_was_not_lasting() {
-        let mut rtts = vec![40 * MILLISECOND; 2];
-        rtts.push(50 * MILLISECOND);
-        rtts.extend([40 * MILLISECOND; 8]);
-        assert_eq!(run(SlowStartExit::HyStartPlusPlus, &rtts, 1000), (None, true));
+        let mut rtts = vec![Nanos::from_millis(40); 2];
+        rtts.push(Nanos::from_millis(50));
+        rtts.extend([Nanos::from_millis(40); 8]);
+        assert_eq!(run(SlowStartExit::HyStartPlusPlus, &rtts, Nanos(1000)), (None, true));
     }
 
     #[test]
@@ -230,14 +231,14 @@ mod tests {
         let first_exit = |smoothed: bool| {
             let exit = SlowStartExit::HyStart(HyStartLaw { smoothed, ..HyStartLaw::NS3 });
             let mut hystart = HyStart::new();
-            let mut srtt = 10 * MILLISECOND;
+            let mut srtt = Nanos::from_millis(10);
             (1..=200u64).find(|&ack| {
                 // Samples are three times the least from the second round on.
-                let rtt = if ack <= 20 { 10 } else { 30 } * MILLISECOND;
+                let rtt = Nanos::from_millis(if ack <= 20 { 10 } else { 30 });
                 srtt = srtt - srtt / 8 + rtt / 8;
-                let (min_rtt, nxt) = (10 * MILLISECOND, ack + 20);
+                let (min_rtt, nxt) = (Nanos::from_millis(10), ack + 20);
                 let signal = Signal {
-                    now: ack * 3 * MILLISECOND,
+                    now: Nanos::from_millis(3 * ack),
                     una: ack,
                     nxt,
                     rtt: Some(rtt),

@@ -6,22 +6,22 @@
 //! nothing is allocated until a segment is lost or overtaken.
 //!
 //! ```
-//! use tcp::{Config, Endpoint, State};
+//! use tcp::{Config, Endpoint, Nanos, State};
 //!
 //! let config = Config::default();
 //! let mut client = Endpoint::client(&config);
 //! let mut server = Endpoint::server(&config);
-//! client.connect(&config, 0);
+//! client.connect(&config, Nanos::ZERO);
 //! client.write(100_000);
 //! client.close();
 //! server.close();
 //!
 //! // A network that delivers at once, a millisecond after it was sent.
-//! let mut now = 0;
+//! let mut now = Nanos::ZERO;
 //! while !(client.is_finished() && server.is_finished()) {
 //!     let to_server: Vec<_> = std::iter::from_fn(|| client.poll_transmit(&config, now)).collect();
 //!     let to_client: Vec<_> = std::iter::from_fn(|| server.poll_transmit(&config, now)).collect();
-//!     now += 1_000_000;
+//!     now += Nanos::from_millis(1);
 //!     to_server.iter().for_each(|segment| server.on_segment(&config, segment, false, now));
 //!     to_client.iter().for_each(|segment| client.on_segment(&config, segment, false, now));
 //!     client.on_timer(&config, now);
@@ -56,5 +56,4 @@ pub use endpoint::{Endpoint, Failure, State};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stats::Stats;
 
-/// A time in nanoseconds since the start of the simulation.
-pub type Time = u64;
+pub use units::Nanos;

@@ -1,5 +1,7 @@
 //! Presets: the RFCs' recommendations and those of other implementations.
 
+use units::Nanos;
+
 use crate::config::{
     Config, Congestion, Growth, HyStartLaw, MAX_WINDOW, MILLISECOND, Recovery, ReduceFrom,
     RtoFloor, SECOND, SlowStartExit,
@@ -41,15 +43,15 @@ impl Default for Config {
             syn_tries: 7,
             cautious_after_syn_loss: true,
             initial_rto: SECOND,
-            rto_after_syn_loss: 3 * SECOND,
+            rto_after_syn_loss: Nanos::from_secs(3),
             min_rto: SECOND,
             rto_floor: RtoFloor::Total,
-            max_rto: 60 * SECOND,
+            max_rto: Nanos::from_secs(60),
             granularity: MILLISECOND,
             karn_backoff: true,
             data_tries: 15,
             ack_every: 2,
-            ack_delay: 200 * MILLISECOND,
+            ack_delay: Nanos::from_millis(200),
             quick_acks: 0,
         }
     }
@@ -75,12 +77,12 @@ impl Config {
             prr: false,
             rescue: false,
             timestamps: false,
-            syn_timeout: 3 * SECOND,
+            syn_timeout: Nanos::from_secs(3),
             cautious_after_syn_loss: false,
-            initial_rto: 3 * SECOND,
-            rto_after_syn_loss: 3 * SECOND,
-            min_rto: 200 * MILLISECOND,
-            granularity: 10 * MILLISECOND,
+            initial_rto: Nanos::from_secs(3),
+            rto_after_syn_loss: Nanos::from_secs(3),
+            min_rto: Nanos::from_millis(200),
+            granularity: Nanos::from_millis(10),
             ack_every: 1,
             ..Self::default()
         }
@@ -102,11 +104,11 @@ impl Config {
             restart_after_idle: true,
             syn_tries: 5,
             min_rto: SECOND,
-            max_rto: 64 * SECOND,
-            granularity: 500 * MILLISECOND,
+            max_rto: Nanos::from_secs(64),
+            granularity: Nanos::from_millis(500),
             data_tries: 12,
             ack_every: 2,
-            ack_delay: 200 * MILLISECOND,
+            ack_delay: Nanos::from_millis(200),
             ..Self::ns2()
         }
     }
@@ -123,10 +125,10 @@ impl Config {
             slow_start_exit: SlowStartExit::HyStart(HyStartLaw::LINUX),
             tail_loss_probe: true,
             rescue: false,
-            min_rto: 200 * MILLISECOND,
+            min_rto: Nanos::from_millis(200),
             rto_floor: RtoFloor::Variation,
-            max_rto: 120 * SECOND,
-            ack_delay: 40 * MILLISECOND,
+            max_rto: Nanos::from_secs(120),
+            ack_delay: Nanos::from_millis(40),
             // 16 to begin with, and more for as long as the receive window grows: hundreds.
             quick_acks: 300,
             ..Self::default()
@@ -152,7 +154,7 @@ impl Config {
             ns3_recovery: true,
             impatient: true,
             reduce_on_every_timeout: true,
-            syn_timeout: 3 * SECOND,
+            syn_timeout: Nanos::from_secs(3),
             syn_tries: 6,
             cautious_after_syn_loss: false,
             rto_after_syn_loss: SECOND,

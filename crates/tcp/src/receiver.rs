@@ -1,11 +1,11 @@
 //! The half of an endpoint that receives data: reassembly, and when to acknowledge.
 
-use crate::Time;
 use crate::config::Config;
 use crate::ranges::Ranges;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::NEVER;
 use crate::stats::Stats;
+use units::Nanos;
 
 /// Whether an acknowledgment is due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,8 +34,8 @@ pub(crate) struct Receiver {
     fin: u64,
     reassembly: Option<Box<Reassembly>>,
     /// The timestamp to echo (RFC 7323, TS.Recent).
-    pub(crate) recent_timestamp: Time,
-    pub(crate) ack_at: Time,
+    pub(crate) recent_timestamp: Nanos,
+    pub(crate) ack_at: Nanos,
     pub(crate) due: Due,
     /// Echo congestion until the peer says it has reduced its window.
     pub(crate) ece: bool,
@@ -52,7 +52,7 @@ impl Receiver {
             nxt: 0,
             fin: u64::MAX,
             reassembly: None,
-            recent_timestamp: 0,
+            recent_timestamp: Nanos::ZERO,
             ack_at: NEVER,
             due: Due::No,
             ece: false,
@@ -91,7 +91,7 @@ impl Receiver {
         &mut self,
         config: &Config,
         segment: &Segment,
-        now: Time,
+        now: Nanos,
         stats: &mut Stats,
     ) {
         let (start, end) = (segment.seq, segment.end());
@@ -127,7 +127,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn schedule_ack(&mut self, config: &Config, now: Time) {
+    fn schedule_ack(&mut self, config: &Config, now: Nanos) {
         self.unacked = self.unacked.saturating_add(1);
         if self.quick > 0 {
             self.quick -= 1;
@@ -135,7 +135,7 @@ impl Receiver {
         } else if u32::from(self.unacked) >= config.ack_every || self.finished() {
             self.due = self.due.max(Due::Now);
         } else if self.ack_at == NEVER {
-            self.ack_at = now.saturating_add(config.ack_delay);
+            self.ack_at = now + config.ack_delay;
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let mut stats = Stats::default();
         let report = |&(seq, len): &(u64, u32)| {
             let segment = Segment { seq, len, flags: Flags::ACK, ..Segment::default() };
-            receiver.on_data(&config, &segment, 0, &mut stats);
+            receiver.on_data(&config, &segment, Nanos::ZERO, &mut stats);
             receiver.sack_blocks().as_slice().to_vec()
         };
         segments.iter().map(report).collect()
@@ -267,7 +267,7 @@ mod tests {
         let mut stats = Stats::default();
         let mut receive = |seq, len, flags| {
             let segment = Segment { seq, len, flags, ..Segment::default() };
-            receiver.on_data(&config, &segment, 0, &mut stats);
+            receiver.on_data(&config, &segment, Nanos::ZERO, &mut stats);
             (receiver.received(), receiver.finished())
         };
         assert_eq!(receive(1449, 1, Flags::ACK), (0, false));

@@ -2,12 +2,12 @@
 //! recovery (RFC 5681, RFC 6582, RFC 6675), proportional rate reduction (RFC 6937, RFC 9937), ECN
 //! (RFC 3168).
 
-use crate::Time;
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
+use units::Nanos;
 
 /// Where a sender is between losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,9 +71,9 @@ impl Sender {
         &mut self,
         config: &Config,
         segment: &Segment,
-        echo: Option<Time>,
+        echo: Option<Nanos>,
         ece: bool,
-        now: Time,
+        now: Nanos,
         stats: &mut Stats,
     ) {
         let ack = segment.ack;
@@ -98,7 +98,7 @@ impl Sender {
         let mut rtt = None;
         if acked > 0 {
             rtt = match echo {
-                Some(echo) => Some(now.saturating_sub(echo)),
+                Some(echo) => Some(now.since(echo)),
                 None => self.rtt.timed(ack, now),
             };
             if let Some(rtt) = rtt {
@@ -130,7 +130,7 @@ impl Sender {
     }
 
     #[inline]
-    fn grow(&mut self, config: &Config, acked: u64, rtt: Option<Time>, now: Time) {
+    fn grow(&mut self, config: &Config, acked: u64, rtt: Option<Nanos>, now: Nanos) {
         let signal = Signal {
             now,
             una: self.board.una(),
@@ -385,10 +385,10 @@ struct Trouble {
     duplicate: bool,
     /// Bytes SACKed, or estimated to be, before it.
     sacked_before: u32,
-    rtt: Option<Time>,
-    echo: Option<Time>,
+    rtt: Option<Nanos>,
+    echo: Option<Nanos>,
     ece: bool,
-    now: Time,
+    now: Nanos,
 }
 
 #[cfg(test)]

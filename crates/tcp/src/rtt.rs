@@ -1,17 +1,17 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
-use crate::Time;
 use crate::config::{Config, RtoFloor};
+use units::Nanos;
 
 /// The estimator of one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
-    srtt: Time,
-    rttvar: Time,
-    min: Time,
+    srtt: Nanos,
+    rttvar: Nanos,
+    min: Nanos,
     /// Without timestamps: the end of the segment that is being timed; 0 if none is.
     timed: u64,
-    timed_at: Time,
+    timed_at: Nanos,
     backoff: u8,
     /// Segments carry timestamps, and need not be timed.
     pub(crate) timestamps: bool,
@@ -22,11 +22,11 @@ pub(crate) struct Rtt {
 impl Rtt {
     pub(crate) fn new() -> Self {
         Self {
-            srtt: 0,
-            rttvar: 0,
-            min: Time::MAX,
+            srtt: Nanos::ZERO,
+            rttvar: Nanos::ZERO,
+            min: Nanos::MAX,
             timed: 0,
-            timed_at: 0,
+            timed_at: Nanos::ZERO,
             backoff: 0,
             timestamps: false,
             cautious: false,
@@ -35,52 +35,50 @@ impl Rtt {
 
     /// Smoothed; 0 before the first sample.
     #[inline]
-    pub(crate) fn srtt(&self) -> Time {
+    pub(crate) fn srtt(&self) -> Nanos {
         self.srtt
     }
 
-    /// The least; [`Time::MAX`] before the first sample.
+    /// The least; [`Nanos::MAX`] before the first sample.
     #[inline]
-    pub(crate) fn min(&self) -> Time {
+    pub(crate) fn min(&self) -> Nanos {
         self.min
     }
 
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: Time) {
+    pub(crate) fn sample(&mut self, rtt: Nanos) {
         // A sample of 0 would look like none.
-        let rtt = rtt.max(1);
+        let rtt = rtt.max(Nanos(1));
         self.min = self.min.min(rtt);
-        if self.srtt == 0 {
+        if self.srtt == Nanos::ZERO {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         } else {
             self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(rtt) / 4;
-            self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
+            self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(Nanos(1));
         }
         self.backoff = 0;
     }
 
     /// The timeout as it is now, with backoff.
     #[inline]
-    pub(crate) fn timeout(&self, config: &Config) -> Time {
+    pub(crate) fn timeout(&self, config: &Config) -> Nanos {
         let timeout = self.without_backoff(config);
         if self.backoff == 0 {
             return timeout.min(config.max_rto);
         }
-        timeout.saturating_mul(1 << self.backoff).min(config.max_rto)
+        (timeout * (1 << self.backoff)).min(config.max_rto)
     }
 
     #[inline]
-    fn without_backoff(&self, config: &Config) -> Time {
-        if self.srtt == 0 {
+    fn without_backoff(&self, config: &Config) -> Nanos {
+        if self.srtt == Nanos::ZERO {
             return if self.cautious { config.rto_after_syn_loss } else { config.initial_rto };
         }
-        let spread = self.rttvar.saturating_mul(4);
+        let spread = self.rttvar * 4;
         match config.rto_floor {
-            RtoFloor::Total => {
-                self.srtt.saturating_add(spread.max(config.granularity)).max(config.min_rto)
-            }
-            RtoFloor::Variation => self.srtt.saturating_add(spread.max(config.min_rto)),
+            RtoFloor::Total => (self.srtt + spread.max(config.granularity)).max(config.min_rto),
+            RtoFloor::Variation => self.srtt + spread.max(config.min_rto),
         }
     }
 
@@ -99,7 +97,7 @@ impl Rtt {
 
     /// Times the segment that ends at `end`, unless another one is being timed.
     #[inline]
-    pub(crate) fn time(&mut self, end: u64, now: Time) {
+    pub(crate) fn time(&mut self, end: u64, now: Nanos) {
         if self.timed == 0 && !self.timestamps {
             self.timed = end;
             self.timed_at = now;
@@ -113,12 +111,12 @@ impl Rtt {
 
     /// The sample that an acknowledgment without timestamps gives.
     #[inline]
-    pub(crate) fn timed(&mut self, ack: u64, now: Time) -> Option<Time> {
+    pub(crate) fn timed(&mut self, ack: u64, now: Nanos) -> Option<Nanos> {
         if self.timed == 0 || ack < self.timed {
             return None;
         }
         self.timed = 0;
-        Some(now.saturating_sub(self.timed_at))
+        Some(now.since(self.timed_at))
     }
 }
 
@@ -129,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_estimator_is_rfc_6298s() {
-        let config = Config { min_rto: 1, granularity: MS, ..Config::default() };
+        let config = Config { min_rto: Nanos(1), granularity: MS, ..Config::default() };
         let mut rtt = Rtt::new();
         assert_eq!(rtt.timeout(&config), SECOND);
         rtt.sample(80 * MS);
@@ -142,7 +140,7 @@ mod tests {
         for _ in 0..200 {
             rtt.sample(80 * MS);
         }
-        assert!(rtt.timeout(&config) < 82 * MS && rtt.timeout(&config) >= 81 * MS - 100);
+        assert!(rtt.timeout(&config) < 82 * MS && rtt.timeout(&config) >= 81 * MS - Nanos(100));
     }
 
     #[test]
@@ -154,7 +152,7 @@ mod tests {
             for _ in 0..50 {
                 rtt.sample(20 * MS);
             }
-            assert_eq!(rtt.timeout(&config) / MS, expected / MS);
+            assert_eq!(rtt.timeout(&config).0 / MS.0, expected.0 / MS.0);
         }
     }
 
@@ -164,7 +162,7 @@ mod tests {
         let mut rtt = Rtt::new();
         let mut seconds = Vec::new();
         for _ in 0..6 {
-            seconds.push(rtt.timeout(&config) / SECOND);
+            seconds.push(rtt.timeout(&config).0 / SECOND.0);
             rtt.back_off();
         }
         assert_eq!(seconds, [1, 2, 4, 8, 10, 10]);
@@ -175,13 +173,13 @@ mod tests {
     #[test]
     fn one_segment_is_timed_at_a_time() {
         let mut rtt = Rtt::new();
-        rtt.time(1000, 10);
-        rtt.time(2000, 20);
-        assert_eq!(rtt.timed(999, 50), None);
-        assert_eq!(rtt.timed(2000, 60), Some(50));
-        assert_eq!(rtt.timed(3000, 70), None);
-        rtt.time(4000, 100);
+        rtt.time(1000, Nanos(10));
+        rtt.time(2000, Nanos(20));
+        assert_eq!(rtt.timed(999, Nanos(50)), None);
+        assert_eq!(rtt.timed(2000, Nanos(60)), Some(Nanos(50)));
+        assert_eq!(rtt.timed(3000, Nanos(70)), None);
+        rtt.time(4000, Nanos(100));
         rtt.stop_timing();
-        assert_eq!(rtt.timed(4000, 200), None);
+        assert_eq!(rtt.timed(4000, Nanos(200)), None);
     }
 }

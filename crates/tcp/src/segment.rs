@@ -1,6 +1,6 @@
 //! Segments, which two endpoints exchange.
 
-use crate::Time;
+use units::Nanos;
 
 /// Flags of a segment: those of the TCP header, which options it carries, and two notes for
 /// whoever carries it (`ECT`, `RETRANSMISSION`).
@@ -108,9 +108,9 @@ pub struct Segment {
     /// Next number expected, if the flag says so.
     pub ack: u64,
     /// When it was sent, if the flag says so.
-    pub timestamp: Time,
+    pub timestamp: Nanos,
     /// The timestamp this one answers, if both flags say so.
-    pub echo: Time,
+    pub echo: Nanos,
     /// Bytes of data.
     pub len: u32,
     /// Bytes beyond `ack` that may be sent; not scaled.

@@ -1,15 +1,15 @@
 //! The sending half of an endpoint: windows, retransmission, timers.
 
-use crate::Time;
 use crate::config::Config;
 use crate::control::Control;
 use crate::recovery::{Phase, Prr};
 use crate::rtt::Rtt;
 use crate::scoreboard::{Cut, Scoreboard};
 use crate::stats::Stats;
+use units::Nanos;
 
 /// A timer that is not running.
-pub(crate) const NEVER: Time = Time::MAX;
+pub(crate) const NEVER: Nanos = Nanos::MAX;
 
 /// Sequence numbers written to: far from where additions could overflow.
 const LAST: u64 = 1 << 62;
@@ -89,10 +89,10 @@ pub(crate) struct Sender {
     pub(crate) recovery_point: u64,
     pub(crate) prr: Prr,
 
-    pub(crate) last_sent: Time,
-    pub(crate) rto_at: Time,
+    pub(crate) last_sent: Nanos,
+    pub(crate) rto_at: Nanos,
     /// The earliest time of the next piece.
-    pub(crate) pace_from: Time,
+    pub(crate) pace_from: Nanos,
 }
 
 impl Sender {
@@ -120,9 +120,9 @@ impl Sender {
             tries: 0,
             recovery_point: 0,
             prr: Prr::default(),
-            last_sent: 0,
+            last_sent: Nanos::ZERO,
             rto_at: NEVER,
-            pace_from: 0,
+            pace_from: Nanos::ZERO,
         }
     }
 
@@ -166,7 +166,7 @@ impl Sender {
 
     /// The next piece to send, if one may be sent now.
     #[inline]
-    pub(crate) fn next(&mut self, config: &Config, now: Time, stats: &mut Stats) -> Option<Piece> {
+    pub(crate) fn next(&mut self, config: &Config, now: Nanos, stats: &mut Stats) -> Option<Piece> {
         let Some((seq, end, why)) = self.candidate(config, now) else {
             self.paced = false;
             return None;
@@ -181,7 +181,7 @@ impl Sender {
 
     /// What would be sent next, were it not for pacing.
     #[inline]
-    fn candidate(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
+    fn candidate(&mut self, config: &Config, now: Nanos) -> Option<(u64, u64, Why)> {
         if self.probe == Probe::Due {
             return self.probe(config, now);
         }
@@ -225,7 +225,7 @@ impl Sender {
 
     /// New data if there is some, else the last segment again (RFC 8985, section 7.3).
     #[cold]
-    fn probe(&mut self, config: &Config, now: Time) -> Option<(u64, u64, Why)> {
+    fn probe(&mut self, config: &Config, now: Nanos) -> Option<(u64, u64, Why)> {
         let new = self.new_data(config, now).map(|(seq, end)| (seq, end, Why::New));
         new.or_else(|| {
             let Some((seq, end)) = self.board.last_hole(self.cut(config)) else {
@@ -251,7 +251,7 @@ impl Sender {
 
     /// One segment of what was never sent, if the peer's window and our buffer allow.
     #[inline]
-    fn new_data(&mut self, config: &Config, now: Time) -> Option<(u64, u64)> {
+    fn new_data(&mut self, config: &Config, now: Nanos) -> Option<(u64, u64)> {
         let nxt = self.board.nxt();
         let fin = u64::from(self.closing);
         if nxt >= self.end + fin {
@@ -276,9 +276,9 @@ impl Sender {
     }
 
     /// The first data after an idle time.
-    fn on_start(&mut self, config: &Config, now: Time) {
-        let idle = now.saturating_sub(self.last_sent);
-        if self.last_sent != 0 && idle != 0 {
+    fn on_start(&mut self, config: &Config, now: Nanos) {
+        let idle = now.since(self.last_sent);
+        if self.last_sent != Nanos::ZERO && idle != Nanos::ZERO {
             self.control.on_idle(config, idle, idle > self.rtt.timeout(config));
             self.last_sent = now;
         }
@@ -317,7 +317,7 @@ impl Sender {
         seq: u64,
         end: u64,
         why: Why,
-        now: Time,
+        now: Nanos,
         stats: &mut Stats,
     ) -> Piece {
         let fin = end > self.end;

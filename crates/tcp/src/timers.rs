@@ -1,17 +1,17 @@
 //! The timers of the sending half: retransmission (RFC 6298), tail loss probe (RFC 8985, section
 //! 7) and pacing.
 
-use crate::Time;
-use crate::config::{Config, MILLISECOND};
+use crate::config::Config;
 use crate::recovery::Phase;
 use crate::sender::{NEVER, Probe, Sender};
 use crate::stats::Stats;
+use units::Nanos;
 
 /// What a probe for a single segment waits longer.
-const PROBE_ACK_DELAY: Time = 200 * MILLISECOND;
+const PROBE_ACK_DELAY: Nanos = Nanos::from_millis(200);
 
 impl Sender {
-    pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Time) {
+    pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Nanos) {
         let Some(pacing) = config.pacing else { return };
         // Linux calls it slow start as long as the window is below half the threshold.
         let percent = if self.control.cwnd < self.control.ssthresh / 2 {
@@ -19,14 +19,14 @@ impl Sender {
         } else {
             pacing.avoidance_percent
         };
-        let round = (self.rtt.srtt() / Time::from(percent.max(1))).saturating_mul(100);
-        let gap = round.saturating_mul(len.into()) / Time::from(self.control.cwnd.max(1));
-        self.pace_from = self.pace_from.max(now).saturating_add(gap);
+        let round = self.rtt.srtt() / u64::from(percent.max(1)) * 100;
+        let gap = round * len.into() / u64::from(self.control.cwnd.max(1));
+        self.pace_from = self.pace_from.max(now) + gap;
     }
 
     /// When pacing lets the next piece go, if one waits for that.
     #[inline]
-    pub(crate) fn pace_at(&self) -> Time {
+    pub(crate) fn pace_at(&self) -> Nanos {
         if self.paced { self.pace_from } else { NEVER }
     }
 
@@ -39,7 +39,7 @@ impl Sender {
     /// After an acknowledgment: the timer runs while something is outstanding, and starts again if
     /// something new was acknowledged (RFC 6298, 5.2 and 5.3).
     #[inline]
-    pub(crate) fn restart_timer(&mut self, config: &Config, now: Time) {
+    pub(crate) fn restart_timer(&mut self, config: &Config, now: Nanos) {
         self.tries = 0;
         if self.board.flight() == 0 {
             self.rto_at = NEVER;
@@ -50,7 +50,7 @@ impl Sender {
 
     /// Starts the retransmission timer, or that of a probe if it would be earlier.
     #[inline]
-    pub(crate) fn start_timer(&mut self, config: &Config, now: Time) {
+    pub(crate) fn start_timer(&mut self, config: &Config, now: Nanos) {
         let mut timeout = self.rtt.timeout(config);
         if self.probe == Probe::Timed {
             self.probe = Probe::None;
@@ -58,13 +58,13 @@ impl Sender {
         if config.tail_loss_probe && self.may_probe() {
             // A single segment may wait for a delayed acknowledgment (Linux allows 200 ms).
             let single = self.board.flight() <= u64::from(config.mss);
-            let wait = 2 * self.rtt.srtt() + if single { PROBE_ACK_DELAY } else { 0 };
+            let wait = self.rtt.srtt() * 2 + if single { PROBE_ACK_DELAY } else { Nanos::ZERO };
             if wait < timeout {
                 self.probe = Probe::Timed;
                 timeout = wait;
             }
         }
-        self.rto_at = now.saturating_add(timeout);
+        self.rto_at = now + timeout;
     }
 
     /// RFC 8985, section 7.2.
@@ -73,11 +73,11 @@ impl Sender {
             && self.phase == Phase::Open
             && self.probe == Probe::None
             && self.board.sacked() == 0
-            && self.rtt.srtt() != 0
+            && self.rtt.srtt() != Nanos::ZERO
     }
 
     /// The timer is due. `false` if it was due too often.
-    pub(crate) fn on_timeout(&mut self, config: &Config, now: Time, stats: &mut Stats) -> bool {
+    pub(crate) fn on_timeout(&mut self, config: &Config, now: Nanos, stats: &mut Stats) -> bool {
         if self.board.flight() == 0 {
             self.rto_at = NEVER;
             return true;
@@ -109,7 +109,7 @@ impl Sender {
     }
 
     /// Losses are known: no probe is needed.
-    pub(crate) fn forget_probe(&mut self, config: &Config, now: Time) {
+    pub(crate) fn forget_probe(&mut self, config: &Config, now: Nanos) {
         if self.probe == Probe::Timed {
             self.rto_at = now + self.rtt.timeout(config);
         }

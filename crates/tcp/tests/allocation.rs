@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use tcp::{Config, Endpoint, Segment, Time};
+use tcp::{Config, Endpoint, Nanos, Segment};
 
 thread_local! {
     /// Blocks allocated by this thread, and held now.
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const DELAY: Time = 10_000_000;
+const DELAY: Nanos = Nanos::from_millis(10);
 
 /// Runs a transfer of `bytes` in which every `loss`-th data segment is lost; blocks allocated by
 /// the endpoints, and still held by them.
@@ -48,7 +48,7 @@ fn transfer(config: &Config, bytes: u64, loss: u64) -> (u64, i64) {
     let mut arriving: [Vec<Segment>; 2] = wire.clone().map(|_| Vec::with_capacity(1 << 14));
     let before = BLOCKS.get();
     let mut ends = [Endpoint::client(config), Endpoint::server(config)];
-    let (mut now, mut sent) = (0, 0u64);
+    let (mut now, mut sent) = (Nanos::ZERO, 0u64);
     ends[0].connect(config, now);
     ends[0].write(bytes);
     while ends[0].acked() < bytes {
@@ -71,7 +71,7 @@ fn pump(
     config: &Config,
     end: &mut Endpoint,
     wire: &mut Vec<Segment>,
-    now: Time,
+    now: Nanos,
     loss: u64,
     sent: &mut u64,
 ) {

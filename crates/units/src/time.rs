@@ -1,7 +1,7 @@
 //! Times.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Sub};
+use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use core::str::FromStr;
 
 use crate::spelling::{Misspelt, is_infinite, number_of, write_whole};
@@ -32,6 +32,12 @@ impl Nanos {
         Self(s.saturating_mul(1_000_000_000))
     }
 
+    /// How far apart two points in time are.
+    #[must_use]
+    pub const fn abs_diff(self, other: Self) -> Self {
+        Self(self.0.abs_diff(other.0))
+    }
+
     /// The span since `earlier`, zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
@@ -56,6 +62,27 @@ impl Sub for Nanos {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         self.since(other)
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+impl Mul<Nanos> for u64 {
+    type Output = Nanos;
+    fn mul(self, time: Nanos) -> Nanos {
+        time * self
+    }
+}
+
+impl Div<u64> for Nanos {
+    type Output = Self;
+    fn div(self, parts: u64) -> Self {
+        Self(self.0 / parts)
     }
 }
 
@@ -120,6 +147,8 @@ mod tests {
     fn times_stop_at_the_ends_of_their_range() {
         assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
         assert_eq!(Nanos(3) - Nanos(5), Nanos::ZERO);
+        assert_eq!(Nanos::MAX / 2 * 3, Nanos::MAX);
+        assert_eq!(Nanos(3).abs_diff(Nanos(5)), Nanos(2));
         assert_eq!(Nanos::from_secs(u64::MAX), Nanos::MAX);
     }
 }

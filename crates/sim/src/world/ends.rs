@@ -9,7 +9,7 @@ use crate::recorder::{Advance, Probe};
 
 impl World {
     /// A datagram has arrived with so many bytes, or is lost.
-    pub(super) fn datagram_over(&mut self, slot: u32, seq: u64, sent: u64, arrived: Option<u32>) {
+    pub(super) fn datagram_over(&mut self, slot: u32, seq: u64, sent: Nanos, arrived: Option<u32>) {
         let flow = &mut self.flows[slot as usize];
         let Kind::Datagrams(stream) = &mut flow.kind else { return };
         match arrived {
@@ -24,7 +24,7 @@ impl World {
                 source: flow.source,
                 index: flow.index,
                 seq,
-                sent: Nanos(sent),
+                sent,
                 arrived: arrived.map(|_| self.now),
             }));
         }
@@ -34,7 +34,7 @@ impl World {
     }
 
     pub(super) fn segment(&mut self, slot: u32, end: usize, segment: &Segment, ce: bool) {
-        let now = self.now.0;
+        let now = self.now;
         let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
         let before = tcp.ends[end].received();
         tcp.ends[end].on_segment(config, segment, ce, now);
@@ -51,12 +51,12 @@ impl World {
     }
 
     pub(super) fn timer(&mut self, slot: u32, end: usize) {
-        let now = self.now.0;
+        let now = self.now;
         let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
         if tcp.timer_at[end] != now {
             return; // an earlier event took its place
         }
-        tcp.timer_at[end] = u64::MAX;
+        tcp.timer_at[end] = Nanos::MAX;
         if tcp.ends[end].next_timer().is_some_and(|due| due <= now) {
             tcp.ends[end].on_timer(config, now);
         }
@@ -66,7 +66,7 @@ impl World {
 
     /// Sends what an end has to send, and schedules its next timer.
     pub(super) fn transmit(&mut self, slot: u32, end: usize) {
-        let now = self.now.0;
+        let now = self.now;
         loop {
             let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) else { return };
             let Some(segment) = tcp.ends[end].poll_transmit(config, now) else { break };
@@ -84,7 +84,7 @@ impl World {
         if let Some(due) = tcp.ends[end].next_timer().filter(|due| *due < tcp.timer_at[end]) {
             let due = due.max(now);
             tcp.timer_at[end] = due;
-            self.events.push(due, Event::Timer(2 * slot + end as u32));
+            self.events.push(due.0, Event::Timer(2 * slot + end as u32));
         }
     }
 

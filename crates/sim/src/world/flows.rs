@@ -23,7 +23,7 @@ impl World {
         let ends = [Endpoint::client(config), Endpoint::server(config)];
         let kind = Kind::Tcp(Tcp {
             ends,
-            timer_at: [u64::MAX; 2],
+            timer_at: [Nanos::MAX; 2],
             tcp: connection.tcp,
             keep_open: connection.keep_open,
             busy: false,
@@ -39,7 +39,7 @@ impl World {
         });
         let (client, server) = (connection.client, connection.server);
         let slot = self.open(source, connection.index, client, server, kind)?;
-        let now = self.now.0;
+        let now = self.now;
         if let Some((tcp, config)) = tcp_of(&mut self.flows, &self.tcps, slot) {
             tcp.ends[CLIENT].connect(config, now);
         }
@@ -97,7 +97,7 @@ impl World {
         if let Some(bytes) = flow_bytes {
             stream.flow_bytes = bytes;
         }
-        let mut transit = Transit::datagram(name, bytes.max(1), seq, self.now.0);
+        let mut transit = Transit::datagram(name, bytes.max(1), seq, self.now);
         transit.hop = flow.ways[CLIENT].0;
         transit.dscp = flow.dscp;
         let packet = self.transits.add(transit);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use tcp::{
-    Config, Congestion, Endpoint, Flags, Growth, HyStartLaw, Pacing, Recovery, ReduceFrom,
-    SackBlocks, Segment, SlowStartExit, Time,
+    Config, Congestion, Endpoint, Flags, Growth, HyStartLaw, Nanos, Pacing, Recovery, ReduceFrom,
+    SackBlocks, Segment, SlowStartExit,
 };
 
 use crate::net::{CLIENT, Fate, MS, Net, SERVER, Sent};
@@ -37,7 +37,7 @@ impl Weather {
         let twice = late + self.twice;
         match percent {
             p if p < self.lost => Fate::Lost,
-            p if p < late => Fate::Late((draw >> 32) % (30 * MS)),
+            p if p < late => Fate::Late(Nanos((draw >> 32) % (30 * MS).0)),
             p if p < twice => Fate::Twice,
             p if p < twice + self.marked => Fate::Marked,
             _ => Fate::Arrive,
@@ -108,7 +108,7 @@ struct Watch {
     edge: u64,
     acked: u64,
     next: u64,
-    last: Time,
+    last: Nanos,
     sacked: Vec<(u64, u64)>,
     probes: u32,
 }
@@ -120,7 +120,7 @@ impl Watch {
             edge: 0,
             acked: 0,
             next: 0,
-            last: 0,
+            last: Nanos::ZERO,
             sacked: Vec::new(),
             probes: 0,
         }
@@ -265,15 +265,15 @@ proptest! {
         ),
     ) {
         for mut end in [Endpoint::client(&config), Endpoint::server(&config)] {
-            let mut now = 0;
+            let mut now = Nanos::ZERO;
             end.connect(&config, now);
             end.write(u64::MAX);
             for &(kind, flags, seq, ack, more, far) in &steps {
                 let mut segment = Segment {
                     seq,
                     ack,
-                    timestamp: now.wrapping_sub(u64::from(more[0])),
-                    echo: far,
+                    timestamp: Nanos(now.0.wrapping_sub(u64::from(more[0]))),
+                    echo: Nanos(far),
                     len: more[1] % 3000,
                     window: more[2],
                     sack: [(more[0] % 9000, more[3] % 9000), (more[3], more[0])].into_iter().collect::<SackBlocks>(),

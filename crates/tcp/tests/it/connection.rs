@@ -32,7 +32,9 @@ fn a_request_and_its_answer() {
     let seen: Vec<_> = net
         .log
         .iter()
-        .map(|s| (s.at / MS, s.from, s.segment.seq, s.segment.len, s.segment.ack, s.segment.flags))
+        .map(|s| {
+            (s.at.0 / MS.0, s.from, s.segment.seq, s.segment.len, s.segment.ack, s.segment.flags)
+        })
         .collect();
     let ack = Flags::ACK;
     let fin = Flags::FIN.with(ack);
@@ -61,7 +63,7 @@ fn syns_are_sent_at_0_3_9_21_45_93_seconds_and_then_no_more() {
     net.fate = Box::new(|_| Fate::Lost);
     net.connect();
     net.run(100);
-    let times: Vec<_> = net.log.iter().map(|s| s.at / SECOND).collect();
+    let times: Vec<_> = net.log.iter().map(|s| s.at.0 / SECOND.0).collect();
     assert_eq!(times, [0, 3, 9, 21, 45, 93]);
     assert!(net.log.iter().all(|s| s.segment.flags.has(Flags::SYN)));
     assert_eq!(net.now, 189 * SECOND);
@@ -145,13 +147,13 @@ fn acknowledgments_are_delayed_up_to_the_second_segment_or_the_timer() {
     net.write(CLIENT, 5 * 536);
     net.run_until(SECOND);
     let acks: Vec<_> =
-        net.sent_by(SERVER).skip(1).map(|s| (s.at / MS, (s.segment.ack - 1) / 536)).collect();
+        net.sent_by(SERVER).skip(1).map(|s| (s.at.0 / MS.0, (s.segment.ack - 1) / 536)).collect();
     // The first data segment is acknowledged at once, then every second, and the last by time.
     assert_eq!(acks, [(30, 1), (30, 3), (30, 5)]);
     net.write(CLIENT, 536);
     net.run_until(2 * SECOND);
     let last = net.sent_by(SERVER).last().unwrap();
-    assert_eq!((last.at / MS, last.segment.ack), (1210, 6 * 536 + 1));
+    assert_eq!((last.at.0 / MS.0, last.segment.ack), (1210, 6 * 536 + 1));
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn gaps_what_fills_them_and_fin_are_acknowledged_at_once() {
     net.write(CLIENT, 4000);
     net.run_until(100 * MS);
     let acks = |net: &Net| -> Vec<_> {
-        net.sent_by(SERVER).skip(1).map(|s| (s.at / MS, s.segment.ack)).collect()
+        net.sent_by(SERVER).skip(1).map(|s| (s.at.0 / MS.0, s.segment.ack)).collect()
     };
     // 0 waits; 2 and 3 leave a gap, 1 fills it.
     assert_eq!(acks(&net), [(30, 1001), (30, 1001), (35, 4001)]);
@@ -280,7 +282,7 @@ fn the_delay_of_an_acknowledgment_counts_from_the_first_segment() {
     net.write(CLIENT, 1000);
     net.run(1000);
     let ack = net.sent_by(SERVER).last().unwrap();
-    assert_eq!((ack.at / MS, ack.segment.ack), (230, 2001));
+    assert_eq!((ack.at.0 / MS.0, ack.segment.ack), (230, 2001));
 }
 
 #[test]
@@ -293,7 +295,7 @@ fn a_syn_that_is_seen_again_is_answered_again() {
     net.connect();
     net.run_until(5 * SECOND);
     assert_eq!(net.ends[CLIENT].state(), State::Established);
-    let answers: Vec<_> = net.sent_by(SERVER).map(|s| s.at / MS).collect();
+    let answers: Vec<_> = net.sent_by(SERVER).map(|s| s.at.0 / MS.0).collect();
     assert_eq!(answers, [10, 3010]);
 }
 
@@ -304,7 +306,7 @@ fn qualnets_timers_are_those_of_bsd() {
     net.fate = Box::new(|_| Fate::Lost);
     net.connect();
     net.run(100);
-    let times: Vec<_> = net.log.iter().map(|s| s.at / SECOND).collect();
+    let times: Vec<_> = net.log.iter().map(|s| s.at.0 / SECOND.0).collect();
     assert_eq!(times, [0, 3, 9, 21, 45]);
     assert_eq!(net.now, 93 * SECOND);
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tcp::{Config, Endpoint, Flags, Segment, Time};
+use tcp::{Config, Endpoint, Flags, Nanos, Segment};
 
-pub(crate) const MS: Time = 1_000_000;
-pub(crate) const SECOND: Time = 1_000_000_000;
+pub(crate) const MS: Nanos = Nanos::from_millis(1);
+pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 
 /// The two ends.
 pub(crate) const CLIENT: usize = 0;
@@ -17,7 +17,7 @@ pub(crate) enum Fate {
     Arrive,
     Lost,
     /// Arrives so much later than it would have.
-    Late(Time),
+    Late(Nanos),
     Twice,
     /// Marked "congestion experienced", if it is ECN-capable.
     Marked,
@@ -26,7 +26,7 @@ pub(crate) enum Fate {
 /// A segment on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub(crate) at: Time,
+    pub(crate) at: Nanos,
     pub(crate) from: usize,
     pub(crate) segment: Segment,
     /// How many segments this end has sent before, and how many with data.
@@ -55,32 +55,32 @@ type App = dyn FnMut(usize, &mut Endpoint);
 type Ear = dyn FnMut(usize, &Segment);
 
 pub(crate) struct Net {
-    pub(crate) now: Time,
+    pub(crate) now: Nanos,
     pub(crate) config: [Config; 2],
     pub(crate) ends: [Endpoint; 2],
     /// One way.
-    pub(crate) delay: Time,
+    pub(crate) delay: Nanos,
     /// Of each direction, bits per second; `None` sends at once.
     pub(crate) rate: Option<u64>,
     /// With a rate: longest wait; whoever would wait longer is lost.
-    pub(crate) queue_limit: Option<Time>,
+    pub(crate) queue_limit: Option<Nanos>,
     pub(crate) fate: Box<dyn FnMut(&Sent) -> Fate>,
     /// The application, which is asked after each segment that an end has received.
     pub(crate) app: Box<App>,
     /// Is told of each segment that an end is about to receive.
     pub(crate) ear: Box<Ear>,
     pub(crate) log: Vec<Sent>,
-    free_at: [Time; 2],
-    flying: BTreeMap<(Time, u64), (usize, Segment, bool)>,
+    free_at: [Nanos; 2],
+    flying: BTreeMap<(Nanos, u64), (usize, Segment, bool)>,
     scheduled: u64,
     counts: [(usize, usize); 2],
 }
 
 impl Net {
-    pub(crate) fn new(client: Config, server: Config, delay: Time) -> Self {
+    pub(crate) fn new(client: Config, server: Config, delay: Nanos) -> Self {
         assert_eq!((client.check(), server.check()), (Ok(()), Ok(())));
         Self {
-            now: 0,
+            now: Nanos::ZERO,
             ends: [Endpoint::client(&client), Endpoint::server(&server)],
             config: [client, server],
             delay,
@@ -90,7 +90,7 @@ impl Net {
             app: Box::new(|_, _| {}),
             ear: Box::new(|_, _| {}),
             log: Vec::new(),
-            free_at: [0; 2],
+            free_at: [Nanos::ZERO; 2],
             flying: BTreeMap::new(),
             scheduled: 0,
             counts: [(0, 0); 2],
@@ -98,12 +98,12 @@ impl Net {
     }
 
     /// Both ends alike.
-    pub(crate) fn of(config: Config, delay: Time) -> Self {
+    pub(crate) fn of(config: Config, delay: Nanos) -> Self {
         Self::new(config.clone(), config, delay)
     }
 
     /// Both ends alike, and what the network does with each data segment of the client, by number.
-    pub(crate) fn losing(config: Config, delay: Time, lost: &'static [usize]) -> Self {
+    pub(crate) fn losing(config: Config, delay: Nanos, lost: &'static [usize]) -> Self {
         let mut net = Self::of(config, delay);
         net.fate = Box::new(move |sent| {
             let hit = sent.from == CLIENT && sent.has_data() && lost.contains(&sent.data_number);
@@ -134,7 +134,7 @@ impl Net {
     }
 
     /// The time of the next event.
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Nanos> {
         let arrival = self.flying.first_key_value().map(|(key, _)| key.0);
         let timers = self.ends.iter().filter_map(Endpoint::next_timer);
         arrival.into_iter().chain(timers).min()
@@ -163,7 +163,7 @@ impl Net {
     }
 
     /// Up to and including `until`.
-    pub(crate) fn run_until(&mut self, until: Time) {
+    pub(crate) fn run_until(&mut self, until: Nanos) {
         while self.next().is_some_and(|next| next <= until) {
             self.step();
         }
@@ -171,13 +171,13 @@ impl Net {
     }
 
     /// Until nothing more will happen, `steps` at most; the time of the last event.
-    pub(crate) fn run(&mut self, steps: usize) -> Time {
+    pub(crate) fn run(&mut self, steps: usize) -> Nanos {
         for _ in 0..steps {
             if !self.step() {
                 return self.now;
             }
         }
-        panic!("no end after {steps} steps, at {} ns: {:?}", self.now, self.ends);
+        panic!("no end after {steps} steps, at {}: {:?}", self.now, self.ends);
     }
 
     /// Until `done`, `steps` at most.
@@ -187,7 +187,7 @@ impl Net {
                 return;
             }
         }
-        panic!("no end after {steps} steps, at {} ns: {:?}", self.now, self.ends);
+        panic!("no end after {steps} steps, at {}: {:?}", self.now, self.ends);
     }
 
     pub(crate) fn flush(&mut self, from: usize) {
@@ -208,7 +208,7 @@ impl Net {
         let mut start = self.now;
         if let Some(rate) = self.rate {
             let bits = u64::from(self.config[from].header_bytes + segment.len) * 8;
-            let wait = self.free_at[from].saturating_sub(self.now);
+            let wait = self.free_at[from].since(self.now);
             if self.queue_limit.is_some_and(|limit| wait > limit) {
                 return;
             }
@@ -228,7 +228,7 @@ impl Net {
         }
     }
 
-    fn fly(&mut self, arrival: Time, from: usize, segment: Segment, ce: bool) {
+    fn fly(&mut self, arrival: Nanos, from: usize, segment: Segment, ce: bool) {
         self.scheduled += 1;
         self.flying.insert((arrival, self.scheduled), (1 - from, segment, ce));
     }
@@ -243,7 +243,7 @@ impl Net {
         let mss = self.config[from].mss;
         self.sent_by(from)
             .filter(|sent| sent.has_data())
-            .map(|sent| (sent.at / MS, sent.index(mss)))
+            .map(|sent| (sent.at.0 / MS.0, sent.index(mss)))
             .collect()
     }
 
@@ -252,7 +252,7 @@ impl Net {
         let mss = self.config[from].mss;
         self.sent_by(from)
             .filter(|sent| sent.has_data() && sent.segment.is_retransmission())
-            .map(|sent| (sent.at / MS, sent.index(mss)))
+            .map(|sent| (sent.at.0 / MS.0, sent.index(mss)))
             .collect()
     }
 
