@@ -34,24 +34,22 @@ pub(crate) use self::missing::{MISSING, missing};
 use self::order::Order;
 use crate::{Call, Failure, config, print, quantity, say};
 
-/// Puts a discipline on a device.
-///
-/// It paces for the link's rate, so that the queue is here and not in a modem. It stays until
-/// `shortlane detach`, which leaves the device as it was.
+/// The options of `shortlane attach`.
 #[derive(Args, Clone)]
 pub(crate) struct AttachOptions {
-    /// The device towards the link, such as eth0; without one, every device of the configuration
+    /// Attach to this device, towards the link, such as eth0; without one, to every device of the
+    /// configuration file
     #[arg(required_unless_present = "config")]
     device: Option<String>,
-    /// Send at this rate, a little below what the link really carries; unlimited: the device sets
-    /// the pace; auto:FLOOR..BASE..CEILING: follow the link, from the base on, with --probe
+    /// Send at this rate, a little below what the link carries; unlimited: at the device's pace;
+    /// auto:FLOOR..BASE..CEILING: follow the link, from BASE on, with --probe
     #[arg(long, allow_hyphen_values = true, value_parser = goal::read)]
     rate: Option<Goal>,
-    /// Receive at this rate, a little below what the link really carries, or follow it, too
+    /// Receive at this rate, a little below what the link carries, or follow the link, as for --rate
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = goal::read)]
     ingress: Option<Goal>,
-    /// Ask this host for its delay, for rates that follow the link: an address beyond the link that
-    /// answers pings, such as the provider's resolver
+    /// Ping this address to follow the link: a host beyond the link that answers, such as the
+    /// provider's resolver
     #[arg(long, value_name = "ADDRESS")]
     probe: Option<IpAddr>,
     /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes]
@@ -60,19 +58,19 @@ pub(crate) struct AttachOptions {
     /// Choose where the discipline runs
     #[arg(long, value_enum, default_value_t = Choice::Auto)]
     engine: Choice,
-    /// Count these bytes for each packet beside its own: the kind of link (docsis, pppoe-ptm,
-    /// ethernet and others of tc-cake) or a number, and ether-vlan, atm, ptm, mpu=N beside it:
+    /// Count these bytes for each packet beside its own: a kind of link (docsis, pppoe-ptm,
+    /// ethernet and others of tc-cake) or a number, with ether-vlan, atm, ptm or mpu=N if needed:
     /// 44,atm,mpu=64
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
     /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
     #[arg(long, value_name = "TIME", default_value_t = burst_time::LIVE, allow_hyphen_values = true, value_parser = quantity::positive_time)]
     burst_time: Nanos,
-    /// Put these queues of the kernel behind marks [default: cake, or prio without cake]
+    /// Put these queues of the kernel behind the marks [default: cake, or prio without cake]
     #[arg(long, value_enum)]
     queues: Option<Queues>,
-    /// Only mark packets, for queues that are there: cake, or the classes for short flows and for
-    /// long ones, such as 1:10,1:20
+    /// Mark packets for queues that exist already: cake, or the classes for short and for long
+    /// flows, such as 1:10,1:20
     #[arg(long, value_name = "CAKE|SHORT,LONG", value_parser = join, conflicts_with = "queues")]
     join: Option<Join>,
     /// Replace a configured root qdisc, or what is attached
@@ -81,21 +79,19 @@ pub(crate) struct AttachOptions {
     /// Leave GRO and gso_max_segs as they are, at the cost of delay (kernel engine)
     #[arg(long)]
     keep_offloads: bool,
-    /// Stay until a signal, then restore the device: for systemd
+    /// Stay until a signal, then restore the device (for systemd)
     #[arg(long)]
     foreground: bool,
-    /// Read options that are not given here from this file: a table for each device, with these
-    /// options as keys
+    /// Read options that are not given here from this file, which has a table for each device with
+    /// these options as keys
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = config::DEFAULT)]
     config: Option<std::path::PathBuf>,
 }
 
-/// Changes an attached discipline while packets are queued, without losing one.
-///
-/// What is not given stays as it is.
+/// The options of `shortlane change`.
 #[derive(Args)]
 pub(crate) struct ChangeOptions {
-    /// The device
+    /// Change what is attached to this device
     device: String,
     /// Send at this rate
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
@@ -114,16 +110,14 @@ pub(crate) struct ChangeOptions {
     burst_time: Option<Nanos>,
 }
 
-/// Takes the discipline off a device, and leaves the device as it was before.
-///
-/// Also after a command that was killed, and after somebody else removed the qdisc.
+/// The options of `shortlane detach`.
 #[derive(Args)]
 pub(crate) struct DetachOptions {
-    /// The device
+    /// Detach from this device
     device: String,
 }
 
-/// What is attached: the discipline, its counters, its lanes, how long packets waited.
+/// The options of `shortlane show`.
 #[derive(Args)]
 pub(crate) struct ShowOptions {
     /// Show only this device
@@ -135,13 +129,13 @@ pub(crate) struct ShowOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {
-    /// The first of kernel, marks and userspace that can do what is asked
+    /// Take the first of kernel, marks and userspace that can do what is asked
     Auto,
-    /// A qdisc inside the kernel
+    /// Run a qdisc inside the kernel
     Kernel,
-    /// Marks on packets of long flows, in front of the kernel's own queues
+    /// Mark packets of long flows, in front of the kernel's own queues
     Marks,
-    /// A process that holds the packets
+    /// Hold packets in a process
     Userspace,
 }
 
@@ -160,11 +154,11 @@ impl Choice {
 /// The kernel's own queues behind marks.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Queues {
-    /// CAKE with diffserv3: long flows go to Bulk
+    /// Make a CAKE with diffserv3; long flows go to Bulk
     Cake,
-    /// A tbf with a prio of two fq_codel
+    /// Make a tbf with a prio of two fq_codel
     Prio,
-    /// An htb with two fq_codel
+    /// Make an htb with two fq_codel
     Htb,
 }
 

@@ -8,19 +8,14 @@ use crate::attach::daemon::foreground;
 use crate::attach::{hosts, link_rate};
 use crate::{Failure, quantity, say};
 
-/// Joins two Ethernet interfaces, with a queue and a link of a given rate in each direction.
-///
-/// It stays in the foreground until SIGINT or SIGTERM; `show`, `change` and `top` work on LEFT and
-/// RIGHT meanwhile. The two are joined only as long as it runs, unless they are ports of a bridge
-/// of the kernel: that one takes over within 100 ms when this program ends, dies or stalls, if
-/// AF_XDP is used.
+/// The options of `shortlane bridge`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// One interface, such as eth0
+    /// Join this interface, such as eth0
     left: String,
-    /// The other one
+    /// Join it to this interface
     right: String,
-    /// Send from LEFT to RIGHT at this rate, a little below what the link really carries
+    /// Send from LEFT to RIGHT at this rate, a little below what the link carries
     #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
     rate: Rate,
     /// Send from RIGHT to LEFT at this rate, if it differs
@@ -35,8 +30,7 @@ pub(crate) struct Options {
     /// Choose how packets are received and sent
     #[arg(long, value_enum, default_value_t = Kind::Auto)]
     io: Kind,
-    /// Count these bytes for each packet beside its own, as `attach` does: docsis, 44,atm,mpu=64,
-    /// ...
+    /// Count these bytes for each packet beside its own, as `attach` does: docsis or 44,atm,mpu=64
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     overhead: Overhead,
     /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
@@ -46,11 +40,11 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// AF_XDP if both interfaces allow it, else packet sockets
+    /// Use AF_XDP if both interfaces allow it, else packet sockets
     Auto,
-    /// AF_XDP: fastest; super-packets and checksums must be complete
+    /// Use AF_XDP, the fastest; super-packets and checksums must be complete
     Xdp,
-    /// Packet sockets: any interface, with its offloads
+    /// Use packet sockets, which take any interface with its offloads
     Packet,
 }
 

@@ -8,12 +8,10 @@ use serde::Serialize;
 
 use crate::{Failure, attach, print};
 
-/// Looks for what keeps a discipline from working as it should, and says what to do about it.
-///
-/// Exit status: 0 if there is no problem, 1 if there is one.
+/// The options of `shortlane doctor`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Check only this device, beside the machine itself
+    /// Check only this device, and the machine itself
     device: Option<String>,
     /// Print one JSON document
     #[arg(long)]

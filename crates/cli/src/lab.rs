@@ -21,11 +21,7 @@ use workload::{SizeLaw, TransferList};
 use crate::{Call, Failure, print, quantity, signals, specs};
 use output::{Output, ProgressLine};
 
-/// This machine's own TCP and UDP through each discipline, in private namespaces.
-///
-/// Makes clients, a bottleneck and servers in network namespaces of their own, sends the same
-/// seeded traffic through every discipline in short blocks in interleaved order, and compares
-/// them in pairs. Needs root or user namespaces; leaves nothing behind.
+/// The options of `shortlane lab`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {

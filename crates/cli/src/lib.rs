@@ -55,36 +55,80 @@ enum Action {
     /// List disciplines with their parts and parameters
     List(list::Options),
     /// Compare disciplines with this kernel's own TCP and UDP, in private namespaces
+    ///
+    /// Makes clients, a bottleneck and servers in network namespaces, sends the same seeded traffic
+    /// through each discipline in short interleaved blocks, and compares the disciplines in pairs.
+    /// Needs root or user namespaces, and leaves nothing behind.
     Lab(Box<lab::Options>),
     /// Replay a capture through each discipline, open loop
+    ///
+    /// Each packet arrives at the time at which it was captured, whatever happened to the packets
+    /// before it; each discipline has a link of its own. The capture is read once, in bounded memory.
     Replay(Box<replay::Options>),
     /// Simulate a scenario: any topology, any traffic, every discipline
+    ///
+    /// A scenario is a TOML file: topology, traffic, disciplines, duration, seeds. Ready scenarios are
+    /// built in and go by their names: --list lists them, --show prints one to start from.
     Sim(Box<sim::Options>),
     /// Search for the traffic under which a discipline does worst
+    ///
+    /// Simulates thousands of mixes of traffic beside a victim, goes on from the worst and the most
+    /// unusual, and prints the worst one, beside what FIFO makes of it and what is known of the
+    /// discipline. What is found can happen; worse may exist.
     Worst(worst::Options),
     /// Attach a discipline to a network device
+    ///
+    /// It paces for the link's rate, so that the queue stands here and not in a modem. It stays until
+    /// `shortlane detach`, which leaves the device as it was.
     Attach(Box<attach::AttachOptions>),
-    /// Bring what is attached to what a configuration file says
+    /// Attach, change and replace, until each device has what a configuration file says
+    ///
+    /// Says first what will be done. The second time nothing is left to do. A device that the file does
+    /// not name is left alone.
     Apply(attach::apply::ApplyOptions),
     /// Bridge two interfaces, with a discipline in each direction
+    ///
+    /// Stays in the foreground until SIGINT or SIGTERM; `show`, `change` and `top` work on LEFT and
+    /// RIGHT meanwhile. The two are joined only as long as it runs, unless they are ports of a bridge
+    /// of the kernel: with AF_XDP, that bridge takes over within 100 ms if this program ends, dies or
+    /// stalls.
     Bridge(bridge::Options),
     /// Change the rate or parameters of an attached discipline while it runs
+    ///
+    /// No queued packet is lost. What is not given stays as it is.
     Change(attach::ChangeOptions),
     /// Detach a discipline and restore the device
+    ///
+    /// Works also after a command was killed, and after somebody else removed the qdisc.
     Detach(attach::DetachOptions),
-    /// Show what is attached, with its counters
+    /// Show what is attached: discipline, counters, lanes, sojourn times
     Show(attach::ShowOptions),
-    /// Watch an attached discipline live
+    /// Watch an attached discipline live: rate, lanes, drops, flows
+    ///
+    /// Keys: q quits, p pauses, d shows the other direction. --web serves a page for a browser instead.
     Top(top::Options),
-    /// Measure latency under load, before and after
+    /// Measure latency under load: round trips a minute, extra delay with a grade, throughput
+    ///
+    /// Follows draft-ietf-ippm-responsiveness: idle, then downloads, then uploads, then both. If
+    /// something is attached, names the queue that caused a delay.
     Test(test::Options),
     /// Serve metrics of what is attached to Prometheus
+    ///
+    /// Serves OpenMetrics at /metrics, for all devices of the network namespace and all engines.
     Metrics(metrics::Options),
     /// Diagnose problems on this machine and its devices, with remedies
+    ///
+    /// Exits with status 1 if there is a problem, else with 0.
     Doctor(doctor::Options),
     /// Register a discipline as a qdisc for `tc`; without one, list what is registered
+    ///
+    /// After `shortlane register efd`, `tc qdisc add dev eth0 root shortlane_efd rate 20mbit` attaches
+    /// it; the options need the plug-in that `make install-tc` installs. It stays registered until
+    /// `shortlane unregister`.
     Register(register::RegisterOptions),
     /// Unregister a qdisc from `tc`
+    ///
+    /// Attached qdiscs of this kind stay, and work, until they are removed.
     Unregister(register::UnregisterOptions),
     /// Write man pages of all commands into a directory
     Man(manual::ManOptions),
@@ -249,3 +293,6 @@ fn agent(role: &str) -> bool {
         _ => ::lab::traffic::serve_agent(),
     }
 }
+
+#[cfg(test)]
+mod tests;

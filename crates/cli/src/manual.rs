@@ -9,17 +9,17 @@ use clap_complete::Shell;
 
 use crate::{Command, Failure, print, say};
 
-/// Writes the man pages: one for each command.
+/// The options of `shortlane man`.
 #[derive(Args)]
 pub(crate) struct ManOptions {
-    /// The directory to write into; it is created if it does not exist
+    /// Write into this directory; it is created if it does not exist
     directory: PathBuf,
 }
 
-/// Prints completions for a shell.
+/// The options of `shortlane completions`.
 #[derive(Args)]
 pub(crate) struct CompletionsOptions {
-    /// The shell
+    /// Write for this shell
     shell: Shell,
 }
 

@@ -10,15 +10,13 @@ use clap::Args;
 
 use crate::{Failure, print};
 
-/// Serves what is attached, and what it has counted, as OpenMetrics.
-///
-/// All devices of the network namespace, by either engine, at each scrape of /metrics.
+/// The options of `shortlane metrics`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Listen on this address and port; of the loopback, unless --non-loopback is given
+    /// Listen on this address and port: a loopback address, unless --non-loopback is given
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750", value_parser = address)]
     listen: SocketAddr,
-    /// Allow an address that other machines reach: there is neither encryption nor a password
+    /// Allow an address that other machines can reach; there is neither encryption nor a password
     #[arg(long)]
     non_loopback: bool,
     /// Print the metrics once and exit

@@ -6,13 +6,10 @@ use clap::Args;
 use self::in_kernel as engine_side;
 use crate::Failure;
 
-/// Makes a discipline a kind of qdisc that `tc` can use, until `shortlane unregister`.
-///
-/// `shortlane register efd`, then `tc qdisc add dev eth0 root shortlane_efd rate 20mbit`: its
-/// options need the plug-in that `make install-tc` installs. Without a SPEC: what is registered.
+/// The options of `shortlane register`.
 #[derive(Args)]
 pub(crate) struct RegisterOptions {
-    /// The discipline with the parameters that its qdiscs start from, such as efd:threshold=30packets
+    /// Register this discipline; its qdiscs start from these parameters: efd:threshold=30packets
     #[arg(value_name = "SPEC")]
     scheduler: Option<String>,
     /// Allow this many qdiscs of this kind at once; each takes memory from now on
@@ -23,10 +20,10 @@ pub(crate) struct RegisterOptions {
     json: bool,
 }
 
-/// Takes a kind of qdisc away again. Qdiscs of it stay, and work, until they are removed.
+/// The options of `shortlane unregister`.
 #[derive(Args)]
 pub(crate) struct UnregisterOptions {
-    /// Its name, such as shortlane_efd
+    /// Unregister this kind of qdisc, such as shortlane_efd
     name: String,
 }
 

@@ -15,14 +15,10 @@ use crate::lab::FileFormat;
 use crate::lab::output::open_results;
 use crate::{Call, Failure, print, quantity, say, signals, specs};
 
-/// A capture, open loop, through each discipline.
-///
-/// Every packet arrives when it was captured, at each discipline in front of a link of its own,
-/// whatever happened to the packets before. Reads pcap and pcapng, also gzipped, once from front to
-/// back and in bounded memory.
+/// The options of `shortlane replay`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The capture: pcap or pcapng, also gzipped; - is standard input
+    /// Replay this capture: pcap or pcapng, also gzipped; - is standard input
     capture: PathBuf,
     /// Set the rate of the link
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::rate)]

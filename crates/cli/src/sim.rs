@@ -16,13 +16,10 @@ use crate::progress::ProgressLine;
 use crate::{Failure, print, quantity, signals};
 use files::Files;
 
-/// A scenario through the simulator.
-///
-/// A scenario is one TOML file: topology, traffic, disciplines, duration, seeds. Some are built in
-/// and go by their names alone; --list shows them, --show prints one to start from.
+/// The options of `shortlane sim`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A scenario file, or the name of a ready scenario
+    /// Simulate this scenario file, or the ready scenario of this name
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     scenario: Option<PathBuf>,
     /// Run this discipline instead of those of the scenario; may be repeated

@@ -18,22 +18,19 @@ use crate::{Failure, attach, print, say};
 /// The port where server and client meet if none is given.
 const PORT: u16 = 4043;
 
-/// Measures latency under load: round trips a minute, extra delay with a grade, throughput.
-///
-/// By the rules of draft-ietf-ippm-responsiveness: idle, then downloads, then uploads, then both.
-/// Where something is attached it says whose queue a delay was.
+/// The options of `shortlane test`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The server: a host, with a port if it is not 4043
+    /// Test against this host; give its port if that is not 4043
     #[arg(required_unless_present = "server", value_name = "HOST[:PORT]", value_parser = server)]
     host: Option<String>,
-    /// Serve such tests instead, to everybody who reaches the address
+    /// Serve such tests instead, to all who can reach the address
     #[arg(long, conflicts_with_all = ["host", "duration", "json", "flent"])]
     server: bool,
     /// Listen on this address and port
     #[arg(long, requires = "server", value_name = "ADDRESS:PORT", default_value = "[::]:4043", value_parser = address)]
     listen: SocketAddr,
-    /// Use HTTP/2 without TLS, for a machine that is slow at it; server and client alike
+    /// Use HTTP/2 without TLS, at server and client alike, if a machine is slow at TLS
     #[arg(long)]
     plain: bool,
     /// Take this long in all
@@ -42,7 +39,7 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write what was measured second by second to a file that flent opens: NAME.flent
+    /// Write the figures of each second to a file for flent: NAME.flent
     #[arg(long, value_name = "FILE")]
     flent: Option<PathBuf>,
 }

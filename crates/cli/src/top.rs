@@ -19,20 +19,18 @@ use self::view::View;
 use crate::signals::stop_flag;
 use crate::{Failure, attach, print, quantity};
 
-/// What is attached to a device, live: rate, lanes, drops, flows.
-///
-/// Keys: q ends it, p pauses, d shows the other direction. With --web it is a page for a browser.
+/// The options of `shortlane top`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The device
+    /// Watch this device
     device: String,
-    /// Refresh at this interval: 1s, and with --web 250ms, if it is not given
+    /// Refresh at this interval [default: 1s, with --web 250ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     interval: Option<Nanos>,
     /// Print one frame as plain text and exit
     #[arg(long)]
     once: bool,
-    /// Serve a page instead, at 127.0.0.1:9751 or this address; from other machines, to who has its token
+    /// Serve a web page instead, at 127.0.0.1:9751 or this address; other machines need its token
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = web::ADDRESS,
           conflicts_with = "once", value_parser = web::address)]
     web: Option<SocketAddr>,

@@ -11,14 +11,10 @@ use serde_json::json;
 use crate::progress::ProgressLine;
 use crate::{Failure, print, quantity, signals};
 
-/// Search for the traffic under which a discipline does worst.
-///
-/// Simulates thousands of mixes of traffic beside a victim, goes on from the worst and the oddest,
-/// and prints the worst that it found, beside what FIFO does with it and what is proved or stated
-/// of it. What it finds can happen; worse may exist.
+/// The options of `shortlane worst`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The discipline, with parameters as in `shortlane list`
+    /// Try this discipline, with parameters as in `shortlane list`
     #[arg(value_name = "SPEC", value_parser = spec)]
     spec: Spec,
     /// Look for the worst of this
@@ -55,13 +51,13 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum What {
-    /// How long a packet of a sparse stream takes to arrive
+    /// Maximise how long a packet of a sparse stream takes to arrive
     Wait,
-    /// How long nothing arrives of a stream that always has packets queued
+    /// Maximise how long nothing arrives of a stream that always has packets queued
     Starvation,
-    /// How much of its half of the link a download misses beside another host's traffic
+    /// Maximise how much of its half of the link a download misses beside another host's traffic
     Unfairness,
-    /// How many flows the discipline remembers
+    /// Maximise how many flows the discipline remembers
     Memory,
 }
 

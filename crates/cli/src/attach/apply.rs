@@ -13,16 +13,13 @@ use super::{
 };
 use crate::{Call, Failure, config, print};
 
-/// Attaches, changes and replaces, until each device has what a configuration file says.
-///
-/// It says first what it will do. Done twice, it does nothing the second time. A device that the
-/// file does not name is left alone.
+/// The options of `shortlane apply`.
 #[derive(Args)]
 pub(crate) struct ApplyOptions {
-    /// The file, as `attach --config` reads it: a table for each device
+    /// Read this file, as `attach --config` does: a table for each device
     #[arg(default_value = config::DEFAULT)]
     file: PathBuf,
-    /// Only say what would be done
+    /// Print what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
 }
