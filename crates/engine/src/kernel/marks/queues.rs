@@ -4,7 +4,7 @@
 //! that it goes to. A packet without a mark goes where it would have gone, which is the short
 //! class of the queues made here.
 
-use netdev::netlink::Refusal;
+use netdev::netlink::{Refusal, attributes};
 use netdev::tc::{Place, Qdisc, TrafficControl, handle_text};
 use netlink_packet_core::{DefaultNla, Emitable};
 use sched::Rate;
@@ -234,6 +234,16 @@ pub(super) fn join(
                     ));
                 }
             }
+            // With `prio` and the strict bands of `ets` short flows would wait for all of the long.
+            let first = strictly_first(root);
+            if long < short && (long & 0xffff) <= first {
+                return refuse(format!(
+                    "{} {handle} sends all of {} before {}, so that is for short flows: --join {1},{2}",
+                    root.kind,
+                    class_text(long),
+                    class_text(short)
+                ));
+            }
             Ok(Joined { classes: Classes { short, long }, mark_short: true, rate: None })
         }
         (kind @ ("prio" | "ets" | "htb" | "hfsc" | "drr" | "tbf"), None) => refuse(format!(
@@ -244,6 +254,23 @@ pub(super) fn join(
             "its root qdisc, {kind} {handle}, has no classes to mark for; --join takes cake, or \
              prio, ets, htb, hfsc and drr by the names of two classes"
         )),
+    }
+}
+
+/// The last class that is served before all classes behind it.
+fn strictly_first(root: &Qdisc) -> u32 {
+    /// `TCA_ETS_NSTRICT`.
+    const STRICT: u16 = 2;
+    match root.kind.as_str() {
+        "prio" => u32::MAX,
+        "ets" => {
+            let options = attributes(root.options.as_deref().unwrap_or_default());
+            let of =
+                |(kind, value): &(u16, Vec<u8>)| (*kind == STRICT).then(|| value.first().copied());
+            let bands = options.unwrap_or_default().iter().find_map(of).flatten();
+            bands.unwrap_or_default().into()
+        }
+        _ => 0,
     }
 }
 

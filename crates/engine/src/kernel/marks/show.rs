@@ -41,7 +41,7 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
             Tin::of(stats.map(|(_, stats)| *stats).unwrap_or_default())
         };
         let lanes = match Tins::of(&root) {
-            Ok(tins) => tins.short_and_long(),
+            Ok(tins) => tins.short_and_long(&root.stats),
             Err(_) => [of_class(marks.short), of_class(marks.long)],
         };
         let counted = match Placed::find(found.index)? {

@@ -22,8 +22,8 @@ const TIN_STATS: u16 = 10;
 const SENT_PACKETS: u16 = 2;
 const SENT_BYTES64: u16 = 3;
 const DROPPED_PACKETS: u16 = 4;
+const ACKS_DROPPED_PACKETS: u16 = 6;
 const ECN_MARKED_PACKETS: u16 = 8;
-const BACKLOG_PACKETS: u16 = 10;
 const BACKLOG_BYTES: u16 = 11;
 const THRESHOLD_RATE64: u16 = 12;
 
@@ -103,12 +103,29 @@ impl Tins {
         Classes { short: handle | minor("Best Effort"), long: handle | minor("Bulk") }
     }
 
-    /// Of all tins but Bulk, and of Bulk.
-    pub(super) fn short_and_long(&self) -> [Tin; 2] {
+    /// Of all tins but Bulk, and of Bulk: what has left them, as the other queues count.
+    ///
+    /// A tin counts what came in, dropped or not, and tells of what waits in bytes only. The qdisc
+    /// as a whole has the rest, which is dealt out: packets that wait by the bytes that do, bytes
+    /// that were dropped by the packets that were.
+    pub(super) fn short_and_long(&self, all: &TcStats) -> [Tin; 2] {
         let mut both = [Tin::default(); 2];
         for (name, tin) in self.names.iter().zip(&self.tins) {
             both[usize::from(*name == "Bulk")].add(tin);
         }
+        let sum = |of: fn(&TcStats) -> u64| both.iter().map(|tin| of(&tin.stats)).sum::<u64>();
+        let queued = sum(|stats| stats.backlog.into());
+        let dropped = sum(|stats| stats.drops.into());
+        let lost = sum(|stats| stats.bytes).saturating_sub(queued + all.bytes);
+        let part = |all: u64, part: u32, of: u64| {
+            u128::from(all) * u128::from(part) / u128::from(of.max(1))
+        };
+        let long = both[1].stats;
+        let long_waiting = part(all.qlen.into(), long.backlog, queued) as u32;
+        let long_lost = part(lost, long.drops, dropped) as u64;
+        let [short, long] = &mut both;
+        short.has_left(all.qlen - long_waiting, lost - long_lost);
+        long.has_left(long_waiting, long_lost);
         both
     }
 }
@@ -138,9 +155,8 @@ impl Tin {
             stats: TcStats {
                 bytes: get(SENT_BYTES64),
                 packets: get(SENT_PACKETS),
-                drops: get(DROPPED_PACKETS) as u32,
+                drops: (get(DROPPED_PACKETS) + get(ACKS_DROPPED_PACKETS)) as u32,
                 backlog: get(BACKLOG_BYTES) as u32,
-                qlen: get(BACKLOG_PACKETS) as u32,
                 ..TcStats::default()
             },
             marked: get(ECN_MARKED_PACKETS),
@@ -154,8 +170,15 @@ impl Tin {
         to.packets += from.packets;
         to.drops += from.drops;
         to.backlog += from.backlog;
-        to.qlen += from.qlen;
         self.marked += other.marked;
+    }
+
+    /// Of what came in, these packets wait and these bytes were dropped.
+    fn has_left(&mut self, waiting: u32, dropped_bytes: u64) {
+        let stats = &mut self.stats;
+        stats.qlen = waiting;
+        stats.packets = stats.packets.saturating_sub(u64::from(stats.drops) + u64::from(waiting));
+        stats.bytes = stats.bytes.saturating_sub(u64::from(stats.backlog) + dropped_bytes);
     }
 }
 
@@ -208,10 +231,27 @@ mod tests {
                 tins.classes(0x8001_0000),
                 Classes { short: 0x8001_0002, long: 0x8001_0001 }
             );
-            let [short, bulk] = tins.short_and_long();
+            let [short, bulk] = tins.short_and_long(&TcStats::default());
             assert_eq!(bulk.stats.packets, 1);
             assert_eq!(short.stats.packets, (2..=thresholds.len() as u64).sum::<u64>());
         }
+    }
+
+    #[test]
+    fn what_a_tin_has_dropped_and_what_waits_in_it_was_not_sent() {
+        let tin = |packets, bytes, drops, backlog| Tin {
+            stats: TcStats { packets, bytes, drops, backlog, ..TcStats::default() },
+            ..Tin::default()
+        };
+        let names = &["Bulk", "Best Effort", "Voice"];
+        let tins =
+            vec![tin(100, 100_000, 20, 30_000), tin(50, 50_000, 10, 0), tin(30, 30_000, 0, 10_000)];
+        let tins = Tins { rate: None, names, tins };
+        let all =
+            TcStats { packets: 110, bytes: 110_000, drops: 30, qlen: 40, ..TcStats::default() };
+        let [short, long] = tins.short_and_long(&all).map(|tin| tin.stats);
+        assert_eq!((short.packets, short.bytes, short.drops, short.qlen), (60, 60_000, 10, 10));
+        assert_eq!((long.packets, long.bytes, long.drops, long.qlen), (50, 50_000, 20, 30));
     }
 
     #[test]
