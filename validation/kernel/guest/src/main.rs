@@ -41,6 +41,11 @@ const TESTS: &[Test] = &[
     ("live", "flow entries, order, conservation and rate under live TCP", proof::live::run),
     ("probes", "what a BPF qdisc cannot do", proof::probes::run),
     ("attach", "the command shortlane: what it does, refuses and leaves behind", attach::run),
+    (
+        "marks",
+        "marks by the command: queues made and joined, faults around them",
+        attach::marks::run,
+    ),
     ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
     ("leak", "a thousand attachments leave nothing behind", faults::leak::run),
     ("change", "parameters change under load, no packet is lost", faults::change::run),

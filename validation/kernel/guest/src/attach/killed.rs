@@ -13,7 +13,7 @@ use crate::command::run as shell;
 
 const ATTACH: &str = "attach v0 --rate 10mbit --replace";
 /// Of each command, spread over all that it does.
-const KILLS: u32 = 25;
+pub(super) const KILLS: u32 = 25;
 
 pub(super) fn run() -> Result<()> {
     let _path = Path::new()?;
@@ -51,7 +51,7 @@ fn kill(mut child: Child) -> Result<bool> {
 }
 
 /// At times that are spread over one and a half of what it takes.
-fn kill_at(arguments: &str, number: u32, takes: Duration) -> Result<bool> {
+pub(super) fn kill_at(arguments: &str, number: u32, takes: Duration) -> Result<bool> {
     let child = start(arguments)?;
     thread::sleep(takes * 3 * number / (2 * KILLS));
     kill(child)
@@ -63,7 +63,7 @@ fn journalled() -> bool {
         .is_ok_and(|files| files.flatten().any(|file| file.file_name() != "."))
 }
 
-fn repaired(before: &Machine) -> Result<()> {
+pub(super) fn repaired(before: &Machine) -> Result<()> {
     // It says so if there is nothing to repair.
     let said = shortlane("detach v0")?;
     ensure!(said.status == 0 || said.words.contains("not attached"), "{}", said.words);

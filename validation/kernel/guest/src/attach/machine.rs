@@ -24,6 +24,16 @@ impl Machine {
             let name = device?.file_name().to_string_lossy().into_owned();
             add(&name, &shell(&format!("ethtool -k {name}"))?);
             add(&name, &shell(&format!("ip -d link show {name}"))?);
+            let classes = shell(&format!("tc class show dev {name}"))?;
+            // Queues of these come and go with packets.
+            let fleeting = ["class fq_codel ", "class cake ", "class sfq "];
+            let stays = |line: &&str| !fleeting.iter().any(|kind| line.starts_with(kind));
+            classes.lines().filter(stays).for_each(|line| add(&name, line));
+            for point in ["root", "ingress", "egress"] {
+                // Without a qdisc there is nothing to show, which is an error.
+                let filters = shell(&format!("tc filter show dev {name} {point}"));
+                add(&format!("{name} {point}"), &filters.unwrap_or_default());
+            }
         }
         add("tc", &shell("tc qdisc show")?);
         let (programs, maps) = (ProgInfoIter::default().count(), MapInfoIter::default().count());

@@ -5,6 +5,7 @@ mod ingress;
 mod killed;
 mod live;
 mod machine;
+pub(crate) mod marks;
 mod offloads;
 pub(crate) mod pacing;
 mod refusals;
@@ -33,12 +34,16 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         ("gone", gone::run),
         ("killed", killed::run),
     ];
+    run_parts(&parts, names)
+}
+
+fn run_parts(parts: &[(&str, Part)], names: &[String]) -> Result<()> {
     // Devices that come with these modules would come in the middle of a test.
     shell("modprobe dummy numdummies=0")?;
     shell("modprobe ifb numifbs=0")?;
     for (name, part) in parts {
         if names.is_empty() || names.iter().any(|wanted| wanted == name) {
-            part().with_context(|| name.to_owned())?;
+            part().with_context(|| (*name).to_owned())?;
             println!("{name}: as it should be");
         }
     }
