@@ -91,5 +91,6 @@ fn info() -> measure::RunInfo {
         machine: Some(measure::Machine::here()),
         seed: 0,
         scenario: serde_json::Value::Null,
+        engine: None,
     }
 }
