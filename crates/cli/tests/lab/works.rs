@@ -146,6 +146,8 @@ pub(crate) fn a_scenario_in_both_engines() {
         let mut planned: Vec<[String; 6]> =
             transfers.map(|row| key.map(|column| row[column].clone())).collect();
         planned.sort();
+        // A block that was void is repeated, and its rows are kept beside those that count.
+        planned.dedup();
         let probes = csv(&out.join("probes.csv"));
         assert!(probes.iter().all(|row| row["stream"] == "call") && !probes.is_empty());
         planned
