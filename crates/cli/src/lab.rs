@@ -136,7 +136,8 @@ pub(crate) struct LinkOptions {
     /// Run this many disciplines at a time; by default as many as the machine carries easily
     #[arg(long, value_name = "N", value_parser = quantity::number(1..=64usize))]
     jobs: Option<usize>,
-    /// Repeat a block if its shaper was late for more than this part of the time
+    /// Repeat a block if its shaper was late for more than this part of the time, or once by more
+    /// than this part of a second
     #[arg(long, value_name = "PART", default_value = "5%", value_parser = quantity::share)]
     late_limit: f64,
     /// Print one JSON document

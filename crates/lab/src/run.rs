@@ -58,8 +58,8 @@ const TRIES: u32 = 3;
 /// A block is void if the pacer gave up more of its sending time than `Timing::late_limit`, or the
 /// engine lost more of the packets than this before they reached the queue...
 const MOST_PACKETS_LOST: f64 = 0.001;
-/// ... or woke up later than this, or client or server did so.
-const MOST_LATE_NS: u64 = 50_000_000;
+/// ... or woke up later than this for each percent of the limit, or client or server did so.
+const MOST_LATE_NS: f64 = 10e6;
 
 /// Runs the experiment.
 ///
@@ -271,13 +271,14 @@ impl Rounds<'_, '_> {
 
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
+    let most_late_ns = (MOST_LATE_NS * 100.0 * late_limit) as u64;
     for direction in outcome.bottleneck.engine().map_or(&[][..], |report| &report.directions) {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
         if lost > late_limit {
             return Some(format!("the pacer gave up {:.1} % of its time", lost * 100.0));
         }
-        if punctuality.max_late_ns > MOST_LATE_NS {
+        if punctuality.max_late_ns > most_late_ns {
             return Some(format!("the pacer woke {} ms late", punctuality.max_late_ns / 1_000_000));
         }
         let lost = direction.lost_in_kernel;
@@ -286,7 +287,7 @@ fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
         }
     }
     let late = outcome.client.worst_late_ns.max(outcome.server.worst_late_ns);
-    (late > MOST_LATE_NS).then(|| format!("client or server was {} ms late", late / 1_000_000))
+    (late > most_late_ns).then(|| format!("client or server was {} ms late", late / 1_000_000))
 }
 
 /// A seed for the discipline's own choices, different in every block.
