@@ -152,7 +152,7 @@ fn a_fault_at_any_call_leaves_traffic_flowing_and_nothing_behind() {
         let calls = run(&path, &before, case, None).expect("without a fault nothing is left");
         let mut tried = BTreeMap::from([("killed", 0), ("failed", 0)]);
         for (at, call) in calls.iter().enumerate() {
-            let failures = failures(*call).iter().map(|errno| Fault::Fail(*errno));
+            let failures = failures(*call).iter().map(|errno| Fault::Fail(*call, *errno));
             for (kind, fault) in std::iter::once(Fault::Kill).chain(failures).enumerate() {
                 // What starts a process or thread is always tried: there are few.
                 let starts = *call as libc::c_long == libc::SYS_clone3;
