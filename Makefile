@@ -11,6 +11,7 @@ LAB ?=
 # Options for the picture of the README, such as PICTURE="--only fifo,fq-codel,efd,fq-lanes".
 PICTURE ?=
 FUZZ_SECONDS ?= 60
+FUZZ_EXECUTIONS ?= 1e9
 # Packets of `make soak`.
 PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
@@ -330,16 +331,14 @@ bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page,
 	python3 bench/fq-lanes/cells.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
 
 .PHONY: fuzz
-fuzz: setup-fuzz ## Fuzz disciplines and the engine's path of frames from the committed corpus (FUZZ_SECONDS=60 each)
+fuzz: setup-fuzz ## Fuzz everything that reads bytes of others, from the committed corpora (FUZZ_SECONDS=60 each)
 	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
-	mkdir -p fuzz/target/corpus # what is found goes here, and not among what is committed
-	cargo-fuzz run --sanitizer none disciplines \
-		$(CURDIR)/fuzz/target/corpus $(CURDIR)/fuzz/corpus/disciplines \
-		-- -max_total_time=$(FUZZ_SECONDS)
-	mkdir -p fuzz/target/corpus-path
-	cargo-fuzz run --sanitizer none path \
-		$(CURDIR)/fuzz/target/corpus-path $(CURDIR)/fuzz/corpus/path \
-		-- -max_total_time=$(FUZZ_SECONDS) -max_len=8192
+	scripts/fuzz.py --seconds $(FUZZ_SECONDS)
+
+.PHONY: fuzz-all
+fuzz-all: setup-fuzz ## Go on fuzzing until FUZZ_EXECUTIONS=1e9 are on record in fuzz/record.csv
+	$(CARGO) fetch --locked --manifest-path fuzz/Cargo.toml
+	scripts/fuzz.py --until $(FUZZ_EXECUTIONS)
 
 .PHONY: soak
 soak: setup ## 300 million packets through the userspace engine: memory must not grow (PACKETS=...)

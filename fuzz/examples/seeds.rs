@@ -1,5 +1,6 @@
-//! Writes the corpus of the target `path`: well-formed frames of every kind, in scripts that pass
-//! them through each discipline. `cargo run --example seeds`, in this directory.
+//! Writes the corpora of the targets `path` and `captures`: well-formed frames of every kind, in
+//! scripts that pass them through each discipline, and in captures of every format. `cargo run
+//! --example seeds`, in this directory.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,13 @@ const ESP: u8 = 50;
 const DISCIPLINES: u8 = 24;
 
 fn main() -> std::io::Result<()> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/path");
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let captures = corpora.join("captures");
+    fs::create_dir_all(&captures)?;
+    for (name, capture) in captures_of_every_format() {
+        fs::write(captures.join(name), capture)?;
+    }
+    let corpus = corpora.join("path");
     fs::create_dir_all(&corpus)?;
     for discipline in 0..DISCIPLINES {
         fs::write(corpus.join(format!("mix-{discipline}")), mix(discipline))?;
@@ -199,4 +206,82 @@ fn tcp(from: u16, to: u16, payload: usize) -> Vec<u8> {
     header.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
     header.extend(vec![0; payload]);
     header
+}
+
+fn captures_of_every_format() -> [(&'static str, Vec<u8>); 6] {
+    let little = pcap(0xa1b2_c3d4, u32::to_le_bytes);
+    [
+        ("pcap", little.clone()),
+        ("pcap-nanoseconds", pcap(0xa1b2_3c4d, u32::to_le_bytes)),
+        ("pcap-big-endian", pcap(0xa1b2_c3d4, u32::to_be_bytes)),
+        ("pcapng", pcapng(u32::to_le_bytes)),
+        ("pcapng-big-endian", pcapng(u32::to_be_bytes)),
+        ("gzip", gzip(&little)),
+    ]
+}
+
+/// Ethernet frames, one of them cut short.
+fn pcap(magic: u32, word: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    // In big-endian order the major version comes first, too.
+    let version = if word(1)[0] == 1 { 4 << 16 | 2 } else { 2 << 16 | 4 };
+    let mut file = [magic, version, 0, 0, 65_535, 1].map(word).concat();
+    for (number, (_, frame)) in (0..).zip(frames()) {
+        let length = frame.len() as u32;
+        let kept = if number == 3 { length / 2 } else { length };
+        file.extend([1_000_000_000 + number, 250_000, kept, length].map(word).concat());
+        file.extend(&frame[..kept as usize]);
+    }
+    file
+}
+
+/// A section, two interfaces (Ethernet with nanoseconds, raw IP), enhanced and simple packets, and
+/// a block that no reader knows.
+fn pcapng(word: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    let half = |high: u16, low: u16| {
+        let (high, low) = if word(1)[0] == 1 { (low, high) } else { (high, low) };
+        word(u32::from(high) << 16 | u32::from(low))
+    };
+    let block = |kind: u32, body: &[u8]| {
+        let padded = body.len().next_multiple_of(4);
+        let mut padding = body.to_vec();
+        padding.resize(padded, 0);
+        let length = word(padded as u32 + 12);
+        [&word(kind)[..], &length, &padding, &length].concat()
+    };
+    let section = [&word(0x1a2b_3c4d)[..], &half(1, 0), &word(u32::MAX), &word(u32::MAX)].concat();
+    let resolution = [&half(9, 1)[..], &[9, 0, 0, 0], &word(0)].concat();
+    let mut file = block(0x0a0d_0d0a, &section);
+    file.extend(block(1, &[&half(1, 0)[..], &word(0), &resolution].concat()));
+    file.extend(block(1, &[&half(101, 0)[..], &word(0)].concat()));
+    file.extend(block(0x0bad, b"nobody knows"));
+    for (number, (_, frame)) in (0..).zip(frames()) {
+        let length = word(frame.len() as u32);
+        file.extend(match number % 4 {
+            3 => block(3, &[&length[..], &frame].concat()),
+            _ => {
+                let raw = u32::from(number % 4 == 2 && frame.len() > 14);
+                let bytes = &frame[14 * raw as usize..];
+                let length = word(bytes.len() as u32);
+                let times = [word(raw), word(0), word(1_000 * number), length, length].concat();
+                block(6, &[&times, bytes].concat())
+            }
+        });
+    }
+    file
+}
+
+/// What is stored, not compressed, so that no library is needed.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len() as u16;
+    let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    let stored = [&length.to_le_bytes()[..], &(!length).to_le_bytes(), bytes].concat();
+    [&head[..], &stored, &crc32(bytes).to_le_bytes(), &u32::from(length).to_le_bytes()].concat()
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
+    })
 }

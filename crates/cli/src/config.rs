@@ -28,9 +28,20 @@ pub(crate) fn attachments(
     device: Option<&str>,
     words: &[OsString],
 ) -> Result<Vec<AttachOptions>, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    let file = File { name: path.display().to_string(), text: &text };
+    let name = path.display().to_string();
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    read(&text, &name, device, words)
+}
+
+/// The same of a text; `name` is what errors call it.
+pub(crate) fn read(
+    text: &str,
+    name: &str,
+    device: Option<&str>,
+    words: &[OsString],
+) -> Result<Vec<AttachOptions>, Failure> {
+    let file = File { name: name.to_owned(), text };
     let tables = file.tables()?;
     if let Some(device) = device.filter(|device| !tables.iter().any(|t| t.device == *device)) {
         let known: Vec<&str> = tables.iter().map(|table| table.device.as_ref()).collect();

@@ -6,6 +6,8 @@ mod attach;
 mod bridge;
 mod config;
 mod doctor;
+#[cfg(feature = "harness")]
+pub mod harness;
 mod http;
 mod lab;
 mod list;

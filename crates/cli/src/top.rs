@@ -15,6 +15,9 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use sched::Nanos;
 
+#[cfg(feature = "harness")]
+pub(crate) use self::web::harness as web_harness;
+
 use self::view::View;
 use crate::signals::stop_flag;
 use crate::{Failure, attach, print, quantity};

@@ -10,6 +10,8 @@
 
 pub mod draw;
 mod error;
+#[cfg(feature = "harness")]
+pub mod harness;
 mod idle;
 mod input;
 mod job;

@@ -1,6 +1,8 @@
 //! `shortlane top --web`: what is attached to a device, live, as a page that this program serves.
 
 mod answer;
+#[cfg(feature = "harness")]
+pub(crate) mod harness;
 mod history;
 mod page;
 mod sample;

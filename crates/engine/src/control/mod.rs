@@ -10,6 +10,8 @@
 //! looks for once a step, and it answers from in between two packets.
 
 mod client;
+#[cfg(feature = "harness")]
+pub mod harness;
 mod lock;
 mod pilot;
 mod prober;

@@ -19,6 +19,8 @@ mod change;
 mod compose;
 mod error;
 mod fq_lanes;
+#[cfg(feature = "harness")]
+pub mod harness;
 mod ingress;
 pub mod inspect;
 mod instance;
