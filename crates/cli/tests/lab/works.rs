@@ -166,14 +166,15 @@ pub(crate) fn a_scenario_in_the_kernel() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
     let run = ["lab", "one-link", "--engine", "kernel", "--scheduler", "kernel:pfifo"];
-    let files = ["--format", "csv", "--json", "--seeds", "1", "--out", out, "--late-limit", "60%"];
+    let files = ["--format", "csv", "--json", "--seeds", "1", "--out", out, "--late-limit", "10%"];
     let document = succeed(&[SHORTLANE], &[&run[..], &files].concat()).json();
     assert_eq!(document["scenario"]["engine"], "kernel");
     assert_eq!(document["scenario"]["schedulers"], serde_json::json!(["kernel:pfifo"]));
     let scheduler = &document["summary"]["schedulers"][0];
     sane(scheduler);
     let used = scheduler["utilisation"].as_f64().unwrap();
-    assert!(used > 0.8, "two downloads fill the link: {used}");
+    // Where the processor is stolen, packets and their acknowledgements come late.
+    assert!(used > 0.6, "two downloads fill the link: {used}");
     let info: Value =
         serde_json::from_str(&fs::read_to_string(directory.path().join("run.json")).unwrap())
             .unwrap();
