@@ -1,6 +1,7 @@
 """One experiment in several engines: what agrees, what is not told apart, what differs."""
 
 import re
+import tomllib
 
 import polars as pl
 import pytest
@@ -47,7 +48,7 @@ packet = "160b"
 @pytest.fixture(scope="module")
 def predicted(tmp_path_factory):
     place = tmp_path_factory.mktemp("engines") / "predicted"
-    shortlane.simulate(SCENARIO, progress=None).write(place)
+    shortlane.simulate(tomllib.loads(SCENARIO), progress=None).write(place)
     return place
 
 
@@ -123,7 +124,8 @@ def test_the_command_takes_several(predicted, tmp_path):
 
 def test_other_experiments_are_refused(predicted, tmp_path):
     other = tmp_path / "other"
-    shortlane.simulate(SCENARIO.replace("100packets", "50packets"), progress=None).write(other)
+    shorter = tomllib.loads(SCENARIO.replace("100packets", "50packets"))
+    shortlane.simulate(shorter, progress=None).write(other)
     with pytest.raises(InputError, match="of another scenario than"):
         engines.runs_of([predicted, other])
 
