@@ -103,6 +103,11 @@ impl Controller {
         self.meter.over(SPAN).unwrap_or(0)
     }
 
+    /// What was decided is not to be: the rate has stayed at what it was.
+    pub fn stay(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Takes in what is known now, and decides: another rate, or none.
     pub fn decide(&mut self, view: &View, load: &Load, now: Nanos) -> Option<Decision> {
         self.meter.look(now, load.sent);

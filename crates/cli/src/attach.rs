@@ -15,9 +15,8 @@ mod in_userspace;
 #[cfg(not(feature = "kernel"))]
 mod missing;
 mod order;
+mod probe;
 pub(crate) mod text;
-
-use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
 use engine::control::Changes;
@@ -32,6 +31,7 @@ use self::goal::Goal;
 #[cfg(not(feature = "kernel"))]
 pub(crate) use self::missing::{MISSING, missing};
 use self::order::Order;
+use self::probe::Named;
 use crate::{Call, Failure, config, print, quantity, say};
 
 /// The options of `shortlane attach`.
@@ -42,16 +42,19 @@ pub(crate) struct AttachOptions {
     #[arg(required_unless_present = "config")]
     device: Option<String>,
     /// Send at this rate, a little below what the link carries; unlimited: at the device's pace;
-    /// auto:FLOOR..BASE..CEILING: follow the link, from BASE on, with --probe
+    /// auto:FLOOR..BASE..CEILING: follow the link, from BASE on
     #[arg(long, allow_hyphen_values = true, value_parser = goal::read)]
     rate: Option<Goal>,
     /// Receive at this rate, a little below what the link carries, or follow the link, as for --rate
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = goal::read)]
     ingress: Option<Goal>,
-    /// Ping this address to follow the link: a host beyond the link that answers, such as the
-    /// provider's resolver
+    /// Ping this address to follow the link: a host beyond the link that answers [default: the
+    /// resolver of this machine, if the device leads to it through a router, or that router]
     #[arg(long, value_name = "ADDRESS")]
-    probe: Option<IpAddr>,
+    probe: Option<Named>,
+    /// Tell what following the link would do, and stay at BASE
+    #[arg(long)]
+    dry_run: bool,
     /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes]
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,

@@ -23,13 +23,14 @@ pub mod userspace;
 
 pub use autorate::{Bounds, BoundsError};
 pub use bridge::ports::Io;
+pub use control::Following;
 #[cfg(feature = "harness")]
 pub use datapath::harness;
 pub use datapath::observe::Observe;
 pub use datapath::report::{DirectionReport, Report};
 pub use datapath::{buffers, clock, live, observe, report, segments, shaper};
 pub use error::EngineError;
-pub use forwarder::{Following, Forwarder};
+pub use forwarder::Forwarder;
 pub use io::packet_socket;
 pub use io::xdp::Unavailable;
 pub use sched::Rate;

@@ -1,6 +1,85 @@
 //! Which way packets take out of the network, and whether the machine passes on those of others.
 
 use std::fs;
+use std::net::IpAddr;
+
+use netlink_packet_core::NLM_F_ACK;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::net::if_::if_nametoindex;
+
+use crate::netlink::{Connection, Refusal};
+
+/// Whether packets to an address leave by a device, and not for a neighbour: a router takes them,
+/// or the other end of a line.
+#[must_use]
+pub fn leads_beyond(address: IpAddr, device: u32) -> bool {
+    route_to(address).ok().flatten().is_some_and(|route| {
+        let leaves = route.attributes.contains(&RouteAttribute::Oif(device));
+        let routed = via(&route).is_some() || route.header.destination_prefix_length == 0;
+        leaves && routed && route.header.kind == RouteType::Unicast
+    })
+}
+
+/// The route of the kernel's tables that packets to an address take.
+fn route_to(address: IpAddr) -> Result<Option<RouteMessage>, Refusal> {
+    let (family, bits) = match address {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
+    };
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.destination_prefix_length = bits;
+    message.header.flags = RouteFlags::FibMatch;
+    message.attributes.push(RouteAttribute::Destination(address.into()));
+    let found = Connection::open()?.request(RouteNetlinkMessage::GetRoute(message), NLM_F_ACK)?;
+    Ok(found.into_iter().find_map(|message| match message {
+        RouteNetlinkMessage::NewRoute(route) => Some(route),
+        _ => None,
+    }))
+}
+
+/// The default gateway of a device: of IPv4, or else of IPv6; of several the one that is preferred.
+#[must_use]
+pub fn gateway(device: &str) -> Option<IpAddr> {
+    let index = if_nametoindex(device).ok()?;
+    let of = |family| {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family;
+        let found = Connection::open().ok()?.dump(RouteNetlinkMessage::GetRoute(message)).ok()?;
+        let routes = found.into_iter().filter_map(|message| match message {
+            RouteNetlinkMessage::NewRoute(route) => Some(route),
+            _ => None,
+        });
+        let default = routes.filter(|route| {
+            route.header.destination_prefix_length == 0
+                && route.header.kind == RouteType::Unicast
+                && route.attributes.contains(&RouteAttribute::Oif(index))
+        });
+        let gateways = default.filter_map(|route| Some((metric(&route), via(&route)?)));
+        gateways.min_by_key(|(metric, _)| *metric).map(|(_, gateway)| gateway)
+    };
+    of(AddressFamily::Inet).or_else(|| of(AddressFamily::Inet6))
+}
+
+/// The router of a route.
+fn via(route: &RouteMessage) -> Option<IpAddr> {
+    route.attributes.iter().find_map(|part| match part {
+        RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some((*address).into()),
+        RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some((*address).into()),
+        _ => None,
+    })
+}
+
+fn metric(route: &RouteMessage) -> u32 {
+    let metric = route.attributes.iter().find_map(|part| match part {
+        RouteAttribute::Priority(metric) => Some(*metric),
+        _ => None,
+    });
+    metric.unwrap_or(0)
+}
 
 /// Whether a default route leaves by a device: it leads to everybody who is not a neighbour.
 #[must_use]

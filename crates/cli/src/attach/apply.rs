@@ -1,6 +1,5 @@
 //! `shortlane apply`: brings what is attached to what a configuration file says.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -8,6 +7,7 @@ use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
 use super::goal::Goal;
+use super::probe::Named;
 use super::{
     AttachOptions, ChangeOptions, DEFAULT, Queues, attach_one, attached, change, hosts, index_of,
 };
@@ -174,7 +174,7 @@ fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, F
             Heading::Egress => wanted.rate,
             Heading::Ingress => wanted.ingress,
         };
-        if let Some(difference) = followed(goal, wanted.probe, status) {
+        if let Some(difference) = followed(goal, wanted, status) {
             return Ok(Some(difference));
         }
         let scheduler = match engine {
@@ -189,15 +189,19 @@ fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, F
 }
 
 /// What differs in how a rate follows the link.
-fn followed(goal: Option<Goal>, probe: Option<IpAddr>, status: &Status) -> Option<String> {
-    let now = status.process.as_ref().and_then(|process| process.auto.as_ref());
-    let now = now.map(|auto| {
+fn followed(goal: Option<Goal>, wanted: &AttachOptions, status: &Status) -> Option<String> {
+    let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
+    let only = |dry_run: bool| if dry_run { ", dry run" } else { "" };
+    let now = auto.map(|auto| {
         let [floor, base, ceiling] =
             [auto.floor_bps, auto.base_bps, auto.ceiling_bps].map(|rate| Rate(rate).to_string());
-        format!("auto:{floor}..{base}..{ceiling} by {}", auto.probe)
+        format!("auto:{floor}..{base}..{ceiling} by {}{}", auto.probe, only(auto.dry_run))
     });
-    let wanted = match (goal, probe) {
-        (Some(goal @ Goal::Auto(_)), Some(probe)) => Some(format!("{goal} by {probe}")),
+    // Whoever was chosen as nobody was named stays.
+    let named = wanted.probe.as_ref().map(|Named { address, .. }| address.to_string());
+    let probe = named.or(auto.map(|auto| auto.probe.clone())).unwrap_or("a probe".into());
+    let wanted = match goal {
+        Some(goal @ Goal::Auto(_)) => Some(format!("{goal} by {probe}{}", only(wanted.dry_run))),
         _ => None,
     };
     let name = |rate: Option<String>| rate.unwrap_or_else(|| "a fixed rate".into());

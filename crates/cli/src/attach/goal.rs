@@ -1,13 +1,11 @@
 //! The rate that is asked for: a fixed one, or one that follows the link.
 
 use std::fmt;
-use std::net::IpAddr;
 
-use engine::{Bounds, Following};
+use engine::Bounds;
 use sched::Rate;
 
 use super::link_rate;
-use crate::Failure;
 
 /// What the rate of a direction is to be.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +56,8 @@ impl Goal {
         }
     }
 
-    fn bounds(self) -> Option<Bounds> {
+    /// Between which rates it follows the link, if it does.
+    pub(super) fn bounds(self) -> Option<Bounds> {
         match self {
             Self::Fixed(_) => None,
             Self::Auto(bounds) => Some(bounds),
@@ -72,26 +71,5 @@ impl fmt::Display for Goal {
             Self::Fixed(rate) => rate.fmt(f),
             Self::Auto(bounds) => write!(f, "auto:{bounds}"),
         }
-    }
-}
-
-/// What is to be followed, if anything is.
-pub(super) fn following(
-    rate: Option<Goal>,
-    ingress: Option<Goal>,
-    probe: Option<IpAddr>,
-) -> Result<Option<Following>, Failure> {
-    let [egress, ingress] = [rate, ingress].map(|goal| goal.and_then(Goal::bounds));
-    match (egress.or(ingress), probe) {
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(Failure::Usage(
-            "--probe is for a rate that follows the link, auto:FLOOR..BASE..CEILING".into(),
-        )),
-        (Some(_), None) => Err(Failure::Usage(
-            "a rate that follows the link takes --probe ADDRESS: a host beyond the link that \
-             answers pings, such as the provider's resolver"
-                .into(),
-        )),
-        (Some(_), Some(probe)) => Ok(Some(Following { egress, ingress, probe })),
     }
 }

@@ -22,7 +22,7 @@ impl From<KernelError> for Failure {
 
 impl Engine for Kernel {
     fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
-        if order.following.is_some() {
+        if order.follows() {
             return Ok(Some("a rate is to follow the link".into()));
         }
         for (_, spec, shaping) in ways(order) {

@@ -27,7 +27,7 @@ impl Queues {
 impl Engine for Marks {
     fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
         // A discipline that is asked for by its name is to run.
-        if order.is_named || order.following.is_some() {
+        if order.is_named || order.follows() {
             return Ok(Some("marks take neither a discipline nor a rate that follows".into()));
         }
         if rates(order).any(Rate::is_unlimited) {

@@ -1,10 +1,11 @@
 //! What is to be attached to one device.
 
+use engine::Overhead;
 use engine::status::{EngineKind, Heading};
-use engine::{Following, Overhead};
 use sched::{Nanos, Rate, Spec};
 
 use super::goal::{self, Goal};
+use super::probe::{Named, Probe};
 use super::{AttachOptions, Choice, DEFAULT, Join, Queues, hosts};
 use crate::Failure;
 
@@ -14,8 +15,9 @@ pub(super) struct Order {
     pub(super) device: String,
     sends: Option<Goal>,
     receives: Option<Goal>,
-    /// Rates that follow the link, if they do.
-    pub(super) following: Option<Following>,
+    /// Whom rates that follow the link go by, if they do.
+    pub(super) probe: Option<Probe>,
+    pub(super) dry_run: bool,
     spec: Spec,
     /// Whether the discipline is asked for by its name.
     pub(super) is_named: bool,
@@ -32,13 +34,13 @@ impl Order {
     /// What the options ask for, and of which engine; `None`: of the first that can do it.
     pub(super) fn of(options: AttachOptions) -> Result<(Self, Option<EngineKind>), Failure> {
         let AttachOptions { rate, ingress, queues, join, .. } = options;
-        let following = goal::following(rate, ingress, options.probe)?;
         let spec = options.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
-        let order = Self {
+        let mut order = Self {
             device: options.device.unwrap_or_default(),
             sends: rate,
             receives: ingress,
-            following,
+            probe: None,
+            dry_run: options.dry_run,
             spec,
             is_named: options.scheduler.is_some(),
             queues,
@@ -50,7 +52,27 @@ impl Order {
             foreground: options.foreground,
         };
         let engine = order.check(options.engine)?;
+        order.probe = order.probed(options.probe)?;
         Ok((order, engine))
+    }
+
+    /// Whether a rate follows the link.
+    pub(super) fn follows(&self) -> bool {
+        [self.sends, self.receives].into_iter().flatten().any(|goal| goal.bounds().is_some())
+    }
+
+    fn probed(&self, named: Option<Named>) -> Result<Option<Probe>, Failure> {
+        if self.follows() {
+            return Probe::choose(named, &self.device).map(Some);
+        }
+        let option = match named {
+            Some(_) => "--probe",
+            None if self.dry_run => "--dry-run",
+            None => return Ok(None),
+        };
+        Err(Failure::Usage(format!(
+            "{option} is for a rate that follows the link, auto:FLOOR..BASE..CEILING"
+        )))
     }
 
     fn check(&self, choice: Choice) -> Result<Option<EngineKind>, Failure> {
@@ -72,7 +94,7 @@ impl Order {
             }
             engine => engine,
         };
-        if self.following.is_some() && !matches!(engine, None | Some(EngineKind::Userspace)) {
+        if self.follows() && !matches!(engine, None | Some(EngineKind::Userspace)) {
             return refused(goal::UNFOLLOWED);
         }
         if self.sends.is_none() && self.receives.is_none() && self.join.is_none() {

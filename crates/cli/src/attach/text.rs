@@ -113,6 +113,9 @@ fn follows(auto: &Auto) -> String {
     let Auto { floor_bps, base_bps, ceiling_bps, probe, blind, lowered, raised, .. } = auto;
     let [floor, base, ceiling] = [floor_bps, base_bps, ceiling_bps].map(|rate| Rate(*rate));
     let mut text = format!(" rate auto:{floor}..{base}..{ceiling} by {probe}");
+    if auto.dry_run {
+        text += "\n  a dry run: the rate stays at its base";
+    }
     text += &match (blind, auto.round_trip_ns, auto.extra_delay_ns) {
         (true, ..) => ":\n  no answer: blind, at the base\n".into(),
         (false, Some(least), Some(extra)) => {

@@ -17,6 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use sched::{Nanos, Rate};
 use serde_json::Value;
 
+use crate::foreground;
 use crate::path::{Path, wait_for};
 
 /// Behind the bottleneck.
@@ -223,6 +224,161 @@ fn it_follows_by_one_direction_alone() {
 }
 
 #[test]
+fn a_dry_run_only_tells() {
+    let Some(line) = Line::new() else { return };
+    let attach = format!(
+        "exec $S attach t0 --rate {AUTO} --ingress {AUTO} --probe {END} --dry-run --foreground"
+    );
+    let (child, ..) = foreground(&line.path, &attach);
+    let status = || {
+        let status = line.status(Way::Up);
+        assert_eq!(rate(&status), BASE, "it stays: {status}");
+        assert_eq!(rate(&line.status(Way::Down)), BASE);
+        status
+    };
+    wait_for("probes are answered", || status()["auto"]["blind"] == false);
+    line.carries(5);
+    line.under_load(Way::Up, || {
+        wait_for("it would fall more than once", || {
+            status()["auto"]["lowered"].as_u64().unwrap() > 1
+        });
+    });
+    let auto = &status()["auto"];
+    assert_eq!(auto["dry_run"], true);
+    let decisions = auto["decisions"].as_array().unwrap();
+    let fell = decisions.iter().find(|decision| decision["reason"] == "queue").unwrap();
+    assert_eq!(fell["from_bps"], BASE);
+    assert!(fell["to_bps"].as_u64().unwrap() < 7_000_000, "{fell}");
+    let numbers: Vec<u64> = decisions.iter().map(|d| d["number"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a + 1 == *b), "{numbers:?}");
+    assert!(line.path.succeed("show t0").output.contains("a dry run: the rate stays at its base"));
+    line.path.succeed("detach t0");
+    let said = child.wait_with_output().unwrap().stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("t0: dry run: egress 20000kbit -> "), "{said}");
+}
+
+#[test]
+fn without_answers_it_is_blind_and_at_its_base_until_some_come() {
+    let Some(line) = Line::new() else { return };
+    let script = |on| format!("echo {on} > /proc/sys/net/ipv4/icmp_echo_ignore_all");
+    sh(&line.end, &script(1));
+    // A firewall that refuses, and a host that is silent.
+    sh(&line.path.here, "ip route add prohibit 192.0.2.1");
+    for probe in ["192.0.2.1", END] {
+        let attach = format!(
+            "exec $S attach t0 --rate {AUTO} --probe {probe} --engine userspace --foreground"
+        );
+        let (child, ..) = foreground(&line.path, &attach);
+        let auto = || line.status(Way::Up)["auto"].take();
+        line.under_load(Way::Up, || {
+            let sent = || line.status(Way::Up)["handed_on"]["packets"].as_u64().unwrap();
+            wait_for("traffic passes", || sent() > 500);
+            wait_for("nothing is known", || {
+                auto()["blind"] == true && rate(&line.status(Way::Up)) == BASE
+            });
+            assert_eq!(auto()["decisions"].as_array().unwrap().len(), 0, "{}", auto());
+            if probe == END {
+                sh(&line.end, &script(0));
+                wait_for("it sees", || auto()["blind"] == false);
+                sh(&line.end, &script(1));
+                wait_for("it is blind again", || auto()["blind"] == true);
+                assert_eq!(rate(&line.status(Way::Up)), BASE);
+            }
+        });
+        // Of an idle line it is asked once a second.
+        thread::sleep(Duration::from_millis(500));
+        line.path.succeed("detach t0");
+        let said = child.wait_with_output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        let blind = format!("t0: no probe to {probe} is answered: at the base rate, blind");
+        let times = said.matches(&blind).count();
+        assert_eq!(times, if probe == END { 2 } else { 1 }, "{said}");
+        let sees = format!("t0: {probe} answers: the rate follows the link");
+        assert_eq!(said.contains(&sees), probe == END, "{said}");
+    }
+}
+
+/// The link-local address of a device, once the kernel lets it be used.
+fn link_local(namespace: &Namespace, device: &str) -> String {
+    let script = format!("ip -o -6 address show dev {device} scope link -tentative");
+    let find = || {
+        let output = namespace.run(|| Command::new("sh").args(["-c", &script]).output().unwrap());
+        let text = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+        let address = text.split_whitespace().skip_while(|word| *word != "inet6").nth(1)?;
+        Some(address.split('/').next()?.to_owned())
+    };
+    wait_for("an address that can be used", || find().is_some());
+    find().unwrap()
+}
+
+#[test]
+fn probes_go_by_ipv6_as_well() {
+    let Some(line) = Line::new() else { return };
+    sh(&line.end, "ip address add fd00:9::3/64 dev e0 nodad");
+    sh(&line.path.here, "ip address add fd00:9::1/64 dev t0 nodad");
+    let near = link_local(&line.end, "e0");
+    link_local(&line.path.here, "t0");
+    for probe in ["fd00:9::3".to_owned(), near.clone(), format!("{near}%t0")] {
+        let attach = format!("attach t0 --rate {AUTO} --ingress {AUTO} --probe {probe} --replace");
+        line.path.succeed(&attach);
+        wait_for("probes are answered", || line.status(Way::Down)["auto"]["blind"] == false);
+        line.under_load(Way::Up, || {
+            wait_for("the link is used", || rate(&line.status(Way::Up)) > BASE);
+        });
+    }
+}
+
+#[test]
+fn it_goes_by_what_is_there_if_no_probe_is_named() {
+    let Some(line) = Line::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let resolvers = directory.path().join("resolv.conf");
+    // No other file of this machine is to be read.
+    let attach = |words: &str| {
+        let script = format!(
+            "mount --bind {} /etc/resolv.conf &&              {{ test ! -d /run/systemd/resolve || mount -t tmpfs none /run/systemd/resolve; }} &&              exec $S attach t0 --rate {AUTO} --engine userspace --replace{words}",
+            resolvers.display()
+        );
+        line.path.run(
+            Command::new("unshare")
+                .args(["--mount", "sh", "-c", &script])
+                .env("S", crate::path::SHORTLANE),
+        )
+    };
+    let probe = || line.status(Way::Up)["auto"]["probe"].take();
+    let chosen = |address: &str, why: &str| {
+        let said = attach("");
+        assert_eq!(said.status, Some(0), "{}", said.words);
+        let line = format!("t0: probes go to {address}, the {why}");
+        assert!(said.words.contains(&line), "{}", said.words);
+        assert_eq!(probe(), address);
+    };
+    let near = link_local(&line.end, "e0");
+    link_local(&line.path.here, "t0");
+    // A resolver that is a neighbour says no more than the gateway, and one elsewhere nothing.
+    std::fs::write(
+        &resolvers,
+        format!("nameserver 127.0.0.1\nnameserver {END}\nnameserver 192.0.2.53\n"),
+    )
+    .unwrap();
+    let said = attach("");
+    assert_eq!(said.status, Some(2), "{}", said.words);
+    assert!(said.words.contains("no default gateway"), "{}", said.words);
+    sh(&line.path.here, &format!("ip -6 route add default via {near} dev t0"));
+    chosen(&near, "default gateway");
+    wait_for("it answers", || line.status(Way::Up)["auto"]["blind"] == false);
+    sh(&line.path.here, &format!("ip route add default via {END} dev t0"));
+    chosen("192.0.2.53", "resolver of /etc/resolv.conf");
+    sh(&line.path.here, "ip route add 192.0.2.0/24 dev lo");
+    chosen(END, "default gateway");
+    wait_for("it answers", || line.status(Way::Up)["auto"]["blind"] == false);
+    // Whoever is named is asked.
+    assert_eq!(attach(" --probe 192.0.2.7").status, Some(0));
+    assert_eq!(probe(), "192.0.2.7");
+}
+
+#[test]
 fn what_cannot_follow_is_refused() {
     let Some(path) = Path::new() else { return };
     let before = path.state();
@@ -230,8 +386,17 @@ fn what_cannot_follow_is_refused() {
         let attach = format!("attach t0 --rate {AUTO} --probe {END} --engine {engine}");
         path.refused(&attach, 2, &["--engine userspace", "shortlane change"]);
     }
-    path.refused(&format!("attach t0 --rate {AUTO}"), 2, &["--probe ADDRESS", "answers pings"]);
-    path.refused(&format!("attach t0 --rate 9mbit --probe {END}"), 2, &["auto:FLOOR..BASE"]);
+    path.refused(
+        &format!("attach t0 --rate {AUTO}"),
+        2,
+        &["no default gateway", "--probe ADDRESS"],
+    );
+    for option in ["--probe 192.0.2.1", "--dry-run"] {
+        let words = ["auto:FLOOR..BASE", option.split(' ').next().unwrap()];
+        path.refused(&format!("attach t0 --rate 9mbit {option}"), 2, &words);
+    }
+    let elsewhere = format!("attach t0 --rate {AUTO} --probe fe80::1%lo");
+    path.refused(&elsewhere, 2, &["not beyond t0"]);
     for bounds in ["auto", "auto:20mbit", "auto:5mbit..100mbit", "auto:9mbit..5mbit..20mbit"] {
         let attach = format!("attach t0 --rate {bounds} --probe {END}");
         path.refused(&attach, 2, &["three rates that rise", "auto:5mbit..20mbit..100mbit"]);

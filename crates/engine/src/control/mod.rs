@@ -22,5 +22,6 @@ pub use client::{ControlError, change, status, stop};
 pub use protocol::Changes;
 
 pub(crate) use lock::Lock;
+pub use pilot::Following;
 pub(crate) use pilot::{Followed, Log, Pilot};
 pub(crate) use server::{Adjust, Handle, Port, Server};

@@ -1,5 +1,6 @@
 //! Has the rates of an engine follow the link: asks, looks, and lets the controllers decide.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use sched::{Nanos, Rate};
 use super::prober::Prober;
 use crate::datapath::clock;
 use crate::datapath::follow::{Gauge, Passing, Stamps};
-use crate::status::Auto;
+use crate::status::{Auto, Decided};
 
 /// How often it decides.
 const TICK: Nanos = Nanos::from_millis(25);
@@ -29,8 +30,24 @@ const SPAN: Nanos = Nanos::from_millis(150);
 /// A line of the log is not followed by another one for so long.
 const QUIET: Nanos = Nanos::from_secs(1);
 
+/// Decisions of a direction that are remembered.
+const REMEMBERED: usize = 32;
+
 /// Where lines for the log go.
 pub(crate) type Log = Box<dyn FnMut(&str) + Send>;
+
+/// Which rates follow the link, and what they go by.
+#[derive(Clone, Copy, Debug)]
+pub struct Following {
+    /// Of what leaves.
+    pub egress: Option<Bounds>,
+    /// Of what arrives.
+    pub ingress: Option<Bounds>,
+    /// A host beyond the link, which answers ICMP echo requests.
+    pub probe: IpAddr,
+    /// Whether decisions are told only, and the rates stay.
+    pub dry_run: bool,
+}
 
 /// One direction, as the pilot knows it.
 pub(crate) struct Followed {
@@ -48,7 +65,9 @@ struct Way {
     received: Meter,
     lowered: u64,
     raised: u64,
-    last: Option<Decision>,
+    decided: u64,
+    latest: VecDeque<Decision>,
+    logged: Option<Nanos>,
 }
 
 /// Steers the rates.
@@ -60,17 +79,17 @@ pub(crate) struct Pilot {
     ways: Vec<Way>,
     /// Whether the direction in which probes depart is seen.
     sees_departures: bool,
+    dry_run: bool,
     last_tick: Nanos,
     next_probe: Nanos,
     blind: bool,
     log: Log,
-    logged: Option<Nanos>,
 }
 
 impl Pilot {
     pub(crate) fn new(
         device: &str,
-        probe: IpAddr,
+        following: &Following,
         stamps: Arc<Stamps>,
         ways: Vec<Followed>,
         log: Log,
@@ -83,21 +102,23 @@ impl Pilot {
             received: Meter::default(),
             lowered: 0,
             raised: 0,
-            last: None,
+            decided: 0,
+            latest: VecDeque::with_capacity(REMEMBERED),
+            logged: None,
         };
         let sees_departures = ways.iter().any(|way| way.passing == Passing::Departing);
         Ok(Self {
-            prober: Prober::new(device, probe, Arc::clone(&stamps))?,
+            prober: Prober::new(device, following.probe, Arc::clone(&stamps))?,
             stamps,
             path: Path::new(),
             view: View::default(),
             ways: ways.into_iter().map(way).collect(),
             sees_departures,
+            dry_run: following.dry_run,
             last_tick: now,
             next_probe: now,
             blind: false,
             log,
-            logged: None,
         })
     }
 
@@ -138,6 +159,9 @@ impl Pilot {
         let decided = self.decide(now);
         self.tell(&decided, now);
         self.ask(now);
+        if self.dry_run {
+            return Vec::new();
+        }
         decided.into_iter().map(|(way, decision)| (way, decision.to)).collect()
     }
 
@@ -199,13 +223,21 @@ impl Pilot {
             };
             let Some(controller) = &mut way.controller else { continue };
             if let Some(decision) = controller.decide(&self.view, &load, now) {
-                way.followed.rate = decision.to;
+                if self.dry_run {
+                    controller.stay(decision.from);
+                } else {
+                    way.followed.rate = decision.to;
+                }
                 match decision.reason {
                     Reason::Queue { .. } => way.lowered += 1,
                     Reason::Room { .. } => way.raised += 1,
                     _ => {}
                 }
-                way.last = Some(decision);
+                way.decided += 1;
+                if way.latest.len() == REMEMBERED {
+                    way.latest.pop_front();
+                }
+                way.latest.push_back(decision);
                 decided.push((at, decision));
             }
         }
@@ -231,15 +263,17 @@ impl Pilot {
             };
             (self.log)(&line);
         }
-        for (way, decision) in decided {
-            let is_new = self.logged.is_none_or(|logged| now - logged >= QUIET);
-            if is_new && matches!(decision.reason, Reason::Queue { .. }) {
-                self.logged = Some(now);
-                let direction = match self.ways[*way].followed.passing {
+        for (at, decision) in decided {
+            let way = &mut self.ways[*at];
+            let is_new = way.logged.is_none_or(|logged| now - logged >= QUIET);
+            if is_new && (self.dry_run || matches!(decision.reason, Reason::Queue { .. })) {
+                way.logged = Some(now);
+                let direction = match way.followed.passing {
                     Passing::Departing => "egress",
                     Passing::Returning => "ingress",
                 };
-                (self.log)(&format!("{direction} {decision}"));
+                let dry = if self.dry_run { "dry run: " } else { "" };
+                (self.log)(&format!("{dry}{direction} {decision}"));
             }
         }
     }
@@ -249,24 +283,41 @@ impl Pilot {
         let way = self.ways.get(way)?;
         let bounds = way.controller.as_ref()?.bounds();
         let now = clock::now();
+        let last = way.latest.back();
         Some(Auto {
             floor_bps: bounds.floor().0,
             base_bps: bounds.base().0,
             ceiling_bps: bounds.ceiling().0,
             probe: self.prober.address().to_string(),
+            dry_run: self.dry_run,
             blind: self.view.blind,
             round_trip_ns: self.view.baseline.map(|time| time.0),
             extra_delay_ns: self.view.recent.map(|(extra, _)| extra.0),
             lowered: way.lowered,
             raised: way.raised,
-            last_decision: way.last.map(|decision| decision.to_string()),
-            last_reason: way.last.map(|decision| decision.reason.name().to_owned()),
-            decided_ns_ago: way.last.map(|decision| (now - decision.at).0),
+            last_decision: last.map(Decision::to_string),
+            last_reason: last.map(|decision| decision.reason.name().to_owned()),
+            decided_ns_ago: last.map(|decision| (now - decision.at).0),
+            decisions: way.told(now),
         })
     }
 }
 
 impl Way {
+    /// The latest decisions.
+    fn told(&self, now: Nanos) -> Vec<Decided> {
+        let first = self.decided - self.latest.len() as u64 + 1;
+        let decided = |(number, decision): (u64, &Decision)| Decided {
+            number,
+            ns_ago: (now - decision.at).0,
+            from_bps: decision.from.0,
+            to_bps: decision.to.0,
+            reason: decision.reason.name().to_owned(),
+            text: decision.to_string(),
+        };
+        (first..).zip(&self.latest).map(decided).collect()
+    }
+
     /// The part of its rate that a direction uses.
     fn share(&self) -> f64 {
         self.sent.over(SPAN).unwrap_or(0) as f64 / self.followed.rate.0.max(1) as f64

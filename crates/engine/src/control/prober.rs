@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use netdev::link;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket, sockopt,
 };
@@ -21,7 +22,7 @@ const REPLY_V6: u8 = 129;
 pub(super) struct Prober {
     /// A raw socket that is connected: what it needs of the standard library is the same.
     socket: UdpSocket,
-    address: IpAddr,
+    address: SocketAddr,
     stamps: Arc<Stamps>,
 }
 
@@ -36,11 +37,17 @@ impl Prober {
         let socket = socket(family, SockType::Raw, flags, protocol)?;
         setsockopt(&socket, sockopt::BindToDevice, &OsString::from(device))?;
         let socket = UdpSocket::from(socket);
+        let address = match address {
+            IpAddr::V6(address) if address.is_unicast_link_local() => {
+                SocketAddrV6::new(address, 0, 0, link::index_of(device)?).into()
+            }
+            address => (address, 0).into(),
+        };
         Ok(Self { socket, address, stamps })
     }
 
     pub(super) fn address(&self) -> IpAddr {
-        self.address
+        self.address.ip()
     }
 
     /// Sends one. That it cannot be sent is told by its never being answered.
@@ -55,7 +62,7 @@ impl Prober {
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
         // A device that is down has no route, so it is connected anew each time.
-        let _ = self.socket.connect((self.address, 0)).and_then(|()| self.socket.send(&packet));
+        let _ = self.socket.connect(self.address).and_then(|()| self.socket.send(&packet));
     }
 
     /// The number of an answer that has come; what else comes is passed over.

@@ -3,19 +3,17 @@
 pub(crate) mod interface;
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use autorate::Bounds;
 use frame::Fingerprinter;
 use netdev::watch::Watch;
 use sched::edge::EdgeSpec;
 
 use self::interface::system;
-use crate::control::{self, Adjust, Followed, Handle, Log, Pilot, Server};
+use crate::control::{self, Adjust, Followed, Following, Handle, Log, Pilot, Server};
 use crate::datapath::buffers::Buffers;
 use crate::datapath::command::Command;
 use crate::datapath::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
@@ -41,17 +39,6 @@ pub struct Forwarder {
     pub(crate) watch: Option<Watch>,
     /// What its rates follow, if they do.
     pub(crate) following: Option<(Following, Log)>,
-}
-
-/// Which rates follow the link, and what they go by.
-#[derive(Clone, Copy, Debug)]
-pub struct Following {
-    /// Of what leaves.
-    pub egress: Option<Bounds>,
-    /// Of what arrives.
-    pub ingress: Option<Bounds>,
-    /// A host beyond the link, which answers ICMP echo requests.
-    pub probe: IpAddr,
 }
 
 /// From an input through a queue and a link to an output.
@@ -178,7 +165,7 @@ fn steered(
             Passing::Returning => following.ingress,
         },
     });
-    let pilot = Pilot::new(device, following.probe, stamps, followed.collect(), log)?;
+    let pilot = Pilot::new(device, &following, stamps, followed.collect(), log)?;
     Ok((notes, pilot))
 }
 

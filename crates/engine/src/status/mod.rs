@@ -357,6 +357,9 @@ pub struct Auto {
     pub ceiling_bps: u64,
     /// The host that is asked for its delay.
     pub probe: String,
+    /// Whether it only tells what it would do: the rate stays at the base.
+    #[serde(default)]
+    pub dry_run: bool,
     /// Whether that does not answer.
     pub blind: bool,
     /// The least round-trip time of the last minute.
@@ -373,6 +376,26 @@ pub struct Auto {
     pub last_reason: Option<String>,
     /// How long ago that was.
     pub decided_ns_ago: Option<u64>,
+    /// The latest decisions, the oldest of them first.
+    #[serde(default)]
+    pub decisions: Vec<Decided>,
+}
+
+/// One decision on a rate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The how manieth it is of its direction, from 1.
+    pub number: u64,
+    /// How long ago it was.
+    pub ns_ago: u64,
+    /// The rate before, in bit/s.
+    pub from_bps: u64,
+    /// The rate that was decided on.
+    pub to_bps: u64,
+    /// Its reason in one word.
+    pub reason: String,
+    /// Both rates and the evidence, as one line.
+    pub text: String,
 }
 
 /// How punctual the shaper was.

@@ -24,6 +24,7 @@ struct Task {
     overhead: Overhead,
     burst_ns: u64,
     probe: Option<IpAddr>,
+    dry_run: bool,
 }
 
 /// A direction, as on the command line.
@@ -52,7 +53,8 @@ impl Task {
             ingress: way(Heading::Ingress),
             overhead: order.overhead,
             burst_ns: order.burst_time.0,
-            probe: order.following.map(|following| following.probe),
+            probe: order.probe.as_ref().map(|probe| probe.address),
+            dry_run: order.dry_run,
         }
     }
 
@@ -70,10 +72,14 @@ impl Task {
             }))
         };
         let (sends, receives) = (goal(&self.egress)?, goal(&self.ingress)?);
+        let [follows_out, follows_in] = [sends, receives].map(|goal| goal.and_then(Goal::bounds));
+        let dry_run = self.dry_run;
+        let following =
+            |probe| Following { egress: follows_out, ingress: follows_in, probe, dry_run };
         Ok(Links {
             egress: link(&self.egress, sends)?,
             ingress: link(&self.ingress, receives)?,
-            following: goal::following(sends, receives, self.probe)?,
+            following: self.probe.map(following),
         })
     }
 
@@ -130,6 +136,10 @@ fn said(order: &Order, since: Option<&str>) {
         ways.push(format!("{spec} for what it {}, at {at}", does(heading)));
     }
     say(&format!("{device}: {}, in userspace; {NEXT}", ways.join("; ")));
+    if let Some(probe) = &order.probe {
+        let dry = if order.dry_run { "a dry run, the rate stays at its base; " } else { "" };
+        say(&format!("{device}: {dry}{probe}"));
+    }
 }
 
 /// The process in the background: its task is on standard input.
