@@ -351,6 +351,11 @@ validate-linux: setup ## The simulator against this kernel's TCP: writes validat
 	target/release/shortlane-linux measure validation/linux/kernel.csv
 	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
 
+.PHONY: validate-packetdrill
+validate-packetdrill: setup ## Published packet-level tests of TCP, from SCRIPTS=folder: writes validation/packetdrill/RESULTS.md
+	@test -n "$(SCRIPTS)" || { echo "SCRIPTS= is missing: a folder of packetdrill scripts, validation/packetdrill/README.md"; false; }
+	$(CARGO) run --quiet --locked --package shortlane-packetdrill -- "$(SCRIPTS)" --into validation/packetdrill/RESULTS.md
+
 .PHONY: sim-dumbbell
 sim-dumbbell: setup
 	$(CARGO) build --locked --release --package shortlane-sim --example dumbbell

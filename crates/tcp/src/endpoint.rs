@@ -2,6 +2,8 @@
 
 use crate::config::Config;
 use crate::receiver::{Due, Receiver};
+use crate::recovery::Phase;
+use crate::scoreboard::Outstanding;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::{NEVER, Piece, Sender};
 use crate::stats::Stats;
@@ -260,6 +262,18 @@ impl Endpoint {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.sender.board.pipe()
+    }
+
+    /// Where the sender is between losses.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.sender.phase
+    }
+
+    /// What was sent and is not acknowledged, by what is thought to have become of it.
+    #[must_use]
+    pub fn outstanding(&self) -> Outstanding {
+        self.sender.board.outstanding()
     }
 
     /// What was counted.

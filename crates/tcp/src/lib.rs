@@ -53,6 +53,8 @@ pub use config::{
     RtoFloor, SlowStartExit,
 };
 pub use endpoint::{Endpoint, Failure, State};
+pub use recovery::Phase;
+pub use scoreboard::Outstanding;
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stats::Stats;
 

@@ -11,7 +11,7 @@ use units::Nanos;
 
 /// Where a sender is between losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Nothing is known to be lost. There may be duplicate acknowledgments.
     Open,
     /// The window shrinks because of ECN.

@@ -31,6 +31,20 @@ impl Cut {
     }
 }
 
+/// Bytes that were sent and are not acknowledged: all, and those of which more is known. What was
+/// lost and sent again counts as both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outstanding {
+    /// All of them.
+    pub all: u64,
+    /// Selectively acknowledged; without SACK, as many as duplicates stand for.
+    pub sacked: u64,
+    /// Declared lost.
+    pub lost: u64,
+    /// Sent again.
+    pub sent_again: u64,
+}
+
 /// The scoreboard of one sender. `una <= lost_edge <= nxt` and `una <= high_rxt <= nxt`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -71,6 +85,17 @@ impl Scoreboard {
             + (self.high_rxt - self.una)
             + u64::from(self.sacked_below_lost_edge);
         sent.saturating_sub(u64::from(self.sacked) + u64::from(self.sacked_below_high_rxt))
+    }
+
+    pub(crate) fn outstanding(&self) -> Outstanding {
+        let lost = self.lost_edge - self.una;
+        let sent_again = self.high_rxt - self.una;
+        Outstanding {
+            all: self.flight(),
+            sacked: self.sacked.into(),
+            lost: lost.saturating_sub(self.sacked_below_lost_edge.into()),
+            sent_again: sent_again.saturating_sub(self.sacked_below_high_rxt.into()),
+        }
     }
 
     #[inline]
@@ -347,6 +372,8 @@ mod tests {
         assert_eq!(holes, [0, 1, 3, 4, 6, 7]);
         // All that was lost was sent again: 12 segments less the 5 that have arrived.
         assert_eq!(board.pipe(), 700);
+        let expected = Outstanding { all: 1200, sacked: 500, lost: 600, sent_again: 600 };
+        assert_eq!(board.outstanding(), expected);
         assert_eq!(board.next_doubtful(CUT, false), None);
         assert_eq!(board.next_doubtful(CUT, true), Some((1100, 1200)));
         assert_eq!(board.last_hole(CUT), Some((1100, 1200)));
