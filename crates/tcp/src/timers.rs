@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// Starts the retransmission timer, or that of a probe if it would be earlier.
+    /// Starts the retransmission timer, or that of a probe if there may be one.
     #[inline]
     pub(crate) fn start_timer(&mut self, config: &Config, now: Nanos) {
         let mut timeout = self.rtt.timeout(config);
@@ -59,10 +59,9 @@ impl Sender {
             // A single segment may wait for a delayed acknowledgment (Linux allows 200 ms).
             let single = self.board.flight() <= u64::from(config.mss);
             let wait = self.rtt.srtt() * 2 + if single { PROBE_ACK_DELAY } else { Nanos::ZERO };
-            if wait < timeout {
-                self.probe = Probe::Timed;
-                timeout = wait;
-            }
+            // Where the timeout would be earlier, the probe takes its place.
+            self.probe = Probe::Timed;
+            timeout = timeout.min(wait);
         }
         self.rto_at = now + timeout;
     }

@@ -93,6 +93,41 @@ fn a_lost_probe_leaves_it_to_the_timeout() {
 }
 
 #[test]
+fn a_probe_takes_the_place_of_an_earlier_timeout() {
+    // A single segment: two round trips and 200 ms are 240 ms, the timeout is 220. The second
+    // timeout is that of the timer.
+    let run = |lost| {
+        let mut net = Net::losing(Config { mss: 1000, ..Config::linux() }, 10 * MS, lost);
+        net.open();
+        net.write(CLIENT, 1000);
+        net.run(1000);
+        let stats = net.ends[CLIENT].stats();
+        (net.again(CLIENT), stats.tail_probes, stats.timeouts)
+    };
+    assert_eq!(run(&[0]), (vec![(240, 0)], 1, 0));
+    assert_eq!(run(&[0, 1]), (vec![(240, 0), (460, 0)], 1, 1));
+}
+
+#[test]
+fn a_first_flight_has_a_probe_too() {
+    // The first of the four starts the timer as a single segment would, the others restart it.
+    let mut net = Net::of(Config { mss: 1000, ..Config::linux() }, 50 * MS);
+    net.fate = Box::new(|sent| {
+        if sent.from == CLIENT && sent.has_data() && sent.data_number < 4 {
+            Fate::Lost
+        } else {
+            Fate::Arrive
+        }
+    });
+    net.open();
+    net.write(CLIENT, 4000);
+    net.run(1000);
+    // Two round trips of 100 ms after it was sent at 100 ms.
+    assert_eq!(net.again(CLIENT)[0], (300, 3));
+    assert_eq!(net.ends[CLIENT].stats().timeouts, 0);
+}
+
+#[test]
 fn there_is_no_probe_where_something_is_sacked() {
     // 6 waits for its acknowledgment, which comes with the SACK of 8: too few for recovery.
     let net = ten(Config { ack_every: 2, ..probing() }, &[7]);
