@@ -122,7 +122,7 @@ impl Endpoint {
 
     /// FIN after what was written. The other direction stays open until the peer closes it.
     pub fn close(&mut self) {
-        self.sender.closing = true;
+        self.sender.close();
     }
 
     /// A segment has arrived, in a packet marked "congestion experienced" if `ce`.
@@ -305,6 +305,11 @@ impl Endpoint {
         if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
             // Our last acknowledgment of the handshake was lost, or nonsense arrived.
             self.receiver.due = Due::Alone;
+            return;
+        }
+        if segment.ack > self.sender.board.nxt() {
+            // Whoever acknowledges what was never sent is not the peer: none of it counts.
+            self.stats.refused += 1;
             return;
         }
         let mut echo = None;

@@ -80,10 +80,6 @@ impl Sender {
         if ack < self.board.una() {
             return;
         }
-        if ack > self.board.nxt() {
-            stats.refused += 1;
-            return;
-        }
         let edge = ack + u64::from(segment.window);
         let same_window = edge == self.edge;
         self.edge = self.edge.max(edge);

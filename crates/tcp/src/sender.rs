@@ -49,6 +49,15 @@ pub(crate) enum Probe {
     Again,
 }
 
+/// Whether a FIN follows the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fin {
+    No,
+    Follows,
+    /// It does, and has gone out in a segment of its own.
+    SentAlone,
+}
+
 /// State of the sending half. Sequence number 0 is the SYN, data starts at 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
@@ -63,8 +72,7 @@ pub(crate) struct Sender {
     pub(crate) phase: Phase,
     /// The peer understands SACK, and so do we.
     pub(crate) sack: bool,
-    /// FIN follows the data.
-    pub(crate) closing: bool,
+    fin: Fin,
     /// The next retransmission goes out whatever the window.
     pub(crate) force: bool,
     /// Recovery: no partial acknowledgment yet.
@@ -105,7 +113,7 @@ impl Sender {
             edge: 0,
             phase: Phase::Open,
             sack: false,
-            closing: false,
+            fin: Fin::No,
             force: false,
             first_partial: false,
             may_rescue: false,
@@ -127,8 +135,14 @@ impl Sender {
     }
 
     pub(crate) fn write(&mut self, bytes: u64) {
-        if !self.closing {
+        if self.fin == Fin::No {
             self.end = self.end.saturating_add(bytes).min(LAST);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        if self.fin == Fin::No {
+            self.fin = Fin::Follows;
         }
     }
 
@@ -232,6 +246,7 @@ impl Sender {
                 self.probe = Probe::None;
                 return None;
             };
+            let seq = if self.fin == Fin::SentAlone && end > self.end { self.end } else { seq };
             Some((seq, end, Why::Rescue))
         })
     }
@@ -253,7 +268,7 @@ impl Sender {
     #[inline]
     fn new_data(&mut self, config: &Config, now: Nanos) -> Option<(u64, u64)> {
         let nxt = self.board.nxt();
-        let fin = u64::from(self.closing);
+        let fin = u64::from(self.fin != Fin::No);
         if nxt >= self.end + fin {
             return None;
         }
@@ -328,6 +343,9 @@ impl Sender {
             self.board.sent(end);
             self.rtt.time(end, now);
             cwr = std::mem::take(&mut self.cwr_due);
+            if fin && len == 0 {
+                self.fin = Fin::SentAlone;
+            }
         } else {
             self.note_retransmission(end, len, why, stats);
         }

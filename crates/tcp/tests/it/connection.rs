@@ -1,7 +1,7 @@
 //! Opening, closing, giving up, acknowledging: segment by segment.
 
 use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
-use tcp::{Config, Failure, Flags, State};
+use tcp::{Config, Failure, Flags, Segment, State};
 
 /// No options, one acknowledgment for each segment, windows in round numbers.
 fn plain() -> Config {
@@ -332,4 +332,27 @@ fn qualnets_window_starts_with_a_segment_and_ends_at_16_kib() {
     let bursts = net.bursts(CLIENT);
     assert_eq!(bursts[..4], [(100, 1), (400, 2), (500, 3), (600, 3)]);
     assert_eq!(net.log.iter().map(|sent| sent.pipe).max(), Some(11 * 1460));
+}
+
+#[test]
+fn a_segment_that_acknowledges_what_was_never_sent_counts_for_nothing() {
+    let mut net = Net::of(Config { timestamps: true, ..Config::default() }, 10 * MS);
+    net.open();
+    net.run(100);
+    let (config, server) = (net.config[SERVER].clone(), &mut net.ends[SERVER]);
+    let flags = Flags::ACK.with(Flags::FIN).with(Flags::TIMESTAMPS);
+    let timestamp = net.now + SECOND;
+    let mut segment =
+        Segment { seq: 1, ack: 9999, len: 500, timestamp, flags, ..Segment::default() };
+    server.on_segment(&config, &segment, false, net.now);
+    assert_eq!((server.received(), server.stats().refused), (0, 1));
+    assert_eq!(server.poll_transmit(&config, net.now), None);
+    segment = Segment {
+        ack: 1,
+        timestamp: net.now,
+        flags: Flags::ACK.with(Flags::TIMESTAMPS),
+        ..segment
+    };
+    server.on_segment(&config, &segment, false, net.now);
+    assert_eq!(server.received(), 500);
 }

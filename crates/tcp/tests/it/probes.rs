@@ -1,6 +1,6 @@
 //! Tail loss probes.
 
-use tcp::{Config, Congestion, Recovery};
+use tcp::{Config, Congestion, Flags, Recovery};
 
 use crate::net::{CLIENT, Fate, MS, Net, SECOND, SERVER};
 
@@ -125,6 +125,27 @@ fn a_first_flight_has_a_probe_too() {
     // Two round trips of 100 ms after it was sent at 100 ms.
     assert_eq!(net.again(CLIENT)[0], (300, 3));
     assert_eq!(net.ends[CLIENT].stats().timeouts, 0);
+}
+
+#[test]
+fn a_fin_that_was_sent_alone_is_probed_for_alone() {
+    let probed = |alone: bool| {
+        let mut net = Net::of(probing(), 10 * MS);
+        net.fate = Box::new(|sent| {
+            let hit = sent.from == CLIENT && sent.has_data() && sent.data_number < 3;
+            if hit { Fate::Lost } else { Fate::Arrive }
+        });
+        net.open();
+        net.ends[CLIENT].write(2000);
+        if alone {
+            net.flush(CLIENT);
+        }
+        net.close(CLIENT);
+        net.run(1000);
+        let again = net.sent_by(CLIENT).find(|sent| sent.segment.is_retransmission()).unwrap();
+        (again.segment.seq, again.segment.len, again.segment.flags.has(Flags::FIN))
+    };
+    assert_eq!((probed(true), probed(false)), ((2001, 0, true), (1001, 1000, true)));
 }
 
 #[test]
