@@ -235,7 +235,7 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove papers-part kernel-test kernel-test-older test-killed test-operators ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
 TEST_CI := prove kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
@@ -275,6 +275,10 @@ test-bare-quick:
 .PHONY: mutants
 mutants: setup ## Break the rules of the disciplines one by one: the suite must notice each time
 	$(CARGO) run --locked --package shortlane-conformance --example mutants
+
+.PHONY: test-states
+test-states: setup ## Every state that up to nine operations lead to, of EFD, SB and fq-lanes, beside their models: docs/proofs.md
+	$(CARGO) test --locked --package shortlane-conformance --test states -- --ignored --nocapture
 
 .PHONY: prove
 prove: setup-prove ## Prove the engine's C by CBMC, check the journals' model by SPIN, refute every planted fault: docs/proofs.md

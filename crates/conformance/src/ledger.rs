@@ -25,7 +25,7 @@ macro_rules! hold {
 pub(crate) use hold;
 
 /// The state of a queue as its own reports have it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Ledger {
     /// Queued packets by id, which is the order of arrival, with their lanes.
     pub queued: BTreeMap<u64, (Packet, Lane)>,

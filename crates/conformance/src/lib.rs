@@ -20,6 +20,7 @@ pub mod naive;
 pub mod operation;
 pub mod reduction;
 pub mod run;
+pub mod search;
 pub mod strategy;
 pub mod values;
 

@@ -34,6 +34,20 @@ pub struct Arrival {
     pub tagged: bool,
 }
 
+impl Arrival {
+    /// The packet, without what it takes a sequence to know.
+    #[must_use]
+    pub fn packet(&self, id: u64) -> Packet {
+        let code = CODES[usize::from(self.flow) % CODES.len()];
+        Packet::new(flow_id(self.flow), self.size)
+            .with_id(id)
+            .with_segments(self.segments)
+            .with_ecn(self.ecn)
+            .with_dscp(if self.tagged { SHORT_DSCP } else { code })
+            .with_hosts(source(self.flow), destination(self.flow))
+    }
+}
+
 /// The DSCP of tagged packets: what disciplines take for the tag of short ones by default.
 pub const SHORT_DSCP: u8 = 10;
 
@@ -99,14 +113,7 @@ pub fn packets(operations: &[Operation]) -> Vec<Packet> {
     let mut sent: HashMap<u8, u64> = HashMap::new();
     let packet = |(id, arrival): (usize, &Arrival)| {
         let next = sent.entry(arrival.flow).or_default();
-        let code = CODES[usize::from(arrival.flow) % CODES.len()];
-        let packet = Packet::new(flow_id(arrival.flow), arrival.size)
-            .with_id(id as u64)
-            .with_segments(arrival.segments)
-            .with_ecn(arrival.ecn)
-            .with_dscp(if arrival.tagged { SHORT_DSCP } else { code })
-            .with_hosts(source(arrival.flow), destination(arrival.flow))
-            .with_flow_size(total[&arrival.flow]);
+        let packet = arrival.packet(id as u64).with_flow_size(total[&arrival.flow]);
         let packet = match arrival.offset {
             Offset::Next => packet.with_offset(*next),
             Offset::First => packet.with_offset(0),

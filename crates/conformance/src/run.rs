@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sched::{Backlog, Dequeue, Drop, Event, Nanos, Packet, ParamError, Params, Sink, Spec};
+use sched::{Backlog, Dequeue, Drop, Event, Nanos, Packet, ParamError, Params, Qdisc, Sink, Spec};
 
 use crate::operation::{Operation, packets};
 
@@ -93,46 +93,67 @@ impl Step {
     }
 }
 
-/// Runs a new instance of `spec` through `operations`.
-#[must_use]
-pub fn run(spec: &Spec, operations: &[Operation], seed: u64) -> Vec<Step> {
-    let mut queue = spec.build::<Recorder>(seed);
-    let mut sink = Recorder::default();
-    let mut arrivals = packets(operations).into_iter();
-    let mut params = Rc::new(spec.params().clone());
-    let mut now = Nanos::ZERO;
-    let step = |operation: &Operation| {
+/// A discipline under way.
+pub struct Run {
+    /// The discipline.
+    pub queue: Box<dyn Qdisc<Recorder>>,
+    /// The parameters in force.
+    pub params: Rc<Params>,
+    /// When.
+    pub now: Nanos,
+    sink: Recorder,
+}
+
+impl Run {
+    /// A new instance of `spec`, at time 0.
+    #[must_use]
+    pub fn new(spec: &Spec, seed: u64) -> Self {
+        let (queue, params) = (spec.build::<Recorder>(seed), Rc::new(spec.params().clone()));
+        Self { queue, sink: Recorder::default(), params, now: Nanos::ZERO }
+    }
+
+    /// Does one operation; `packet` is called for the packet that arrives in it.
+    pub fn step(&mut self, operation: &Operation, packet: impl FnOnce() -> Packet) -> Step {
+        let Self { queue, sink, params, now } = self;
         let call = match operation {
             Operation::Enqueue(_) => {
-                let packet = arrivals.next().expect("one packet for each arrival");
-                queue.enqueue(packet, now, &mut sink);
+                let packet = packet();
+                queue.enqueue(packet, *now, sink);
                 Call::Enqueue(packet)
             }
-            Operation::Dequeue => Call::Dequeue(queue.dequeue(now, &mut sink)),
+            Operation::Dequeue => Call::Dequeue(queue.dequeue(*now, sink)),
             Operation::Advance(span) => {
-                now += *span;
+                *now += *span;
                 Call::Advance
             }
             Operation::Change(name, value) => {
-                let mut changed = Params::clone(&params);
+                let mut changed = Params::clone(params);
                 let answer = match changed.set(name, value) {
                     Ok(()) => queue.change(&changed),
                     Err(error) => Err(error),
                 };
                 if answer.is_ok() {
-                    params = Rc::new(changed);
+                    *params = Rc::new(changed);
                 }
                 Call::Change(name, answer)
             }
         };
         Step {
-            now,
+            now: *now,
             call,
             records: sink.take(),
             backlog: queue.backlog(),
             flows: queue.flows(),
-            params: Rc::clone(&params),
+            params: Rc::clone(params),
         }
-    };
-    operations.iter().map(step).collect()
+    }
+}
+
+/// Runs a new instance of `spec` through `operations`.
+#[must_use]
+pub fn run(spec: &Spec, operations: &[Operation], seed: u64) -> Vec<Step> {
+    let mut arrivals = packets(operations).into_iter();
+    let mut run = Run::new(spec, seed);
+    let mut step = |operation| run.step(operation, || arrivals.next().expect("one each"));
+    operations.iter().map(&mut step).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use sched::{Ecn, Packet};
 
 /// Its parameters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Law {
     pub(super) target: u64,
     pub(super) interval: u128,
@@ -20,7 +20,7 @@ pub(super) struct Head {
 }
 
 /// Its state.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 pub(super) struct Codel {
     first_above: Option<u128>,
     drop_next: u128,

@@ -2,6 +2,7 @@
 //! flows and hosts stand in lists that are searched from end to end.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 use sched::{Amount, Event, Nanos, Packet, Params};
 
@@ -17,7 +18,7 @@ const LOOKED_AT: usize = 16;
 const MOST_HOSTS: usize = 1024;
 
 /// A flow's fingerprint, or the number of a spill queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Flow {
     Spill(u64),
     Known(u64),
@@ -52,7 +53,7 @@ pub struct FqLanes {
     losses: Vec<u64>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Queued {
     flow: Flow,
     host: Host,
@@ -61,14 +62,14 @@ struct Queued {
     stood: u64,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 struct FlowState {
     member: Member,
     codel: Codel,
     host: Host,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Hash)]
 struct HostState {
     member: Member,
     stage: Stage<Flow>,
@@ -407,6 +408,17 @@ impl Model for FqLanes {
             mtu: QUANTUM as u64,
             ecn,
         });
+    }
+
+    /// All but what it answered last.
+    fn digest(&self, mut into: &mut dyn Hasher) -> bool {
+        let Self { hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead, .. } = self;
+        let Self { stands, packets, flows, hosts, root, line, fattest, .. } = self;
+        let Self { asked, stood, standing, marks: _, losses: _, .. } = self;
+        (hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead).hash(&mut into);
+        (stands, packets, flows, hosts, root, line, fattest).hash(&mut into);
+        (asked, stood, standing).hash(&mut into);
+        true
     }
 
     fn flows(&self) -> usize {

@@ -1,6 +1,7 @@
 //! EFD, SB and SB-SH: one list of packets, each with its lane.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 use sched::{Amount, Event, FlowId, Nanos, Packet, Params};
 
@@ -8,6 +9,7 @@ use super::{Model, cost};
 use crate::run::Step;
 
 /// The packets of both lanes in order of arrival, and who is lost.
+#[derive(Hash)]
 pub(super) struct Held {
     limit: Amount,
     knockout: bool,
@@ -64,7 +66,7 @@ impl Held {
 }
 
 /// The count of a flow against the threshold.
-#[derive(Default)]
+#[derive(Default, Hash)]
 struct Count {
     total: u64,
     /// The packet with which it became long; a flow stays long.
@@ -90,6 +92,7 @@ impl Count {
 }
 
 /// The model of `efd`.
+#[derive(Hash)]
 pub struct Efd {
     held: Held,
     threshold: Amount,
@@ -100,7 +103,7 @@ pub struct Efd {
     credit: i128,
     hold_on_wire: bool,
     on_wire: Option<FlowId>,
-    flows: HashMap<FlowId, Count>,
+    flows: BTreeMap<FlowId, Count>,
 }
 
 impl Efd {
@@ -115,7 +118,7 @@ impl Efd {
             credit: 0,
             hold_on_wire: false,
             on_wire: None,
-            flows: HashMap::new(),
+            flows: BTreeMap::new(),
         };
         efd.change(params);
         efd
@@ -180,14 +183,20 @@ impl Model for Efd {
     fn flows(&self) -> usize {
         self.flows.len()
     }
+
+    fn digest(&self, mut into: &mut dyn Hasher) -> bool {
+        self.hash(&mut into);
+        true
+    }
 }
 
 /// Two-class self-clocked fair queueing by the book: every packet is stamped at its arrival.
+#[derive(Hash)]
 pub(super) struct Shares {
     /// Of the short lane, in parts per billion.
     pub(super) weight: u128,
     /// Stamps of queued packets by id, in bytes times parts per billion.
-    stamps: HashMap<u64, u128>,
+    stamps: BTreeMap<u64, u128>,
     last_stamp: [u128; 2],
     now: u128,
 }
@@ -213,6 +222,7 @@ impl Shares {
 
     fn sent(&mut self, packet: &Packet, held: &Held) {
         self.now = self.stamps[&packet.id];
+        self.stamps.remove(&packet.id);
         if held.packets.is_empty() {
             (self.now, self.last_stamp) = (0, [0, 0]);
         }
@@ -220,6 +230,7 @@ impl Shares {
 
     /// The last packet of the long lane is gone: the next one follows the one before it.
     fn pushed_out(&mut self, held: &Held) {
+        self.stamps.retain(|id, _| held.has(|packet| packet.id == *id));
         let last = held.packets.iter().rfind(|(_, long)| *long);
         self.last_stamp[1] = last.map_or(0, |(packet, _)| self.stamps[&packet.id]);
     }
@@ -232,6 +243,7 @@ impl Shares {
 }
 
 /// A flow since it became known.
+#[derive(Hash)]
 struct Flow {
     count: Count,
     /// The packet that made it known.
@@ -242,8 +254,9 @@ struct Flow {
 }
 
 /// Flows that are forgotten when they have been idle.
+#[derive(Hash)]
 struct Known {
-    flows: HashMap<FlowId, Flow>,
+    flows: BTreeMap<FlowId, Flow>,
     idle: Nanos,
     sweep: Nanos,
     next_sweep: Nanos,
@@ -303,6 +316,7 @@ impl Known {
 }
 
 /// The model of `sb` and `sb-ko`, with shares by fair queueing, and of `sb-sh`.
+#[derive(Hash)]
 pub struct Sb {
     pub(super) held: Held,
     pub(super) shares: Shares,
@@ -329,9 +343,9 @@ impl Sb {
     fn new(params: &Params, knockout: bool, samples: bool) -> Self {
         let mut sb = Self {
             held: Held::new(params, knockout),
-            shares: Shares { weight: 0, stamps: HashMap::new(), last_stamp: [0, 0], now: 0 },
+            shares: Shares { weight: 0, stamps: BTreeMap::new(), last_stamp: [0, 0], now: 0 },
             known: Known {
-                flows: HashMap::new(),
+                flows: BTreeMap::new(),
                 idle: Nanos::MAX,
                 sweep: Nanos::MAX,
                 next_sweep: Nanos::ZERO,
@@ -395,5 +409,10 @@ impl Model for Sb {
 
     fn flows(&self) -> usize {
         self.known.flows.len()
+    }
+
+    fn digest(&self, mut into: &mut dyn Hasher) -> bool {
+        self.hash(&mut into);
+        true
     }
 }

@@ -22,6 +22,8 @@ mod wf2q;
 mod wfq;
 mod wire;
 
+use std::hash::Hasher;
+
 use sched::{Amount, Dequeue, Nanos, Packet, Params, Spec};
 
 use crate::ledger::{Violation, hold};
@@ -66,6 +68,11 @@ pub trait Model {
 
     /// Entries in the flow table.
     fn flows(&self) -> usize;
+
+    /// Hashes all that decides what it will do, as [`sched::Queue::digest`] does; false if it cannot.
+    fn digest(&self, _into: &mut dyn Hasher) -> bool {
+        false
+    }
 }
 
 /// The disciplines that have a model, with the parameters that the model leaves at their
@@ -148,7 +155,11 @@ pub fn compare(spec: &Spec, operations: &[Operation], seed: u64) -> Result<(), V
     Ok(())
 }
 
-fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
+/// The model takes the same step, and must answer the same.
+///
+/// # Errors
+/// The first difference.
+pub fn follow(model: &mut dyn Model, step: &Step) -> Result<(), Violation> {
     match &step.call {
         Call::Enqueue(packet) => {
             let expected = model.enqueue(*packet, step.now, step);

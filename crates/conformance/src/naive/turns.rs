@@ -8,7 +8,7 @@ pub(super) const QUANTUM: i64 = 1514;
 /// Lists: new, four tiers.
 pub(super) const LAST: usize = 4;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 pub(super) struct Member {
     pub(super) age: u64,
     pub(super) deficit: i64,
@@ -16,7 +16,7 @@ pub(super) struct Member {
     pub(super) served: u64,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Hash)]
 pub(super) struct Stage<K> {
     pub(super) lists: [VecDeque<K>; 5],
     pub(super) owed: [i64; 5],
@@ -30,7 +30,7 @@ impl<K> Default for Stage<K> {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Rules {
     pub(super) ages: bool,
     pub(super) new_below: u64,

@@ -59,7 +59,7 @@ pub(crate) const ECN: Param<bool> = Param {
 };
 
 /// The parameters of the control law.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Law {
     target: Nanos,
     interval: Nanos,
@@ -142,7 +142,7 @@ impl Control {
 }
 
 /// The part of a [`Control`] that every packet is held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Watch {
     /// When packets will have been above target for an interval; [`Nanos::MAX`] while below.
     first_above: Nanos,
@@ -150,7 +150,7 @@ pub(crate) struct Watch {
 }
 
 /// The part of a [`Control`] that is needed where the law acts: how fast it drops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Course {
     drop_next: Nanos,
     /// Drops since dropping began.

@@ -69,7 +69,7 @@ impl Ecn {
 /// A packet as a discipline sees it: what it is, not what it carries.
 ///
 /// The caller keeps the frame itself and finds it again by [`Packet::id`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
     /// The caller's name for the packet: an index into its buffers, or into a trace.
     pub id: u64,

@@ -92,7 +92,7 @@ impl Service {
 }
 
 /// Who is dropped when the buffer is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffer {
     /// The arrival.
     DropTail,

@@ -1,6 +1,7 @@
 //! The queue discipline interface: enqueue, dequeue, and the events that a caller receives.
 
 use alloc::vec::Vec;
+use core::hash::Hasher;
 
 use crate::interface::{FlowId, Nanos, Packet, ParamError, Params};
 
@@ -18,6 +19,12 @@ pub trait Queue: Send {
     /// flows do not age here.
     fn standing(&self, _flow: FlowId, _now: Nanos) -> Option<Standing> {
         None
+    }
+
+    /// Hashes all that decides what it will do but its parameters, for a search that looks at no state
+    /// twice; false if it cannot.
+    fn digest(&self, _into: &mut dyn Hasher) -> bool {
+        false
     }
 
     /// Takes over parameters while packets are queued. No packet is lost by it: above a lowered
@@ -87,7 +94,7 @@ impl Dequeue {
 }
 
 /// What is queued.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Backlog {
     /// Packets; a super-packet is one.
     pub packets: u64,

@@ -11,12 +11,13 @@
 //! it full is its user's decision, see [`FlowTable::entry`].
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use crate::interface::FlowId;
 
 /// A map from flows to state of type `V`, at most `bound` entries. Choose `WAYS` such that a
 /// bucket fills whole cache lines: see [`FlowTable::bucket_size`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct FlowTable<V, const WAYS: usize = 3> {
     /// A power of two of them.
     buckets: Vec<Bucket<V, WAYS>>,
@@ -32,6 +33,15 @@ struct Bucket<V, const WAYS: usize> {
     values: [V; WAYS],
     /// Flows whose home this is and that lie in a later bucket.
     spilled: u32,
+}
+
+/// What an empty way held before is nothing.
+impl<V: Hash, const WAYS: usize> Hash for Bucket<V, WAYS> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.flows, self.spilled).hash(state);
+        let ways = self.flows.iter().zip(&self.values);
+        ways.filter(|(flow, _)| **flow != 0).for_each(|(_, value)| value.hash(state));
+    }
 }
 
 impl<V: Copy + Default, const WAYS: usize> Default for Bucket<V, WAYS> {

@@ -6,6 +6,7 @@
 //! entries of a [`FlowTable`] move. Neither allocates once it has been as large as it gets.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 use core::ops::{Index, IndexMut};
 
 use crate::interface::{FlowId, Packet};
@@ -15,7 +16,7 @@ use crate::queues::flow_table::{Entry, FlowTable};
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A queued packet, and one number that belongs to the discipline: a tag, or a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 #[repr(align(64))]
 pub(crate) struct Node {
     pub(crate) packet: Packet,
@@ -27,7 +28,7 @@ pub(crate) struct Node {
 }
 
 /// The ends of one FIFO in a [`PacketStore`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct FlowQueue {
     head: u32,
     tail: u32,
@@ -65,6 +66,22 @@ pub(crate) struct PacketStore {
     nodes: Vec<Node>,
     /// The node freed last: it is the one most likely still in cache.
     free: u32,
+}
+
+/// The nodes in use where they are, and in which order the others will be.
+impl Hash for PacketStore {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut in_use = alloc::vec![true; self.nodes.len()];
+        let mut free = self.free;
+        while let Some(node) = self.nodes.get(free as usize) {
+            in_use[free as usize] = false;
+            free.hash(state);
+            free = node.next;
+        }
+        for (node, _) in self.nodes.iter().zip(in_use).filter(|(_, in_use)| *in_use) {
+            node.hash(state);
+        }
+    }
 }
 
 impl PacketStore {
@@ -154,7 +171,7 @@ pub(crate) enum Slot {
 }
 
 /// Flow states at stable slots, found by fingerprint.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct Flows<T> {
     table: FlowTable<u32, 5>,
     states: Vec<T>,

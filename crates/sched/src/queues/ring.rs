@@ -5,6 +5,7 @@
 //! dequeue of one queue then do not wait for each other's stores.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use crate::interface::{Amount, Backlog, FlowId, Packet};
 
@@ -37,6 +38,15 @@ impl Volume {
     const fn sub(&mut self, packet: &Packet) {
         self.segments = self.segments.wrapping_sub(packet.segments as u64);
         self.bytes = self.bytes.wrapping_sub(packet.size as u64);
+    }
+}
+
+/// What is between head and tail; not where in the ring that is.
+impl Hash for Ring {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mask = self.slots.len() - 1;
+        self.len().hash(state);
+        (0..self.len()).for_each(|at| self.slots[self.head.wrapping_add(at) & mask].hash(state));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::interface::{Lane, Nanos};
 
 /// Real time, and the clock of the oldest, which stands while younger packets are sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Clock {
     /// Whether it ever stands.
     stands: bool,

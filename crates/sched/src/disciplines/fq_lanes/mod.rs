@@ -20,6 +20,7 @@ mod stage;
 mod table;
 
 use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
 
 use self::clock::{Clock, Stamp};
 use self::rules::{QUANTUM, Rules, WITHOUT};
@@ -456,6 +457,14 @@ impl Queue for FqLanes {
         let stage = &self.table.hosts[flow.host()].stage;
         let (list, age) = stage.standing(&flow.member, flow.queue.is_empty(), &self.rules, now);
         Some(Standing { lane: lane(list), tier: list as u8, excess_bytes: age.into() })
+    }
+
+    fn digest(&self, mut into: &mut dyn Hasher) -> bool {
+        let Self { params: _, limit, rules, law, patient_law, table, root, .. } = self;
+        let Self { ahead, most_ahead, packets, backlog, fattest, clock, .. } = self;
+        (limit, rules, law, patient_law, table, root).hash(&mut into);
+        (ahead, most_ahead, packets, backlog, fattest, clock).hash(&mut into);
+        true
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {

@@ -39,7 +39,7 @@ pub(super) const WITHOUT: &[&str] = &[
 ];
 
 /// The rules of a stage.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Rules {
     /// By which members differ in rank; without it there is one tier, and everybody is new.
     ages: bool,

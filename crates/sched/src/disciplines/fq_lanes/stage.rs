@@ -24,7 +24,7 @@ pub(super) const NOWHERE: u16 = u16::MAX;
 const BITS: u32 = 8;
 
 /// What a stage knows of a member: a host, or a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Member {
     /// Bytes that it was served in excess of its fair share, as of `served`.
     age: u32,
@@ -89,7 +89,7 @@ pub(super) trait Members {
 }
 
 /// The lists of a stage, and what each is owed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Stage {
     lists: Lists,
     /// Members in a list.
@@ -100,7 +100,7 @@ pub(super) struct Stage {
     virtual_time: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct List {
     first: u32,
     last: u32,
@@ -110,7 +110,7 @@ struct List {
 }
 
 /// Room for as many lists as three bits can name, so that their numbers need no check.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Lists([List; 8]);
 
 impl Index<usize> for Lists {

@@ -20,7 +20,7 @@ const SPILL_HOST: u32 = 0;
 const HOSTS: usize = 1024;
 
 /// A host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Host {
     pub(super) member: Member,
     /// Its flows.
@@ -44,7 +44,7 @@ impl Host {
 }
 
 /// What a host sent ahead of its turn.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Ahead {
     /// Bytes, less its fair share of the time since, as of `reading`.
     pub(super) bytes: u64,
@@ -57,7 +57,7 @@ pub(super) struct Ahead {
 }
 
 /// A flow, or a spill queue, but for its [`Course`]: one cache line.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 #[repr(align(64))]
 pub(super) struct Flow {
     /// Its stage is that of its host while it is backlogged or listed, and of the host before.
@@ -112,7 +112,7 @@ impl Members for Flows<Flow> {
 
 /// The one with most bytes, as far as arrivals tell: who grows past it takes its place. One that
 /// got nothing since may exceed it, until its next arrival.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Fattest {
     pub(super) index: u32,
     pub(super) bytes: u64,
@@ -143,7 +143,7 @@ impl Fattest {
 }
 
 /// Which address of a packet is its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum HostOf {
     Destination,
     Source,
@@ -151,6 +151,7 @@ enum HostOf {
 }
 
 /// The tables of flows and hosts.
+#[derive(Hash)]
 pub(super) struct Table {
     pub(super) flows: Flows<Flow>,
     pub(super) hosts: Flows<Host>,

@@ -1,5 +1,6 @@
 //! Whose packet is "long"?
 
+use core::hash::Hash;
 use core::mem::discriminant;
 
 use crate::interface::{Amount, FlowId, Lane, Nanos, Packet, ParamError, Params, Sink};
@@ -33,7 +34,7 @@ impl Arrival {
 }
 
 /// Decides which lane a packet joins, from what its flow has sent so far.
-pub(crate) trait Accounting: Send + 'static {
+pub(crate) trait Accounting: Hash + Send + 'static {
     /// Counts an arrival, whether the buffer will accept it or not, and says which lane it
     /// joins. `mark` is the short lane as it stands before the arrival.
     fn arrived<S: Sink>(
@@ -63,7 +64,7 @@ pub(crate) trait Accounting: Send + 'static {
 }
 
 /// When a flow's count makes a packet long.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Rule {
     /// A threshold, for its unit.
     pub unit: Amount,
@@ -124,7 +125,7 @@ impl Rule {
 }
 
 /// How many packets of a flow are queued, and three facts about the flow, in 32 bits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Queued(u32);
 
 const DEMOTED: u32 = 1 << 31;

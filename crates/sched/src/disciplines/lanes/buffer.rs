@@ -17,7 +17,7 @@ pub(crate) enum Room {
 }
 
 /// What the buffer holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Limits {
     /// Both lanes together.
     pub(crate) whole: Amount,

@@ -20,6 +20,7 @@ use super::queues::Position;
 use super::sampler::Sampler;
 
 /// Remembers the flows that `P` takes up.
+#[derive(Hash)]
 pub(crate) struct Lifetime<P> {
     sampler: P,
     rule: Rule,
@@ -32,7 +33,7 @@ pub(crate) struct Lifetime<P> {
 }
 
 /// A flow since its entry was made.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 struct Flow {
     /// In the rule's unit.
     count: u32,
@@ -41,7 +42,7 @@ struct Flow {
     last_seen: Tick,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Options {
     /// Forget a flow after this time without an arrival...
     idle: Nanos,
@@ -77,7 +78,7 @@ impl Options {
 }
 
 /// Time in steps of 2^20 ns (about 1 ms), modulo 2^32 steps (52 days).
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 struct Tick(u32);
 
 impl Tick {

@@ -11,6 +11,7 @@ use super::accounting::{Accounting, Arrival};
 use super::queues::Position;
 
 /// Reads marks.
+#[derive(Hash)]
 pub(crate) struct Mark {
     short_dscp: u8,
 }

@@ -24,6 +24,8 @@ mod while_queued;
 pub use accounting::Rule;
 pub use sampler::miss_byte;
 
+use core::hash::{Hash, Hasher};
+
 use self::params::HOLD_ON_WIRE;
 use crate::interface::parts::Buffer;
 use crate::interface::{
@@ -144,6 +146,13 @@ impl<A: Accounting, V: Service> Queue for Lanes<A, V> {
 
     fn flows(&self) -> usize {
         self.accounting.flows()
+    }
+
+    fn digest(&self, mut into: &mut dyn Hasher) -> bool {
+        let Self { accounting, service, buffer, limits, queues, hold_on_wire, on_wire, params: _ } =
+            self;
+        (accounting, service, buffer, limits, queues, hold_on_wire, on_wire).hash(&mut into);
+        true
     }
 
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {

@@ -13,6 +13,7 @@ use super::queues::Position;
 use super::sampler::EveryFlow;
 
 /// Reads offsets, and counts where there is none.
+#[derive(Hash)]
 pub(crate) struct Offset {
     /// Short iff the packet begins below this byte.
     bound: u64,

@@ -6,6 +6,7 @@ use crate::queues::ring::Ring;
 use super::buffer::Limits;
 
 /// The packets of both lanes.
+#[derive(Hash)]
 pub(crate) struct Queues {
     short: Ring,
     long: Ring,
@@ -109,5 +110,5 @@ impl Queues {
 }
 
 /// See [`Queues::mark`]. Modulo 2^32; a mark that old can only delay a packet, never reorder it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Position(pub(super) u32);

@@ -1,5 +1,7 @@
 //! Which flows does a flow table take up?
 
+use core::hash::{Hash, Hasher};
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -8,7 +10,7 @@ use crate::disciplines::fixed::power;
 use crate::interface::{Packet, Params, Share};
 
 /// Decides, packet by packet, whether a flow that is not in the table is taken up.
-pub(crate) trait Sampler: Send + 'static {
+pub(crate) trait Sampler: Hash + Send + 'static {
     /// Whether a flow that has been taken up is only suspected: it stays short, and its packets
     /// are sampled again until a second one is taken up.
     const RETESTS: bool = false;
@@ -21,6 +23,7 @@ pub(crate) trait Sampler: Send + 'static {
 }
 
 /// Every flow, with its first packet.
+#[derive(Hash)]
 pub(crate) struct EveryFlow;
 
 impl Sampler for EveryFlow {
@@ -32,25 +35,45 @@ impl Sampler for EveryFlow {
     fn change(&mut self, _params: &Params) {}
 }
 
+/// A random generator.
+pub(super) struct Dice(Xoshiro256PlusPlus);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    #[inline]
+    pub(super) fn throw(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// By what will be thrown: twice as many bits as the generator's state has.
+impl Hash for Dice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut next = self.0.clone();
+        (0..8).for_each(|_| next.next_u64().hash(state));
+    }
+}
+
 /// Each packet with the same probability, whatever its size (X-Protect, SIFT).
+#[derive(Hash)]
 pub(crate) struct PerPacket {
-    rng: Xoshiro256PlusPlus,
+    dice: Dice,
     threshold: Option<u64>,
 }
 
 impl PerPacket {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
-        Self {
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            threshold: params.get(PROBABILITY).as_draw(),
-        }
+        Self { dice: Dice::new(seed), threshold: params.get(PROBABILITY).as_draw() }
     }
 }
 
 impl Sampler for PerPacket {
     #[inline]
     fn takes_up(&mut self, _packet: &Packet) -> bool {
-        self.threshold.is_none_or(|threshold| self.rng.next_u64() < threshold)
+        self.threshold.is_none_or(|threshold| self.dice.throw() < threshold)
     }
 
     fn change(&mut self, params: &Params) {
@@ -60,6 +83,7 @@ impl Sampler for PerPacket {
 
 /// Each packet with the same probability, and each flow twice (SIFT's re-testing variant, against
 /// short flows that were unlucky once).
+#[derive(Hash)]
 pub(crate) struct Retest(PerPacket);
 
 impl Retest {
@@ -86,8 +110,9 @@ impl Sampler for Retest {
 ///
 /// Probabilities are 0.64 fixed-point numbers; the one of the last packet size is kept, since
 /// most packets of a link have one of two sizes.
+#[derive(Hash)]
 pub(crate) struct PerByte {
-    rng: Xoshiro256PlusPlus,
+    dice: Dice,
     /// The probability that a byte is *not* sampled; `None` where every one is.
     miss_byte: Option<u64>,
     last_size: u32,
@@ -100,7 +125,7 @@ const REFERENCE_BYTES: u32 = 1000;
 impl PerByte {
     pub(super) fn new(params: &Params, seed: u64) -> Self {
         Self {
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            dice: Dice::new(seed),
             miss_byte: miss_byte(params.get(PROBABILITY)),
             last_size: 0,
             last_miss: u64::MAX,
@@ -116,7 +141,7 @@ impl Sampler for PerByte {
             self.last_size = packet.size;
             self.last_miss = power(miss_byte, packet.size);
         }
-        self.rng.next_u64() > self.last_miss
+        self.dice.throw() > self.last_miss
     }
 
     fn change(&mut self, params: &Params) {

@@ -1,14 +1,13 @@
 //! How do the lanes share the link?
 
 use alloc::collections::VecDeque;
-
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use core::hash::Hash;
 
 use crate::interface::{Lane, Nanos, Packet, Params, Share};
 
 use super::params::{CAP_HIGH, LOW_SHARE, SHARING, WEIGHT};
 use super::queues::Queues;
+use super::sampler::Dice;
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(crate) enum Pick {
 }
 
 /// Chooses the lane to serve.
-pub(crate) trait Service: Send + 'static {
+pub(crate) trait Service: Hash + Send + 'static {
     /// The lane to serve now. `may_overtake` tells whether the head of the long lane can leave
     /// before the short lane without overtaking its own flow.
     fn pick(
@@ -58,6 +57,7 @@ fn by_priority(queues: &Queues) -> Lane {
 }
 
 /// Strict priority: the long lane is served when the short lane is empty.
+#[derive(Hash)]
 pub(crate) struct Strict;
 
 impl Service for Strict {
@@ -74,6 +74,7 @@ impl Service for Strict {
 /// While both lanes are backlogged, a credit grows by that share of every byte sent and shrinks
 /// by every long byte; the long head is served out of turn once the credit covers it and nothing
 /// of its flow is in the short lane, so that no flow is reordered.
+#[derive(Hash)]
 pub(crate) struct Guaranteed {
     share: Share,
     /// Bytes, in parts per billion.
@@ -139,9 +140,10 @@ impl Service for Guaranteed {
 /// integers: a lane's tag is the virtual time until its head is through, relative to the packet
 /// last served, in units where L bytes take L(1-w) in the short and L*w in the long lane. Ties go
 /// to the earlier arrival. Or by a coin with P(short) = w, exact for equal sizes only.
+#[derive(Hash)]
 pub(crate) struct Weighted {
     weight: Share,
-    coin: Option<Xoshiro256PlusPlus>,
+    coin: Option<Dice>,
     short_tag: u64,
     long_tag: u64,
     /// For each packet of the long lane, the short lane as it stood at its arrival.
@@ -156,7 +158,7 @@ impl Weighted {
         let coin = params.get(SHARING) == "coin";
         Self {
             weight: params.get(WEIGHT),
-            coin: coin.then(|| Xoshiro256PlusPlus::seed_from_u64(seed)),
+            coin: coin.then(|| Dice::new(seed)),
             short_tag: 0,
             long_tag: 0,
             long_arrivals: VecDeque::new(),
@@ -187,7 +189,7 @@ impl Weighted {
     /// With both lanes backlogged.
     fn fair(&mut self, queues: &Queues) -> Lane {
         if let Some(coin) = &mut self.coin {
-            let short = self.weight.as_draw().is_none_or(|draw| coin.next_u64() < draw);
+            let short = self.weight.as_draw().is_none_or(|draw| coin.throw() < draw);
             return if short { Lane::SHORT } else { Lane::LONG };
         }
         let long_first = match self.long_tag.cmp(&self.short_tag) {

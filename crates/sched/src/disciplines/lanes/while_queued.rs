@@ -14,20 +14,21 @@ use super::accounting::{Accounting, Arrival, Queued, Rule};
 use super::queues::Position;
 
 /// Remembers flows with a packet queued.
+#[derive(Hash)]
 pub(crate) struct WhileQueued {
     rule: Rule,
     flows: FlowTable<Episode>,
 }
 
 /// A flow since it last had nothing queued.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 struct Episode {
     progress: Progress,
     queued: Queued,
 }
 
 /// Until demotion the flow's count, in the rule's unit; after it the [`Position`].
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 struct Progress(u32);
 
 impl WhileQueued {
