@@ -1,7 +1,8 @@
 //! Follows the rate of a link by the delay and the throughput that it shows.
 //!
-//! Two pure state machines, without clock and I/O. [`Path`] is told of probes and knows how much
-//! longer than at best a packet takes: the *extra delay*. [`Controller`], one for each direction,
+//! Pure state machines, without clock and I/O. [`Path`] is told of probes and knows how much
+//! longer than at best a packet takes: the *extra delay*. So does [`Traffic`], of what the traffic
+//! itself is answered. [`Controller`], one for each direction,
 //! is told that and what the direction carries, and decides on its rate. Each decision has its
 //! reason with the evidence, as one line.
 //!
@@ -25,11 +26,14 @@
 mod bounds;
 mod controller;
 mod decision;
+mod least;
 mod meter;
 mod path;
+mod traffic;
 
 pub use bounds::{Bounds, BoundsError};
 pub use controller::{Controller, Load};
 pub use decision::{Decision, Reason};
 pub use meter::Meter;
 pub use path::{Echo, PROBES, Path, View};
+pub use traffic::{Traffic, Trip};

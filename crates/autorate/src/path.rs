@@ -2,26 +2,26 @@
 
 use units::Nanos;
 
+use crate::least::Least;
 use crate::meter::bits_per_second;
 
 /// Probes that are remembered; a power of two.
 pub const PROBES: usize = 128;
 /// Probes by which the path is judged: all of them are late, or it is not.
-const WINDOW: usize = 6;
+pub(crate) const WINDOW: usize = 6;
 /// The newest of them, which show first that a queue is gone.
-const RECENT: usize = 2;
-/// The baseline is the least of so many periods.
-const PERIODS: usize = 6;
-const PERIOD: Nanos = Nanos::from_secs(10);
+pub(crate) const RECENT: usize = 2;
 /// Without an answer for so long, and to so many probes, nothing is known.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 const UNANSWERED: u32 = 4;
 /// Between answers that are this far apart it is told what got through.
-const ENOUGH: Nanos = Nanos::from_millis(50);
+pub(crate) const ENOUGH: Nanos = Nanos::from_millis(50);
+/// Over which what arrives is looked at.
+const SPAN: Nanos = Nanos::from_millis(150);
 /// No round trip takes longer: a clock has jumped.
-const LONGEST: Nanos = Nanos::from_secs(60);
+pub(crate) const LONGEST: Nanos = Nanos::from_secs(60);
 /// Extra delay that is none: what a queue of a few packets takes.
-const SLACK: Nanos = Nanos::from_millis(10);
+pub(crate) const SLACK: Nanos = Nanos::from_millis(10);
 
 /// The answer to a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,33 @@ pub struct View {
     pub extra: Option<(Nanos, Nanos)>,
     /// The same for the newest probes.
     pub recent: Option<(Nanos, Nanos)>,
+    /// The extra delay of the newest probe that tells one, and when it left.
+    pub newest: Option<(Nanos, Nanos)>,
     /// The mean extra delay of the window's probes, as far as it is full.
     pub mean: Nanos,
     /// Bit/s that the path has passed on, by the latest answers.
     pub passed: Option<u64>,
+    /// Over which that may be asked of what arrives, too.
+    pub span: Nanos,
 }
 
 impl View {
+    /// What is known by probes and, if it tells something, by the traffic itself. Where the probed
+    /// host is a witness of the link, a queue takes one of its probes to be believed: what the
+    /// traffic waits for may be far beyond. A host that is no witness, or is silent, has no say.
+    #[must_use]
+    pub fn beside(self, traffic: Option<Self>, is_witness: bool) -> Self {
+        let Some(traffic) = traffic else { return self };
+        if self.blind {
+            return traffic;
+        }
+        let Some((_, since)) = traffic.queue() else {
+            return if is_witness || self.queue().is_some() { self } else { traffic };
+        };
+        let is_late = |(extra, departed)| extra > self.threshold && departed >= since;
+        if !is_witness || self.newest.is_some_and(is_late) { traffic } else { self }
+    }
+
     /// The extra delay, if it is a queue: that of every probe of the window is above the threshold.
     #[must_use]
     pub fn queue(&self) -> Option<(Nanos, Nanos)> {
@@ -87,9 +107,7 @@ pub struct Path {
     /// When that was; or when the first probe departed.
     heard: Nanos,
     sighted: bool,
-    /// Least round-trip times, by period.
-    least: [Nanos; PERIODS],
-    period: u64,
+    least: Least,
     /// Smoothed difference between a round-trip time and the one before (RFC 3550's jitter).
     jitter: u64,
     before: Option<Nanos>,
@@ -111,8 +129,7 @@ impl Path {
             answered: 0,
             heard: Nanos::MAX,
             sighted: false,
-            least: [Nanos::MAX; PERIODS],
-            period: 0,
+            least: Least::default(),
             jitter: 0,
             before: None,
         }
@@ -169,31 +186,17 @@ impl Path {
         self.answered = self.answered.max(number + 1);
         self.heard = echo.returned;
         self.sighted = true;
-        self.keep(time, echo.returned);
+        self.least.keep(time, echo.returned);
         let difference = self.before.map_or(0, |before| before.0.abs_diff(time.0));
         self.jitter = self.jitter - self.jitter / 16 + difference / 16;
         self.before = Some(time);
-    }
-
-    /// The least of each period.
-    fn keep(&mut self, time: Nanos, now: Nanos) {
-        let period = now.0 / PERIOD.0;
-        if period != self.period {
-            let over = period.saturating_sub(self.period).min(PERIODS as u64);
-            for passed in 0..over {
-                self.least[((period - passed) % PERIODS as u64) as usize] = Nanos::MAX;
-            }
-            self.period = period;
-        }
-        let least = &mut self.least[(period % PERIODS as u64) as usize];
-        *least = time.min(*least);
     }
 
     /// What is known now.
     #[must_use]
     pub fn look(&self, now: Nanos) -> View {
         let silent = now.since(self.heard) > PATIENCE && self.is_unanswered();
-        let least = self.least.iter().min().copied().filter(|least| *least < Nanos::MAX);
+        let least = self.least.get();
         let threshold = Nanos(SLACK.0 + 2 * self.jitter);
         let mut view = View {
             blind: silent || !self.sighted,
@@ -201,8 +204,10 @@ impl Path {
             threshold,
             extra: None,
             recent: None,
+            newest: None,
             mean: Nanos::ZERO,
             passed: None,
+            span: SPAN,
         };
         let Some(baseline) = least.filter(|_| !view.blind) else { return view };
         let mut found = 0;
@@ -218,6 +223,9 @@ impl Path {
             let more = time - baseline;
             sum += more.0;
             extra = (extra.0.min(more), extra.1.min(departed));
+            if found == 1 {
+                view.newest = Some(extra);
+            }
             if found == RECENT {
                 view.recent = Some(extra);
             }

@@ -1,6 +1,6 @@
 //! What holds whatever is observed.
 
-use autorate::{Bounds, Controller, Echo, Load, Path, Reason, View};
+use autorate::{Bounds, Controller, Echo, Load, Path, Reason, Traffic, Trip, View};
 use proptest::prelude::*;
 use units::{Nanos, Rate};
 
@@ -24,10 +24,13 @@ prop_compose! {
         threshold in 10_000_000..100_000_000u64,
         extra in prop::option::of((time(), time())),
         recent in prop::option::of((time(), time())),
+        newest in prop::option::of((time(), time())),
         mean in time(),
         passed in prop::option::of(any::<u64>()),
+        span in time(),
     ) -> View {
-        View { blind, baseline, threshold: Nanos(threshold), extra, recent, mean, passed }
+        let threshold = Nanos(threshold);
+        View { blind, baseline, threshold, extra, recent, newest, mean, passed, span }
     }
 }
 
@@ -82,6 +85,27 @@ proptest! {
             controller.decide(&View { blind: false, ..View::default() }, &load, now);
         }
         prop_assert!(now == Nanos::MAX || controller.rate().0 == BASE);
+    }
+
+    #[test]
+    fn traffic_takes_whatever_is_answered(
+        trips in prop::collection::vec((any::<u8>(), time(), time(), any::<u64>(), time()), 0..400),
+        probes in view(),
+    ) {
+        let mut traffic = Traffic::default();
+        for (host, departed, returned, bytes_before, now) in trips {
+            traffic.answer(Trip { host: host.into(), departed, returned, bytes_before });
+            let view = traffic.look(now);
+            if let Some(view) = view {
+                prop_assert!(!view.blind && view.baseline.is_some());
+                prop_assert!(view.threshold >= Nanos::from_millis(10));
+            }
+            for is_witness in [true, false] {
+                let both = probes.beside(view, is_witness);
+                prop_assert!(both == probes || Some(both) == view);
+                prop_assert!(!both.blind || view.is_none());
+            }
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) struct AttachOptions {
     /// resolver of this machine, if the device leads to it through a router, or that router]
     #[arg(long, value_name = "ADDRESS")]
     probe: Option<Named>,
-    /// Tell what following the link would do, and stay at BASE
+    /// Stay at BASE, and tell what following the link would do
     #[arg(long)]
     dry_run: bool,
     /// Run this discipline, such as efd:threshold=30packets [default: fq-lanes]

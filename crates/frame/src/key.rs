@@ -45,6 +45,23 @@ pub enum Endpoints {
     Mac([u8; 6], [u8; 6]),
 }
 
+impl FlowKey {
+    /// The key of what is answered.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let endpoints = match self.endpoints {
+            Endpoints::V4(from, to) => Endpoints::V4(to, from),
+            Endpoints::V6(from, to) => Endpoints::V6(to, from),
+            Endpoints::Mac(from, to) => Endpoints::Mac(to, from),
+        };
+        let selector = match self.selector {
+            Selector::Ports(from, to) => Selector::Ports(to, from),
+            other => other,
+        };
+        Self { endpoints, selector, ..*self }
+    }
+}
+
 impl Endpoints {
     /// One of them in words: the destination, or the source.
     #[must_use]
@@ -112,14 +129,17 @@ impl Read<'_> {
         Ecn::from_bits(self.traffic_class)
     }
 
+    /// A TCP header and what follows it; none of a fragment.
+    pub(crate) fn tcp(&self) -> Option<&[u8]> {
+        let is_whole = matches!(self.key.selector, Selector::Ports(..));
+        (is_whole && self.key.protocol == protocol::TCP).then_some(self.transport)
+    }
+
     pub(crate) fn tcp_sequence(&self) -> Option<TcpSequence> {
         const SYN: u8 = 2;
-        let is_whole = matches!(self.key.selector, Selector::Ports(..));
-        if !is_whole || self.key.protocol != protocol::TCP {
-            return None;
-        }
-        let syn = self.transport.get(13)? & SYN != 0;
-        read_u32(self.transport, 4).map(|number| TcpSequence { number, syn })
+        let transport = self.tcp()?;
+        let syn = transport.get(13)? & SYN != 0;
+        read_u32(transport, 4).map(|number| TcpSequence { number, syn })
     }
 }
 

@@ -20,6 +20,7 @@ mod ecn;
 mod fingerprint;
 mod key;
 mod link;
+mod tcp;
 mod traffic_class;
 
 pub use dscp::set_dscp;
@@ -27,3 +28,4 @@ pub use ecn::mark_ce;
 pub use fingerprint::{Fingerprinter, Parsed, host_key};
 pub use key::{Endpoints, FlowKey, Selector, TcpSequence};
 pub use link::LinkType;
+pub use tcp::{TcpSegment, tcp_segment};

@@ -86,6 +86,13 @@ impl Probe {
     }
 }
 
+impl Probe {
+    /// Whether it is known to be beyond the link: a gateway may be the modem.
+    pub(super) fn is_beyond(&self) -> bool {
+        self.origin != Origin::Gateway
+    }
+}
+
 /// One line.
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path, Reason, View};
+use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path, Reason, Traffic, View};
 use sched::{Nanos, Rate};
 
 use super::prober::Prober;
 use crate::datapath::clock;
 use crate::datapath::follow::{Gauge, Passing, Stamps};
+use crate::datapath::trips::Trips;
 use crate::status::{Auto, Decided};
 
 /// How often it decides.
@@ -45,6 +46,9 @@ pub struct Following {
     pub ingress: Option<Bounds>,
     /// A host beyond the link, which answers ICMP echo requests.
     pub probe: IpAddr,
+    /// Whether it is known to be there. One that may be in front of the link's queue does not say
+    /// that there is none.
+    pub is_beyond: bool,
     /// Whether decisions are told only, and the rates stay.
     pub dry_run: bool,
 }
@@ -74,7 +78,10 @@ struct Way {
 pub(crate) struct Pilot {
     prober: Prober,
     stamps: Arc<Stamps>,
+    trips: Option<Arc<Trips>>,
     path: Path,
+    traffic: Traffic,
+    is_beyond: bool,
     view: View,
     ways: Vec<Way>,
     /// Whether the direction in which probes depart is seen.
@@ -90,7 +97,7 @@ impl Pilot {
     pub(crate) fn new(
         device: &str,
         following: &Following,
-        stamps: Arc<Stamps>,
+        (stamps, trips): (Arc<Stamps>, Option<Arc<Trips>>),
         ways: Vec<Followed>,
         log: Log,
     ) -> std::io::Result<Self> {
@@ -110,7 +117,10 @@ impl Pilot {
         Ok(Self {
             prober: Prober::new(device, following.probe, Arc::clone(&stamps))?,
             stamps,
+            trips,
             path: Path::new(),
+            traffic: Traffic::default(),
+            is_beyond: following.is_beyond,
             view: View::default(),
             ways: ways.into_iter().map(way).collect(),
             sees_departures,
@@ -155,7 +165,10 @@ impl Pilot {
             return Vec::new();
         }
         self.note_departures();
-        self.view = self.path.look(now);
+        while let Some(trip) = self.trips.as_ref().and_then(|trips| trips.take()) {
+            self.traffic.answer(trip);
+        }
+        self.view = self.path.look(now).beside(self.traffic.look(now), self.is_beyond);
         let decided = self.decide(now);
         self.tell(&decided, now);
         self.ask(now);
@@ -217,7 +230,7 @@ impl Pilot {
                 sent: gauge.sent.load(Ordering::Relaxed),
                 delivered: match way.followed.passing {
                     Passing::Departing => self.view.passed,
-                    Passing::Returning => way.received.over(SPAN),
+                    Passing::Returning => way.received.over(self.view.span),
                 },
                 other_busier,
             };
@@ -259,6 +272,11 @@ impl Pilot {
             let address = self.prober.address();
             let line = match blind {
                 true => format!("no probe to {address} is answered: at the base rate, blind"),
+                false if self.path.is_unanswered() => {
+                    format!(
+                        "{address} does not answer, the traffic does: the rate follows the link"
+                    )
+                }
                 false => format!("{address} answers: the rate follows the link"),
             };
             (self.log)(&line);

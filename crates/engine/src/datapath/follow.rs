@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use autorate::PROBES;
+use frame::LinkType;
 use sched::Nanos;
+
+use super::trips::Trips;
 
 /// Bytes of a probe behind its ICMP header: eight of nothing, the token, the number, four of nothing.
 /// With them its frame is longer than the shortest of Ethernet, so that none is padded.
@@ -108,6 +111,9 @@ pub(crate) struct Note {
     pub(crate) gauge: Arc<Gauge>,
     pub(crate) stamps: Arc<Stamps>,
     pub(crate) passing: Passing,
+    /// Round trips of the traffic, if both directions pass here.
+    pub(crate) trips: Option<Arc<Trips>>,
+    pub(crate) link: LinkType,
 }
 
 impl Note {
@@ -115,10 +121,13 @@ impl Note {
     #[inline]
     pub(crate) fn came(&self, frame: &[u8], bytes: u64, now: Nanos) {
         self.gauge.received.fetch_add(bytes, Ordering::Relaxed);
-        if self.passing == Passing::Returning
-            && let Some(number) = self.stamps.number(frame)
-        {
+        if self.passing != Passing::Returning {
+            return;
+        }
+        if let Some(number) = self.stamps.number(frame) {
             self.stamps.of(number).returned.store(now.0, Ordering::Relaxed);
+        } else if let Some(trips) = &self.trips {
+            trips.comes(self.link, frame, now);
         }
     }
 
@@ -126,12 +135,15 @@ impl Note {
     #[inline]
     pub(crate) fn left(&self, frame: &[u8], bytes: u64, now: Nanos) {
         let before = self.gauge.sent.fetch_add(bytes, Ordering::Relaxed);
-        if self.passing == Passing::Departing
-            && let Some(number) = self.stamps.number(frame)
-        {
+        if self.passing != Passing::Departing {
+            return;
+        }
+        if let Some(number) = self.stamps.number(frame) {
             let stamp = self.stamps.of(number);
             stamp.bytes_before.store(before, Ordering::Relaxed);
             stamp.departed.store(now.0, Ordering::Release);
+        } else if let Some(trips) = &self.trips {
+            trips.leaves(self.link, frame, before, now);
         }
     }
 }
@@ -144,7 +156,13 @@ mod tests {
     fn probes_are_known_by_their_token_and_stamped_as_they_pass() {
         let stamps = Arc::new(Stamps::new(*b"a secret"));
         let gauge = Arc::<Gauge>::default();
-        let note = |passing| Note { gauge: gauge.clone(), stamps: stamps.clone(), passing };
+        let note = |passing| Note {
+            gauge: gauge.clone(),
+            stamps: stamps.clone(),
+            passing,
+            trips: None,
+            link: LinkType::Ethernet,
+        };
         let [out, back] = [Passing::Departing, Passing::Returning].map(note);
         let frame = |number| [&[7; 42][..], &stamps.payload(number)].concat();
         out.left(&[0; 66], 1000, Nanos(5));

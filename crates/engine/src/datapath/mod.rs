@@ -16,3 +16,4 @@ pub mod report;
 pub mod segments;
 pub mod shaper;
 mod slab;
+pub(crate) mod trips;

@@ -23,6 +23,7 @@ use crate::datapath::medium::Medium;
 use crate::datapath::observe::{Counters, Observe, Observer, Records};
 use crate::datapath::report::{DirectionReport, Report};
 use crate::datapath::shaper::Pacing;
+use crate::datapath::trips::Trips;
 use crate::error::EngineError;
 use crate::io::FrameIo;
 use crate::settings::LinkConfig;
@@ -150,10 +151,18 @@ fn steered(
     let mut token = [0; 8];
     getrandom::fill(&mut token).map_err(io::Error::other)?;
     let stamps = Arc::new(Stamps::new(token));
+    let trips = Fingerprinter::random().map(Trips::new).map(Arc::new).map_err(io::Error::other)?;
+    let trips = (ways.len() > 1).then_some(trips);
     let note = |way: &Way| {
         let leaves = way.known_as.iter().any(|(_, heading)| *heading == Heading::Egress);
         let passing = if leaves { Passing::Departing } else { Passing::Returning };
-        Note { gauge: Arc::new(Gauge::default()), stamps: Arc::clone(&stamps), passing }
+        Note {
+            gauge: Arc::new(Gauge::default()),
+            stamps: Arc::clone(&stamps),
+            passing,
+            trips: trips.clone(),
+            link: way.medium.link_type,
+        }
     };
     let notes: Vec<Note> = ways.iter().map(note).collect();
     let followed = ways.iter().zip(&notes).map(|(way, note)| Followed {
@@ -165,7 +174,7 @@ fn steered(
             Passing::Returning => following.ingress,
         },
     });
-    let pilot = Pilot::new(device, &following, stamps, followed.collect(), log)?;
+    let pilot = Pilot::new(device, &following, (stamps, trips.clone()), followed.collect(), log)?;
     Ok((notes, pilot))
 }
 

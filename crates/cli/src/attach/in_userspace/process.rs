@@ -13,6 +13,7 @@ use crate::attach::daemon;
 use crate::attach::goal::{self, Goal};
 use crate::attach::in_place::{NEXT, does, make_way_for, pace};
 use crate::attach::order::Order;
+use crate::attach::probe::Probe;
 use crate::{Call, Failure, say};
 
 /// What the process in the background is told.
@@ -24,6 +25,7 @@ struct Task {
     overhead: Overhead,
     burst_ns: u64,
     probe: Option<IpAddr>,
+    is_beyond: bool,
     dry_run: bool,
 }
 
@@ -54,6 +56,7 @@ impl Task {
             overhead: order.overhead,
             burst_ns: order.burst_time.0,
             probe: order.probe.as_ref().map(|probe| probe.address),
+            is_beyond: order.probe.as_ref().is_some_and(Probe::is_beyond),
             dry_run: order.dry_run,
         }
     }
@@ -73,9 +76,13 @@ impl Task {
         };
         let (sends, receives) = (goal(&self.egress)?, goal(&self.ingress)?);
         let [follows_out, follows_in] = [sends, receives].map(|goal| goal.and_then(Goal::bounds));
-        let dry_run = self.dry_run;
-        let following =
-            |probe| Following { egress: follows_out, ingress: follows_in, probe, dry_run };
+        let following = |probe| Following {
+            egress: follows_out,
+            ingress: follows_in,
+            probe,
+            is_beyond: self.is_beyond,
+            dry_run: self.dry_run,
+        };
         Ok(Links {
             egress: link(&self.egress, sends)?,
             ingress: link(&self.ingress, receives)?,
