@@ -10,6 +10,14 @@ use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
 
 use crate::command::run as shell;
 
+/// A device's classes, in lines, but for those that are queues which come and go with packets.
+pub(super) fn classes(device: &str) -> Result<String> {
+    const FLEETING: [&str; 3] = ["class fq_codel ", "class cake ", "class sfq "];
+    let shown = shell(&format!("tc class show dev {device}"))?;
+    let stays = |line: &&str| !FLEETING.iter().any(|kind| line.starts_with(kind));
+    Ok(shown.lines().filter(stays).map(|line| format!("{line}\n")).collect())
+}
+
 /// As `tc`, `ip`, `ethtool` and the ids of BPF objects tell it, in lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Machine(BTreeSet<String>);
@@ -24,11 +32,7 @@ impl Machine {
             let name = device?.file_name().to_string_lossy().into_owned();
             add(&name, &shell(&format!("ethtool -k {name}"))?);
             add(&name, &shell(&format!("ip -d link show {name}"))?);
-            let classes = shell(&format!("tc class show dev {name}"))?;
-            // Queues of these come and go with packets.
-            let fleeting = ["class fq_codel ", "class cake ", "class sfq "];
-            let stays = |line: &&str| !fleeting.iter().any(|kind| line.starts_with(kind));
-            classes.lines().filter(stays).for_each(|line| add(&name, line));
+            add(&name, &classes(&name)?);
             for point in ["root", "ingress", "egress"] {
                 // Without a qdisc there is nothing to show, which is an error.
                 let filters = shell(&format!("tc filter show dev {name} {point}"));

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::super::machine::Machine;
+use super::super::machine::{Machine, classes};
 use super::super::{FAR, Path, refused, succeed};
 use super::{Packets, fault, flow, only, told_apart};
 use crate::command::run as shell;
@@ -80,16 +80,15 @@ pub(super) fn run() -> Result<()> {
     bare.must_be_back()
 }
 
-fn joins(commands: &[&str], classes: &str, count: fn() -> Result<Packets>) -> Result<()> {
+fn joins(commands: &[&str], join: &str, count: fn() -> Result<Packets>) -> Result<()> {
     for command in commands {
         shell(&format!("tc {command}"))?;
     }
     let before = Machine::now()?;
-    let queues = || -> Result<String> {
-        Ok(shell("tc qdisc show dev v0 root")? + &shell("tc class show dev v0")?)
-    };
+    let queues =
+        || -> Result<String> { Ok(shell("tc qdisc show dev v0 root")? + &classes("v0")?) };
     let theirs = queues()?;
-    succeed(&format!("attach v0 --rate 10mbit --join {classes}"))?;
+    succeed(&format!("attach v0 --rate 10mbit --join {join}"))?;
     ensure!(queues()? == theirs, "it was touched: {}", queues()?);
     let status = only("v0")?;
     let scheduler = status["scheduler"].as_str().context("no scheduler")?;
