@@ -125,9 +125,11 @@ pub(crate) fn run(named: &[String]) -> Result<()> {
     for &(title, settings, load) in tables {
         let settings: Vec<&Setting> = settings.iter().filter(is_wanted).collect();
         let mut costs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for _ in 0..3 {
+        for round in 1..=3 {
             for (at, setting) in settings.iter().enumerate() {
-                costs.entry(at).or_default().push(measure(setting, load)?);
+                let cost = measure(setting, load).with_context(|| setting.name())?;
+                println!("round {round}, {}: {cost}", setting.name());
+                costs.entry(at).or_default().push(cost);
             }
         }
         let median = |at| {
