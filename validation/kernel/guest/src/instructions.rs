@@ -103,25 +103,23 @@ const OVERLOADED: &[Setting] = &[
 ];
 
 /// Runs every setting, or noqueue and those that are named, thrice and in turn; prints the medians as
-/// a table.
-pub(crate) fn run(named: &[String]) -> Result<()> {
+/// a table. Marks, which take no BPF qdisc, are a table of their own, named first.
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    let (tables, named): (&[(&str, &[Setting], Load)], _) = match words {
+        [first, named @ ..] if first == "marks" => (&[("marked", MARKED, UNLOADED)], named),
+        named => {
+            (&[("uncongested", UNCONGESTED, UNLOADED), ("overloaded", OVERLOADED, FULL)], named)
+        }
+    };
     let is_wanted = |setting: &&Setting| {
         let name = &setting.name();
-        named.is_empty()
-            || named == ["marks"]
-            || *name == "noqueue"
-            || named.iter().any(|named| named == name)
+        named.is_empty() || *name == "noqueue" || named.iter().any(|named| named == name)
     };
     shell("modprobe pktgen")?;
     shell(&format!("ip link add {DEVICE} type dummy"))?;
     shell(&format!("ip link set {DEVICE} up"))?;
     fs::write("/proc/net/pktgen/kpktgend_0", format!("add_device {DEVICE}\n"))
         .context("the packet generator")?;
-    // `marks` alone, which takes no BPF qdisc, are a table of their own.
-    let tables: &[(&str, &[Setting], Load)] = match named {
-        [only] if only == "marks" => &[("marked", MARKED, UNLOADED)],
-        _ => &[("uncongested", UNCONGESTED, UNLOADED), ("overloaded", OVERLOADED, FULL)],
-    };
     for &(title, settings, load) in tables {
         let settings: Vec<&Setting> = settings.iter().filter(is_wanted).collect();
         let mut costs: BTreeMap<usize, Vec<u64>> = BTreeMap::new();

@@ -85,8 +85,7 @@ fn joins(commands: &[&str], join: &str, count: fn() -> Result<Packets>) -> Resul
         shell(&format!("tc {command}"))?;
     }
     let before = Machine::now()?;
-    let queues =
-        || -> Result<String> { Ok(shell("tc qdisc show dev v0 root")? + &classes("v0")?) };
+    let queues = || -> Result<String> { Ok(shell("tc qdisc show dev v0 root")? + &classes("v0")?) };
     let theirs = queues()?;
     succeed(&format!("attach v0 --rate 10mbit --join {join}"))?;
     ensure!(queues()? == theirs, "it was touched: {}", queues()?);
