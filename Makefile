@@ -17,15 +17,20 @@ PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq
+KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq marks proof-marks
 # These run on a counted clock, which a busy machine does not disturb.
 KERNEL_COUNTED_TESTS ?= live "compare --quick"
+# Marks take no BPF qdisc: which older kernels `make kernel-test-older` boots for them, and which tests
+# run in each.
+MARKS_KERNELS ?= 6.1 6.12
+MARKS_TESTS ?= marks proof-marks
 # Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
 COMPARE ?=
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 # Compiled for development: what is timed is the kernel's work, and it builds in a fraction of the time.
-VM_TEST = $(VM_RUN) --program $(TARGET)/debug/kernel-guest --program $(TARGET)/debug/shortlane
+VM_PROGRAMS = --program $(TARGET)/debug/kernel-guest --program $(TARGET)/debug/shortlane
+VM_TEST = $(VM_RUN) $(VM_PROGRAMS)
 # The engines of `attach` are built in unless there is no clang or libelf to compile them with. Set-up,
 # which installs these, is a target of its own: all lines of a recipe are read before the first runs.
 FEATURES = $(if $(shell scripts/setup.sh lacks),--no-default-features)
@@ -254,7 +259,8 @@ kernel-test-quick:
 
 .PHONY: kernel-test-older-quick
 kernel-test-older-quick:
-	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older
+	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older \
+		MARKS_TESTS='"marks made joined others" "proof-marks --sequences 300"'
 
 .PHONY: test-long
 test-long: python setup-python ## Tests of the Python package that take long: clusters, browser, notebooks, wheel
@@ -404,8 +410,12 @@ kernel-test: kernel-guest tc-plugin ## Tests of the qdisc in real kernels, in QE
 	done
 
 .PHONY: kernel-test-older
-kernel-test-older: setup-kernel ## The userspace engine on a kernel without TCX links, in QEMU: Debian 12's 6.1
+kernel-test-older: kernel-guest ## The userspace engine and marks on kernels without BPF qdiscs, in QEMU: Debian 12's 6.1, Debian 13's 6.12
 	CARGO="$(CARGO)" scripts/test-older-kernel.sh
+	for test in $(MARKS_TESTS); do \
+		validation/kernel/vm.py run $(MARKS_KERNELS:%=--kernel %) $(VM_PROGRAMS) \
+			--out "target/kernel-runs/$${test%% *}" --timeout 2400 -- kernel-guest $$test; \
+	done
 
 .PHONY: kernel-test-planted
 kernel-test-planted: setup-kernel ## Plant bugs in copies of the qdisc: the proof against the core must find each

@@ -3,7 +3,8 @@
 
     scripts/test-bare.py --quick       set-up, build (without optimising), attach, doctor, detach
     scripts/test-bare.py --packages    what `make packages` has made, installed and used
-    scripts/test-bare.py               also the lab, the Python package, the packages, and faults
+    scripts/test-bare.py --guests      the Debian package on Debian's own kernels, in QEMU: marks
+    scripts/test-bare.py               all of it, the lab, the Python package, and faults
     scripts/test-bare.py --only 13     one of the systems
 
 Each system is a root file system of its own below target/bare, made by mmdebstrap, and is entered
@@ -25,6 +26,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parents[1]
 WORK = HERE / "target" / "bare"
 SUITES = {"12": "bookworm", "13": "trixie"}
+#: Their own, as validation/kernel/vm.py names them.
+KERNELS = {"12": "6.1", "13": "6.12"}
 MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 SECURITY = os.environ.get("DEBIAN_SECURITY_MIRROR", "http://deb.debian.org/debian-security")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -338,6 +341,20 @@ def packages(system: System, lines: list[str]) -> None:
     )
 
 
+def guest(system: System) -> None:
+    """From nothing to marks and back, with Debian's own kernel, by what docs/operators says."""
+    system.make()
+    install = "apt-get -qq install -y --no-install-recommends iproute2"
+    system.run(f"apt-get -qq update && {install} > /dev/null 2>&1")
+    (package,) = map(str, (HERE / "target" / "packages").glob("*.deb"))
+    script = str(HERE / "scripts" / "test-debian-guest.sh")
+    said = host([script, str(system.root), package, KERNELS[system.version]])
+    done = re.search("from nothing to marks and back: .*", said)
+    if done is None:
+        raise Failure(f"Debian {system.version}: its own kernel was not tried:\n{said}")
+    note(done[0])
+
+
 def without_clang(system: System) -> None:
     """Where only a C compiler can be had the build says so, and every command is there."""
     system.make()
@@ -372,6 +389,11 @@ def main() -> None:
         action="store_true",
         help="only what is in target/packages, installed and used",
     )
+    parser.add_argument(
+        "--guests",
+        action="store_true",
+        help="only the Debian package in target/packages, on Debian's own kernels",
+    )
     parser.add_argument("--only", choices=SUITES, help="one system instead of both")
     parser.add_argument(
         "--fresh", action="store_true", help="forget bare systems and packages of earlier runs"
@@ -388,11 +410,16 @@ def main() -> None:
     systems = [System(version) for version in SUITES if options.only in (None, version)]
     try:
         host([str(HERE / "scripts" / "setup.sh"), "bare"])
+        if not options.quick and not options.packages:
+            host([str(HERE / "scripts" / "setup.sh"), "kernel"])
         check_readme(lines)
         BUILD.update(QUICK if options.quick else {})
-        if not options.quick and not options.packages:
+        if not options.quick and not options.packages and not options.guests:
             host(["make", "packages"], cwd=HERE)
         for system in systems:
+            if options.guests:
+                guest(system)
+                continue
             if options.packages:
                 packages(system, lines)
                 continue
@@ -401,7 +428,8 @@ def main() -> None:
             if not options.quick:
                 whole(system)
                 packages(system, lines)
-        if not options.quick and not options.packages:
+                guest(system)
+        if not options.quick and not options.packages and not options.guests:
             BUILD.update(QUICK)
             without_clang(systems[0])
     except Failure as failure:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the proofs can fail: plants a bug in a copy of the programs, and expects it to be found.
+"""Shows that the proofs can fail: plants a bug in copies of the programs and expects it found.
 
     planted.py [--kernel SERIES] [--sequences N] [--only WORD]
 
