@@ -92,6 +92,10 @@ pub struct HyStartLaw {
     /// The acknowledgment that ends a round belongs to it (ns-3, Linux before 5.5), not to the
     /// next one.
     pub late_rounds: bool,
+    /// An acknowledgment is judged before the window grows, which then does not as in slow start;
+    /// rounds begin once windows are no longer low; and the least delay of a round is that of all
+    /// its samples, not of the first eight (Linux since 5.8).
+    pub before_growth: bool,
     /// Delays are the smoothed round-trip time (ns-3), not its samples.
     pub smoothed: bool,
 }
@@ -104,6 +108,7 @@ impl HyStartLaw {
         delay_min: Nanos::from_millis(4),
         delay_max: Nanos::from_millis(16),
         late_rounds: false,
+        before_growth: true,
         smoothed: false,
     };
     /// As in ns-3's TcpCubic.
@@ -113,6 +118,7 @@ impl HyStartLaw {
         delay_min: Nanos::from_millis(4),
         delay_max: SECOND,
         late_rounds: true,
+        before_growth: false,
         smoothed: true,
     };
 }

@@ -47,7 +47,8 @@ impl Control {
     pub(crate) fn on_ack(&mut self, config: &Config, acked: u64, may_grow: bool, signal: &Signal) {
         // An acknowledgment of more than the largest window cannot be.
         let acked = acked.min(MAX_WINDOW.into()) as u32;
-        if self.in_slow_start() {
+        let slow = self.in_slow_start() && !self.ends_slow_start(config, true, signal);
+        if slow {
             self.slow_start(config, acked, may_grow, signal);
         } else if may_grow {
             match config.congestion {
@@ -58,26 +59,42 @@ impl Control {
     }
 
     fn slow_start(&mut self, config: &Config, acked: u32, may_grow: bool, signal: &Signal) {
-        if let Stage::Epoch(_) = self.stage {
-            self.stage = Stage::SlowStart(HyStart::new());
-        }
-        let Stage::SlowStart(hystart) = &mut self.stage else { return };
         if may_grow {
             let segments = match config.growth {
                 Growth::PerAck => 1,
                 Growth::PerByte { limit } => limit,
             };
-            let growth = acked.min(segments.saturating_mul(config.mss)) / hystart.divisor();
+            let most = acked.min(segments.saturating_mul(config.mss));
+            let growth = most / self.hystart().map_or(1, |hystart| hystart.divisor());
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
         }
+        self.ends_slow_start(config, false, signal);
+    }
+
+    /// There is one in slow start; it begins anew if that has.
+    fn hystart(&mut self) -> Option<&mut HyStart> {
+        if let Stage::Epoch(_) = self.stage {
+            self.stage = Stage::SlowStart(HyStart::new());
+        }
+        let Stage::SlowStart(hystart) = &mut self.stage else { return None };
+        Some(hystart)
+    }
+
+    /// Judges an acknowledgment where that is due: before the window grows or after it.
+    fn ends_slow_start(&mut self, config: &Config, before: bool, signal: &Signal) -> bool {
         // Their HyStart is part of their Cubic; HyStart++ is for any.
         let exit = match (config.congestion, config.slow_start_exit) {
             (Congestion::Reno, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
             (_, exit) => exit,
         };
-        if hystart.on_ack(exit, self.cwnd, config.mss, signal) {
-            self.ssthresh = self.cwnd;
+        let due = matches!(exit, SlowStartExit::HyStart(law) if law.before_growth) == before;
+        let cwnd = self.cwnd;
+        let judged = self.hystart().filter(|_| due);
+        let ends = judged.is_some_and(|it| it.on_ack(exit, cwnd, config.mss, signal));
+        if ends {
+            self.ssthresh = cwnd;
         }
+        ends
     }
 
     /// One segment in a round trip.
@@ -185,7 +202,7 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
+    use crate::config::{HyStartLaw, MILLISECOND, ReduceFrom, SECOND, SlowStartExit};
     use units::Nanos;
 
     /// Cubic without a Reno-friendly region, in avoidance with 70 of 100 segments.
@@ -266,6 +283,36 @@ mod tests {
         let cubic = Config::linux();
         assert!(leaves_slow_start(&cubic));
         assert!(!leaves_slow_start(&Config { congestion: Congestion::Reno, ..cubic }));
+    }
+
+    #[test]
+    fn linux_judges_an_acknowledgment_before_the_window_grows() {
+        // The delay rises from 100 to 120 ms with the first acknowledgment of a round, which is
+        // seen with the ninth: at 24 segments, not at 25.
+        let exit = |before_growth| {
+            let law = HyStartLaw { before_growth, ..HyStartLaw::LINUX };
+            let config = Config {
+                initial_window: 16,
+                slow_start_exit: SlowStartExit::HyStart(law),
+                ..Config::linux()
+            };
+            let mut control = Control::new(&config);
+            for ack in 1..=9 {
+                let mss = u64::from(config.mss);
+                let signal = Signal {
+                    now: ack * 3 * MILLISECOND,
+                    una: ack * mss,
+                    nxt: 20 * mss,
+                    rtt: Some(120 * MILLISECOND),
+                    min_rtt: 100 * MILLISECOND,
+                    srtt: 100 * MILLISECOND,
+                };
+                control.on_ack(&config, mss, true, &signal);
+            }
+            assert!(!control.in_slow_start());
+            control.ssthresh / config.mss
+        };
+        assert_eq!((exit(true), exit(false)), (24, 25));
     }
 
     #[test]

@@ -74,11 +74,14 @@ impl HyStart {
     }
 
     fn classic(&mut self, law: HyStartLaw, cwnd: u32, mss: u32, s: &Signal) -> bool {
+        let low = cwnd / LOW_WINDOW < mss;
+        if low && law.before_growth {
+            return false;
+        }
         let ends_round = s.una > self.round_end;
         if ends_round && !law.late_rounds {
             self.start_round(s);
         }
-        let low = cwnd / LOW_WINDOW < mss;
         if let Some(rtt) = s.rtt {
             let (delay, least) = if law.smoothed {
                 self.baseline = self.baseline.min(s.srtt);
@@ -109,8 +112,11 @@ impl HyStart {
             self.last_ack = s.now;
             self.found |= s.now - self.round_start > least / u64::from(law.train_divisor.max(1));
         }
-        if self.samples < SAMPLES {
+        let counts = self.samples < SAMPLES;
+        if counts || law.before_growth {
             self.current = self.current.min(delay);
+        }
+        if counts {
             self.samples += 1;
         } else {
             let rise = least / u64::from(law.delay_divisor.max(1));
@@ -207,6 +213,26 @@ mod tests {
         assert_eq!(run(linux, &rtts, Nanos(1000)).0, Some((1, 10)));
         let ns3 = SlowStartExit::HyStart(HyStartLaw::NS3);
         assert_eq!(run(ns3, &rtts, Nanos(1000)).0, None);
+    }
+
+    #[test]
+    fn a_late_sample_that_is_low_keeps_slow_start_on() {
+        // Eight samples of 120 ms and then one of 90, the new least: the rise was over before it
+        // was looked at. Seven below the window that is low do not count.
+        let run = |before_growth| {
+            let law = HyStartLaw { before_growth, ..HyStartLaw::LINUX };
+            let mut hystart = HyStart::new();
+            (1..=16u64).find(|&ack| {
+                let rtt = Nanos::from_millis(if ack <= 15 { 120 } else { 90 });
+                let least = Nanos::from_millis(if ack <= 15 { 115 } else { 90 });
+                let now = Nanos::from_millis(3 * ack);
+                let signal =
+                    Signal { now, una: ack, nxt: 20, rtt: Some(rtt), min_rtt: least, srtt: rtt };
+                let cwnd = if ack <= 7 { 15 * MSS } else { 20 * MSS };
+                hystart.on_ack(SlowStartExit::HyStart(law), cwnd, MSS, &signal)
+            })
+        };
+        assert_eq!((run(true), run(false)), (None, Some(16)));
     }
 
     #[test]
