@@ -189,9 +189,9 @@ impl Control {
     }
 
     /// The sender was idle for `idle`; `restart` if that was longer than a timeout.
-    pub(crate) fn on_idle(&mut self, config: &Config, idle: Nanos, restart: bool) {
+    pub(crate) fn on_idle(&mut self, config: &Config, idle: Nanos, restart: bool, now: Nanos) {
         if let Stage::Epoch(epoch) = &mut self.stage {
-            epoch.skip(idle);
+            epoch.skip(idle, now);
         }
         if restart && config.restart_after_idle {
             self.cwnd = self.cwnd.min(config.initial_window.saturating_mul(config.mss));
@@ -242,9 +242,19 @@ mod tests {
         let (config, mut control) = reduced();
         (0..10).for_each(|r| round(&config, &mut control, SECOND + r * SECOND / 10));
         assert!(control.cwnd.abs_diff(curve(1.0)) <= 3000, "{}", control.cwnd);
-        control.on_idle(&config, 60 * SECOND, false);
+        control.on_idle(&config, 60 * SECOND, false, 62 * SECOND);
         round(&config, &mut control, 62 * SECOND);
         assert!(control.cwnd.abs_diff(curve(1.1)) <= 3000, "{}", control.cwnd);
+    }
+
+    #[test]
+    fn growth_that_began_while_the_sender_was_idle_begins_with_what_it_sends() {
+        let (config, mut control) = reduced();
+        round(&config, &mut control, 100 * SECOND);
+        // The last data went out 60 s before: the epoch does not begin 59 s from now.
+        control.on_idle(&config, 60 * SECOND, false, 101 * SECOND);
+        (0..10).for_each(|r| round(&config, &mut control, 101 * SECOND + r * SECOND / 10));
+        assert!(control.cwnd.abs_diff(curve(1.0)) <= 3000, "{}", control.cwnd);
     }
 
     #[test]

@@ -135,9 +135,10 @@ impl Epoch {
         self.origin + C * d * d * d
     }
 
-    /// The sender had nothing to send for `idle`: that time does not count (RFC 9438, 5.8).
-    pub(crate) fn skip(&mut self, idle: Nanos) {
-        self.start += idle;
+    /// The sender had nothing to send for `idle`: that time does not count (RFC 9438, 5.8). What
+    /// began within it, on a late acknowledgment, begins now.
+    pub(crate) fn skip(&mut self, idle: Nanos, now: Nanos) {
+        self.start = (self.start + idle).min(now);
     }
 }
 

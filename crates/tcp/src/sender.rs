@@ -294,7 +294,7 @@ impl Sender {
     fn on_start(&mut self, config: &Config, now: Nanos) {
         let idle = now.since(self.last_sent);
         if self.last_sent != Nanos::ZERO && idle != Nanos::ZERO {
-            self.control.on_idle(config, idle, idle > self.rtt.timeout(config));
+            self.control.on_idle(config, idle, idle > self.rtt.timeout(config), now);
             self.last_sent = now;
         }
     }
