@@ -214,7 +214,9 @@ impl Sender {
             self.note_usage(config, true);
             return None;
         }
-        self.note_usage(config, false);
+        // A window that is full was the limit, whatever comes next.
+        let full = self.board.pipe() + u64::from(config.mss) > self.control.cwnd.into();
+        self.note_usage(config, full);
         if self.phase == Phase::Recovery && self.sack { self.doubtful(config) } else { None }
     }
 

@@ -256,6 +256,25 @@ fn options_need_both_ends() {
 }
 
 #[test]
+fn a_window_that_was_full_may_grow_though_nothing_is_left_to_send() {
+    let after = |bytes| {
+        let config = Config {
+            initial_window: 10,
+            initial_ssthresh: 10_000,
+            validate_window: true,
+            growth: Growth::PerByte { limit: 1 },
+            ..plain()
+        };
+        let mut net = Net::of(config, 10 * MS);
+        net.open();
+        net.write(CLIENT, bytes);
+        net.run(1000);
+        net.ends[CLIENT].congestion_window()
+    };
+    assert_eq!((after(10_000), after(9000)), (11_000, 10_000));
+}
+
+#[test]
 fn pacing_spreads_a_window_over_the_round_trip() {
     let run = |initial_ssthresh| {
         let config = Config {
