@@ -93,7 +93,7 @@ impl Check {
                     if term.value(values)? == 0 {
                         let mut seen = Vec::new();
                         term.names(&mut |name| seen.push(name));
-                        seen.retain(|name| name.starts_with("tcpi_"));
+                        seen.retain(|name| !name.starts_with("TCP_"));
                         seen.dedup();
                         let seen = seen.iter().map(|name| format!("{name} = {}", values[*name]));
                         return Err(Broken::False(
@@ -306,7 +306,8 @@ mod tests {
             assert_eq!(run(text), Ok(()), "{text}");
         }
         let broken = run("cwnd = 9; assert tcpi_snd_cwnd == cwnd, 1").unwrap_err();
-        let expected = Broken::False("tcpi_snd_cwnd == cwnd".into(), "tcpi_snd_cwnd = 10".into());
+        let expected =
+            Broken::False("tcpi_snd_cwnd == cwnd".into(), "tcpi_snd_cwnd = 10, cwnd = 9".into());
         assert_eq!(broken, expected);
         assert!(run("assert 9 <= tcpi_snd_cwnd < 10").is_err());
         assert_eq!(run("assert tcpi_rto == 1"), Err(Broken::NoValue("tcpi_rto".into())));

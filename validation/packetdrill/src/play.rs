@@ -72,6 +72,8 @@ struct Player<'a> {
     /// Reads that have not returned: when they must, their lines and bytes.
     reads: Vec<(Nanos, usize, u64)>,
     closed: bool,
+    /// The descriptor of the connection: the listening one may be closed before it.
+    connection: Option<String>,
     values: Values,
     /// The host's first timestamp, and the script's for it.
     first_timestamp: Option<(Nanos, u64)>,
@@ -100,6 +102,7 @@ impl<'a> Player<'a> {
             read: 0,
             reads: Vec::new(),
             closed: false,
+            connection: None,
             values: constants.into_iter().collect(),
             first_timestamp: None,
         }
@@ -329,6 +332,7 @@ impl<'a> Player<'a> {
         let parted = |found: String| Err((expected.clone(), found));
         match call.name.as_str() {
             "connect" => self.host.connect(&self.setting.config, self.now),
+            "accept" => self.connection = call.result.map(|descriptor| descriptor.to_string()),
             "write" | "send" | "sendto" => match (call.result, call.error.as_deref()) {
                 (Some(bytes @ 1..), _) if self.closed => {
                     return parted(format!("{bytes} after close()"));
@@ -338,6 +342,7 @@ impl<'a> Player<'a> {
                 _ => {}
             },
             "shutdown" if call.argument(1) == "SHUT_RD" => {}
+            "close" if self.connection.as_deref().is_some_and(|it| it != call.argument(0)) => {}
             "close" | "shutdown" => {
                 self.closed = true;
                 self.host.close();

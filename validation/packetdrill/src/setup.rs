@@ -140,8 +140,8 @@ impl Asked {
                 self.setting.permille = (value.parse::<f64>().unwrap_or(0.0) * 10.0) as u64;
             }
             ("tcp_ts_tick_usecs", Some(us)) if us > 0 => self.setting.tick = Some(Nanos(us * 1000)),
-            // Addresses make no difference here.
-            ("ip_version" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip", _) => {}
+            // Addresses make no difference here, nor does how large arriving packets count.
+            ("mss" | "ip_version" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip", _) => {}
             _ => self.refuse(&format!("--{name}")),
         }
     }
