@@ -72,6 +72,14 @@ fn series(metric: &mut MetricEncoder<'_>, family: &Family, status: &Status) -> f
             let labels = with(&[drop.reason.clone(), lane]);
             single(metric, family.kind, &labels, Value::Count(drop.packets))
         }),
+        Read::Decisions => {
+            let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
+            let decided = auto.into_iter().flat_map(|auto| &auto.decided);
+            decided.into_iter().try_for_each(|(reason, times)| {
+                let labels = with(std::slice::from_ref(reason));
+                single(metric, family.kind, &labels, Value::Count(*times))
+            })
+        }
         Read::Words(read) => {
             // An info's labels are its value: they come with the common ones in one set.
             let labels: Labels = with(&read(status));

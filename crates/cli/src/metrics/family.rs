@@ -37,6 +37,8 @@ pub(super) enum Read {
     Times(fn(&LaneCounters) -> &Histogram),
     /// One for each reason and lane.
     Drops,
+    /// One for each reason of a decision on a rate that follows the link.
+    Decisions,
     /// What the labels say.
     Words(fn(&Status) -> Vec<String>),
 }
@@ -48,7 +50,7 @@ pub(super) enum Value {
 }
 
 use Kind::{Counter, Gauge, Info};
-use Read::{Drops, Lane, Times, Whole, Words};
+use Read::{Decisions, Drops, Lane, Times, Whole, Words};
 use Value::{Count, Real};
 
 const LANE: &[&str] = &["lane"];
@@ -251,6 +253,13 @@ pub(super) const ALL: &[Family] = &[
         |status| auto(status, |auto| Some(Count(auto.blind.into()))),
         "1 if no probe is answered, so that the rate is at its base; 0 if it follows the link",
     ),
+    Family {
+        name: "shortlane_auto_decisions",
+        kind: Counter,
+        labels: &["reason"],
+        help: "Decisions on a rate that follows the link: queue, drained, room, idle or blind",
+        read: Decisions,
+    },
     whole(
         "shortlane_auto_extra_delay_seconds",
         Gauge,

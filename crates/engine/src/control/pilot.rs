@@ -1,6 +1,6 @@
 //! Has the rates of an engine follow the link: asks, looks, and lets the controllers decide.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -67,9 +67,8 @@ struct Way {
     controller: Option<Controller>,
     sent: Meter,
     received: Meter,
-    lowered: u64,
-    raised: u64,
-    decided: u64,
+    /// How many decisions there were, by their reason.
+    decided: BTreeMap<&'static str, u64>,
     latest: VecDeque<Decision>,
     logged: Option<Nanos>,
 }
@@ -107,9 +106,7 @@ impl Pilot {
             followed,
             sent: Meter::default(),
             received: Meter::default(),
-            lowered: 0,
-            raised: 0,
-            decided: 0,
+            decided: BTreeMap::new(),
             latest: VecDeque::with_capacity(REMEMBERED),
             logged: None,
         };
@@ -241,12 +238,7 @@ impl Pilot {
                 } else {
                     way.followed.rate = decision.to;
                 }
-                match decision.reason {
-                    Reason::Queue { .. } => way.lowered += 1,
-                    Reason::Room { .. } => way.raised += 1,
-                    _ => {}
-                }
-                way.decided += 1;
+                *way.decided.entry(decision.reason.name()).or_default() += 1;
                 if way.latest.len() == REMEMBERED {
                     way.latest.pop_front();
                 }
@@ -311,11 +303,12 @@ impl Pilot {
             blind: self.view.blind,
             round_trip_ns: self.view.baseline.map(|time| time.0),
             extra_delay_ns: self.view.recent.map(|(extra, _)| extra.0),
-            lowered: way.lowered,
-            raised: way.raised,
+            lowered: way.decided.get("queue").copied().unwrap_or(0),
+            raised: way.decided.get("room").copied().unwrap_or(0),
             last_decision: last.map(Decision::to_string),
             last_reason: last.map(|decision| decision.reason.name().to_owned()),
             decided_ns_ago: last.map(|decision| (now - decision.at).0),
+            decided: way.decided.iter().map(|(why, times)| ((*why).into(), *times)).collect(),
             decisions: way.told(now),
         })
     }
@@ -324,7 +317,7 @@ impl Pilot {
 impl Way {
     /// The latest decisions.
     fn told(&self, now: Nanos) -> Vec<Decided> {
-        let first = self.decided - self.latest.len() as u64 + 1;
+        let first = self.decided.values().sum::<u64>() - self.latest.len() as u64 + 1;
         let decided = |(number, decision): (u64, &Decision)| Decided {
             number,
             ns_ago: (now - decision.at).0,

@@ -3,6 +3,8 @@
 //! `shortlane show --json` prints it, the control socket carries it, `top` and `metrics` read
 //! it. What an engine does not have is absent from the document.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::settings::framing::Cells;
@@ -376,6 +378,9 @@ pub struct Auto {
     pub last_reason: Option<String>,
     /// How long ago that was.
     pub decided_ns_ago: Option<u64>,
+    /// How many decisions there were, by their reason.
+    #[serde(default)]
+    pub decided: BTreeMap<String, u64>,
     /// The latest decisions, the oldest of them first.
     #[serde(default)]
     pub decisions: Vec<Decided>,

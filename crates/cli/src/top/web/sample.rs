@@ -1,6 +1,6 @@
 //! One look, as the page gets it: what happened since the one before.
 
-use engine::status::{Histogram, Status};
+use engine::status::{Auto, Histogram, Status};
 use serde::Serialize;
 
 use crate::attach::text::lane_name;
@@ -32,9 +32,30 @@ struct WaySample {
     drops: Vec<(String, Option<u8>, u64)>,
     marked: u64,
     became_long: u64,
+    /// How its rate follows the link, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auto: Option<AutoSample>,
     /// What of its settings has changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct AutoSample {
+    floor_bps: u64,
+    ceiling_bps: u64,
+    extra_ns: Option<u64>,
+    /// Those since the look before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decisions: Vec<DecisionSample>,
+}
+
+#[derive(Serialize)]
+struct DecisionSample {
+    at_ms: u64,
+    to_bps: u64,
+    reason: String,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -50,7 +71,7 @@ struct LaneSample {
 
 impl Sample {
     pub(super) fn of(view: &View, at_ms: u64) -> Self {
-        Self { at_ms, gone: None, ways: view.ways().iter().map(way).collect() }
+        Self { at_ms, gone: None, ways: view.ways().iter().map(|one| way(one, at_ms)).collect() }
     }
 
     pub(super) fn gone(why: &str, at_ms: u64) -> Self {
@@ -58,7 +79,7 @@ impl Sample {
     }
 }
 
-fn way(way: &Way) -> WaySample {
+fn way(way: &Way, at_ms: u64) -> WaySample {
     let now = &way.now;
     let drops = now.drops.iter().filter_map(|drop| {
         let same = |status: &Status| {
@@ -78,7 +99,36 @@ fn way(way: &Way) -> WaySample {
         drops: drops.collect(),
         marked: way.grown(|status| status.marked),
         became_long: way.grown(|status| status.demoted),
+        auto: auto(now).map(|auto| follows(auto, way.before(), at_ms)),
         changes: way.before().map_or_else(Vec::new, |before| changes(before, now)),
+    }
+}
+
+fn auto(status: &Status) -> Option<&Auto> {
+    status.process.as_ref()?.auto.as_ref()
+}
+
+fn follows(now: &Auto, before: Option<&Status>, at_ms: u64) -> AutoSample {
+    // Nothing is told twice, nor what was before anybody looked.
+    let told = match before {
+        None => u64::MAX,
+        Some(before) => {
+            let last = auto(before).and_then(|before| before.decisions.last());
+            last.map_or(0, |decision| decision.number)
+        }
+    };
+    let new = now.decisions.iter().filter(|decision| decision.number > told);
+    let decisions = new.map(|decision| DecisionSample {
+        at_ms: at_ms.saturating_sub(decision.ns_ago / 1_000_000),
+        to_bps: decision.to_bps,
+        reason: decision.reason.clone(),
+        text: decision.text.clone(),
+    });
+    AutoSample {
+        floor_bps: now.floor_bps,
+        ceiling_bps: now.ceiling_bps,
+        extra_ns: now.extra_delay_ns.filter(|_| !now.blind),
+        decisions: decisions.collect(),
     }
 }
 
@@ -116,8 +166,14 @@ fn changes(before: &Status, now: &Status) -> Vec<String> {
     };
     let limit = |status: &Status| status.limit.clone().unwrap_or_else(|| "none".into());
     let overhead = |status: &Status| status.overhead.to_string();
+    let sight = |status: &Status| {
+        auto(status).map_or("not followed", |auto| if auto.blind { "blind" } else { "seen" })
+    };
+    // Rates that were decided on are told as decisions.
+    let by_hand = |status: &Status| if auto(now).is_some() { String::new() } else { rate(status) };
     [
-        ("rate", rate(before), rate(now)),
+        ("rate", by_hand(before), by_hand(now)),
+        ("the link", sight(before).into(), sight(now).into()),
         ("scheduler", before.scheduler.clone(), now.scheduler.clone()),
         ("limit", limit(before), limit(now)),
         ("overhead", overhead(before), overhead(now)),

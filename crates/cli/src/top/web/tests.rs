@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::status::{Heading, Status};
+use engine::status::{Auto, Decided, Heading, Status};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -306,6 +306,49 @@ fn changes_are_told() {
     });
     let told = ["rate 20mbit to 5mbit", "scheduler efd:threshold=30packets to fifo"];
     assert_eq!(changes, Some(serde_json::json!(told)));
+}
+
+#[test]
+fn decisions_are_told_once_and_at_their_time() {
+    let seconds = AtomicU64::new(1);
+    let served = Served::start(None, LIMITS, move || {
+        let now = seconds.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut status = status(now, Heading::Egress);
+        let decided = |number: u64| Decided {
+            number,
+            ns_ago: (now - number) * 1_000_000_000,
+            to_bps: number * 1_000_000,
+            reason: "room".into(),
+            ..Decided::default()
+        };
+        status.rate_bps = Some(now * 1_000_000);
+        let process = status.process.as_mut().unwrap();
+        process.auto = Some(Auto {
+            floor_bps: 1_000_000,
+            blind: now > 10,
+            extra_delay_ns: Some(7),
+            // Several a look.
+            decisions: (1..=now / 2 * 2).map(decided).collect(),
+            ..Auto::default()
+        });
+        Ok(vec![status])
+    });
+    let mut page = served.stream();
+    let (mut told, mut changes) = (Vec::new(), Vec::new());
+    while told.len() < 12 {
+        let sample = page.next("sample");
+        let way = &sample["ways"][0];
+        let at_ms = sample["at_ms"].as_u64().unwrap();
+        for decision in way["auto"]["decisions"].as_array().into_iter().flatten() {
+            assert_eq!(decision["reason"], "room");
+            assert!(decision["at_ms"].as_u64().unwrap() <= at_ms);
+            told.push(decision["to_bps"].as_u64().unwrap() / 1_000_000);
+        }
+        changes.extend(way["changes"].as_array().into_iter().flatten().cloned());
+    }
+    let first = told[0];
+    assert!(told.iter().copied().eq(first..first + told.len() as u64), "{told:?}");
+    assert_eq!(changes, ["the link not followed to seen", "the link seen to blind"]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ const binned = (samples, way, from, to, step) => {
   const length = Math.floor(to / step) - first + 1;
   const x = Array.from({ length }, (_, at) => ((first + at + 0.5) * step) / 1000);
   const column = () => new Array(length).fill(null);
-  const made = { x, step, lanes: [], drops: new Map(), marked: column(), flows: column(), limit: column(), long: column(), changes: [] };
+  const made = { x, step, lanes: [], drops: new Map(), marked: column(), flows: column(), limit: column(), long: column(), changes: [], extra: column(), floor: column(), ceiling: column(), decisions: [], isFollowed: false };
   const seconds = new Array(length).fill(0);
   const add = (values, at, value) => { values[at] = (values[at] ?? 0) + value; };
   const addPart = (seen, at, part) => {
@@ -63,6 +63,8 @@ const binned = (samples, way, from, to, step) => {
     const seen = sample.ways.find((one) => one.way === way);
     if (!seen) continue;
     for (const text of seen.changes ?? []) made.changes.push({ at: sample.at_ms / 1000, text });
+    if (seen.auto) made.isFollowed = true;
+    for (const decision of seen.auto?.decisions ?? []) made.decisions.push({ ...decision, at: decision.at_ms / 1000 });
     seen.lanes.forEach((lane, index) => {
       made.lanes[index] ??= { sent: column(), packets: column(), backlog: column(), waits: column() };
       made.lanes[index].name = lane.name;
@@ -71,6 +73,11 @@ const binned = (samples, way, from, to, step) => {
     for (let at = Math.max(Math.floor(start / step) - first, 0); at <= Math.floor(end / step) - first; at += 1) {
       made.flows[at] = seen.flows;
       made.limit[at] = seen.limit_bps;
+      if (seen.auto) {
+        made.floor[at] = seen.auto.floor_bps;
+        made.ceiling[at] = seen.auto.ceiling_bps;
+        if ((seen.auto.extra_ns ?? null) !== null) made.extra[at] = Math.max(made.extra[at] ?? 0, seen.auto.extra_ns);
+      }
       seen.lanes.forEach((lane, index) => {
         const { backlog } = made.lanes[index];
         backlog[at] = Math.max(backlog[at] ?? 0, lane.backlog_bytes);

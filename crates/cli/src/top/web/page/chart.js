@@ -105,7 +105,7 @@ class Chart {
     const at = this.held();
     this.values.forEach(({ shown }, series) => {
       const value = this.texts ? this.texts(series, at) : null;
-      setText(shown, value === null || value === undefined ? "–" : this.value(value));
+      setText(shown, value === null || value === undefined ? "–" : (this.series[series].value ?? this.value)(value));
     });
     tellMoment();
   }

@@ -218,6 +218,87 @@ const dropChart = (parent, reasons) => {
   return chart;
 };
 
+/** Reasons of decisions: colour, and the shape that tells them apart without it. */
+const REASONS = [
+  { name: "queue", colour: "drop-0", shape: [[-1, -1], [1, -1], [0, 1]] },
+  { name: "drained", colour: "lane-3", shape: [[-1, 0], [0, -1], [1, 0], [0, 1]] },
+  { name: "room", colour: "lane-0", shape: [[-1, 1], [1, 1], [0, -1]] },
+  { name: "idle", colour: "line", shape: [[-1, -0.4], [1, -0.4], [1, 0.4], [-1, 0.4]] },
+  { name: "blind", colour: "text", shape: [[-1, -1], [1, -1], [1, 1], [-1, 1]] },
+];
+
+/** A rate that follows the link: each decision where it leads to. */
+const decisionChart = (parent) => {
+  let decisions = [];
+  const chart = new Chart(parent, {
+    title: "Decisions",
+    note: " ",
+    kind: "decisions",
+    height: 220,
+    series: [
+      { name: "rate", colour: () => theme("text"), width: 1.5, fixed: true, paths: uPlot.paths.stepped({ align: 1 }) },
+      { name: "floor", colour: () => theme("line"), dash: [2, 4], fixed: true },
+      { name: "ceiling", colour: () => theme("line"), dash: [2, 4], fixed: true },
+      ...REASONS.map(({ name, colour }) => ({ name, colour: () => theme(colour), invisible: true, fixed: true, paths: nothing, value: count })),
+    ],
+    y: { scale: { range: (_, low, high) => [0, Math.max(high * 1.08, 1000)] }, axis: { values: (_, splits) => splits.map((value) => short(bits(value))) } },
+    value: bits,
+    draw: (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      for (const { at, to_bps, reason } of decisions) {
+        const { colour, shape } = REASONS.find((one) => one.name === reason) ?? REASONS.at(-1);
+        const [x, y] = [plot.valToPos(at, "x", true), plot.valToPos(to_bps, "y", true)];
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        const size = (reason === "queue" ? 5 : 3.5) * devicePixelRatio;
+        ctx.fillStyle = theme(colour);
+        ctx.beginPath();
+        shape.forEach(([right, down], corner) => ctx[corner ? "lineTo" : "moveTo"](x + right * size, y + down * size));
+        ctx.fill();
+      }
+      ctx.restore();
+    },
+  });
+  chart.feed = (bins, range) => {
+    decisions = bins.decisions;
+    chart.before = (seconds) => decisions.findLast(({ at }) => at <= seconds);
+    chart.step = bins.step;
+    const counts = REASONS.map(({ name }) => bins.x.map((middle) => {
+      const half = bins.step / 2000;
+      return decisions.filter(({ at, reason }) => reason === name && at >= middle - half && at < middle + half).length;
+    }));
+    const zero = bins.x.map(() => null);
+    const values = (at, bin) => {
+      if (at >= 3) return bin === null ? counts[at - 3].reduce((all, value) => all + value, 0) : counts[at - 3][bin];
+      return valueOf([bins.limit, bins.floor, bins.ceiling])(at, bin);
+    };
+    chart.set([bins.x, bins.limit, bins.floor, bins.ceiling, ...REASONS.map(() => zero)], range, values, bins.changes);
+  };
+  const tell = chart.tell.bind(chart);
+  chart.tell = () => {
+    tell();
+    const bin = chart.held();
+    const seconds = bin === null ? Infinity : chart.data[0][bin] + chart.step / 2000;
+    const shown = chart.before?.(seconds);
+    setText(chart.noteElement, shown ? `${clock(shown.at)} ${shown.reason}: ${shown.text}` : "None in the time shown");
+  };
+  return chart;
+};
+
+/** What the decisions go by. */
+const extraChart = (parent) => {
+  const chart = new Chart(parent, {
+    title: "Extra delay",
+    note: "How much longer than at best round trips beyond this machine took",
+    height: 220,
+    series: [{ name: "extra delay", colour: () => theme("drop-0"), width: 1.5, fixed: true, fill: () => translucent(theme("drop-0"), 0.2) }],
+    y: { scale: { range: (_, low, high) => [0, Math.max(high * 1.1, 3e7)] }, axis: { values: (_, splits) => splits.map((value) => short(time(value))) } },
+    value: time,
+  });
+  chart.feed = (bins, range) => chart.set([bins.x, bins.extra], range, valueOf([bins.extra]), bins.changes);
+  return chart;
+};
+
 /** How many flows there are, and how many become long. */
 const flowChart = (parent) => {
   const chart = new Chart(parent, {
@@ -247,7 +328,7 @@ let reasons = [];
 const drawCharts = (bins, range) => {
   const parent = document.getElementById("charts");
   const names = bins.lanes.map((lane) => lane.name);
-  const wanted = JSON.stringify([names, isWaitTold(bins)]);
+  const wanted = JSON.stringify([names, isWaitTold(bins), bins.isFollowed]);
   const isNew = [...bins.drops.keys()].some((reason) => !reasons.includes(reason));
   if (isNew) reasons = [...new Set([...reasons, ...bins.drops.keys()])].sort();
   if (wanted !== shape) {
@@ -258,6 +339,10 @@ const drawCharts = (bins, range) => {
     if (!names.length) return;
     rateChart(parent, names);
     stripChart(parent, names);
+    if (bins.isFollowed) {
+      decisionChart(parent);
+      extraChart(parent);
+    }
     if (isWaitTold(bins)) {
       waitChart(parent, names);
       const heats = make("div", { class: "heats" });

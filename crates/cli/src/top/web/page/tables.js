@@ -38,16 +38,18 @@ const makeTables = () => {
       refresh();
     } }, which));
   }
+  const right = parent.appendChild(make("div", { class: "stack" }));
   const number = "number";
   const lesser = "number lesser";
   return {
     hosts: new Table(left, "Hosts", [{ name: "host" }, { name: "flows", kind: number }, { name: "now", kind: number }, { name: "sent", kind: number }]),
-    flows: new Table(parent, "Flows", [
+    flows: new Table(right, "Flows", [
       { name: "flow", kind: "flow" }, { name: "lane" }, { name: "now", kind: number }, { name: "sent", kind: number }, { name: "excess", kind: lesser },
       { name: "age", kind: lesser }, { name: "dropped", kind: lesser }, { name: "marked", kind: lesser },
     ], choose),
     drops: new Table(left, "Dropped since it was attached", [{ name: "reason" }, { name: "lane" }, { name: "packets", kind: number }]),
     changes: new Table(left, "Changes", [{ name: "when" }, { name: "what" }]),
+    decisions: new Table(right, "Decisions", [{ name: "when" }, { name: "reason" }, { name: "rate, and the evidence", kind: "words" }]),
   };
 };
 
@@ -73,6 +75,9 @@ const drawTables = (status, bins) => {
   const drops = status.drops.filter((drop) => drop.packets > 0);
   tables.drops.set(drops.map((drop) => [drop.reason, name(drop.lane), count(drop.packets)]), drops.length ? "" : "None.");
   const changes = [...bins.changes].reverse().slice(0, 20);
+  tables.decisions.frame.hidden = !bins.isFollowed;
+  const decisions = bins.decisions.slice(-20).reverse();
+  tables.decisions.set(decisions.map(({ at, reason, text }) => [clock(at), reason, text]), decisions.length ? "The latest 20" : "None in the time shown.");
   tables.changes.set(changes.map(({ at, text }) => [clock(at), text]), changes.length ? "" : "None in the time shown.");
 };
 
