@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod look;
 pub mod packet;
 pub mod parse;
 pub mod play;

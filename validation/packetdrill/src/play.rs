@@ -2,33 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tcp::{Endpoint, Flags, Nanos, Phase, SackBlocks, Segment};
+use tcp::{Endpoint, Flags, Nanos, SackBlocks, Segment};
 
 use crate::check::{Broken, Values};
+use crate::look;
 use crate::packet::{Ecn, Letters, Opt, Packet};
 use crate::script::{Call, Event, Kind, Script, Time};
 use crate::setup::Setting;
-
-/// What assertions may ask for.
-pub const KNOWN: [&str; 17] = [
-    "TCP_CA_Open",
-    "TCP_CA_Disorder",
-    "TCP_CA_CWR",
-    "TCP_CA_Recovery",
-    "TCP_CA_Loss",
-    "TCP_INFINITE_SSTHRESH",
-    "tcpi_advmss",
-    "tcpi_ca_state",
-    "tcpi_lost",
-    "tcpi_min_rtt",
-    "tcpi_retrans",
-    "tcpi_rtt",
-    "tcpi_sacked",
-    "tcpi_snd_cwnd",
-    "tcpi_snd_mss",
-    "tcpi_snd_ssthresh",
-    "tcpi_unacked",
-];
 
 /// How often the timers may be due between two events; more is a loop.
 const TIMERS: u32 = 100_000;
@@ -82,15 +62,6 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn new(setting: &'a Setting) -> Self {
         let make = if setting.connects { Endpoint::client } else { Endpoint::server };
-        let constants = [
-            ("TCP_CA_Open", 0),
-            ("TCP_CA_Disorder", 1),
-            ("TCP_CA_CWR", 2),
-            ("TCP_CA_Recovery", 3),
-            ("TCP_CA_Loss", 4),
-            ("TCP_INFINITE_SSTHRESH", INFINITE),
-        ];
-        let constants = constants.map(|(name, value)| (name.to_owned(), value));
         Self {
             setting,
             host: make(&setting.config),
@@ -103,7 +74,7 @@ impl<'a> Player<'a> {
             reads: Vec::new(),
             closed: false,
             connection: None,
-            values: constants.into_iter().collect(),
+            values: look::constants(),
             first_timestamp: None,
         }
     }
@@ -364,50 +335,14 @@ impl<'a> Player<'a> {
     }
 
     fn check(&mut self, check: &crate::check::Check) -> Result<(), Parted> {
-        self.look();
+        let seen = look::values(&self.host, self.setting);
+        self.values.extend(seen.map(|(name, value)| (name.to_owned(), value)));
         match check.run(&mut self.values) {
             Ok(()) | Err(Broken::NoValue(_)) => Ok(()),
             Err(Broken::False(expected, found)) => Err((expected, found)),
         }
     }
-
-    /// What Linux would tell of itself.
-    fn look(&mut self) {
-        let config = &self.setting.config;
-        let mss = u64::from(config.mss);
-        let out = self.host.outstanding();
-        let threshold = self.host.slow_start_threshold();
-        let state = match self.host.phase() {
-            Phase::Open if out.sacked == 0 => 0,
-            Phase::Open => 1,
-            Phase::Cwr => 2,
-            Phase::Recovery => 3,
-            Phase::Loss => 4,
-        };
-        let micros = |time: Option<Nanos>| time.map_or(0, |time| (time.0 / 1000) as i64);
-        let infinite = threshold == config.initial_ssthresh;
-        let found = [
-            ("tcpi_advmss", i64::from(self.setting.own_mss)),
-            ("tcpi_ca_state", state),
-            ("tcpi_lost", out.lost.div_ceil(mss) as i64),
-            ("tcpi_min_rtt", micros(self.host.min_rtt())),
-            ("tcpi_retrans", out.sent_again.div_ceil(mss) as i64),
-            ("tcpi_rtt", micros(self.host.srtt())),
-            ("tcpi_sacked", out.sacked.div_ceil(mss) as i64),
-            ("tcpi_snd_cwnd", i64::from(self.host.congestion_window()) / mss as i64),
-            ("tcpi_snd_mss", mss as i64),
-            (
-                "tcpi_snd_ssthresh",
-                if infinite { INFINITE } else { i64::from(threshold) / mss as i64 },
-            ),
-            ("tcpi_unacked", out.all.div_ceil(mss) as i64),
-        ];
-        self.values.extend(found.map(|(name, value)| (name.to_owned(), value)));
-    }
 }
-
-/// The threshold of a connection that has seen no loss.
-const INFINITE: i64 = 0x7fff_ffff;
 
 fn letters(segment: &Segment) -> Letters {
     let has = |flag| segment.flags.has(flag);

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use tcp::{Config, Congestion, Nanos, Pacing, Recovery, SlowStartExit};
 
+use crate::look;
 use crate::packet::{Ecn, Opt, Packet};
-use crate::play::KNOWN;
 use crate::script::{Call, Kind, Script, integer};
 
 /// What a script is played with.
@@ -66,7 +66,7 @@ pub fn setting(script: &Script) -> (Setting, Vec<Reason>) {
             Kind::Unknown(what) => asked.refuse(what),
             Kind::Check(check) => {
                 for name in check.names() {
-                    if !KNOWN.contains(&name) && !named.contains(name) {
+                    if !look::is_known(name, &asked.setting) && !named.contains(name) {
                         asked.look(name);
                     }
                 }
