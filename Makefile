@@ -44,7 +44,7 @@ PAPERS_PART := A-F6,B-F7a,C-TOY,C-TOY2,D-F2a,D-F2b,E-T1a,F-4
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh
+SHELL_SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
 TC_KINDS := fql efd run2c xprot sift sb sb_ko sb_sh lanes fifo
@@ -317,7 +317,7 @@ lint: setup-lint setup-python ## Format, lints, licences and sources of dependen
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	cargo-deny --all-features --locked check bans licenses sources
-	shellcheck $(SCRIPTS)
+	shellcheck $(SHELL_SCRIPTS)
 
 .PHONY: bench
 bench: setup-bench ## Benchmarks: disciplines, parsing and hashing, the engine
@@ -362,8 +362,9 @@ validate-linux: setup ## The simulator against this kernel's TCP: writes validat
 	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
 
 .PHONY: validate-packetdrill
-validate-packetdrill: setup ## Published packet-level tests of TCP, from SCRIPTS=folder: writes validation/packetdrill/RESULTS.md
+validate-packetdrill: ## Published packet-level tests of TCP, from SCRIPTS=folder: writes validation/packetdrill/RESULTS.md
 	@test -n "$(SCRIPTS)" || { echo "SCRIPTS= is missing: a folder of packetdrill scripts, validation/packetdrill/README.md"; false; }
+	@scripts/setup.sh
 	$(CARGO) run --quiet --locked --package shortlane-packetdrill -- "$(SCRIPTS)" --into validation/packetdrill/RESULTS.md
 
 .PHONY: sim-dumbbell
