@@ -33,16 +33,22 @@ fn drop_and_rise(ms: u64) -> f64 {
 
 #[test]
 fn a_link_that_slows_down_and_recovers() {
-    for (behind, window, most_ms) in [
-        (false, 75_000.0, 500),
-        (false, 112_500.0, 600),
-        (false, 225_000.0, 1_000),
-        (true, 75_000.0, 500),
-        (true, 112_500.0, 600),
-        (true, 225_000.0, 1_000),
+    for (behind, window, traffic, most_ms) in [
+        (false, 75_000.0, false, 500),
+        (false, 112_500.0, false, 600),
+        (false, 225_000.0, false, 1_000),
+        (true, 75_000.0, false, 500),
+        (true, 112_500.0, false, 600),
+        (true, 225_000.0, false, 1_000),
+        (false, 75_000.0, true, 400),
+        (false, 112_500.0, true, 500),
+        (false, 225_000.0, true, 800),
+        (true, 75_000.0, true, 400),
+        (true, 112_500.0, true, 500),
+        (true, 225_000.0, true, 800),
     ] {
         let mut model = Model::new(drop_and_rise);
-        (model.behind, model.window) = (behind, Box::new(move |_| window));
+        (model.behind, model.traffic, model.window) = (behind, traffic, Box::new(move |_| window));
         let run = model.run(bounds("2mbit..20mbit..100mbit"), 40_000, 1);
         let back = run.back_below_30_ms(10_000);
         let again = (20_000..40_000).find(|ms| run.moments[*ms].rate >= 18_000_000);
@@ -50,7 +56,7 @@ fn a_link_that_slows_down_and_recovers() {
         let place = if behind { "behind" } else { "in front" };
         say(
             &format!(
-                "20-5-20 Mbit/s, {place}, window {window} bytes: below 30 ms after {back} ms, \
+                "20-5-20 Mbit/s, {place}, window {window} bytes, traffic {traffic}: below 30 ms after {back} ms, \
                  18 Mbit/s after {again} ms"
             ),
             &run,
@@ -124,12 +130,13 @@ fn a_radio_is_followed() {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
-    for behind in [false, true] {
+    for (behind, traffic) in [(false, false), (true, false), (false, true), (true, true)] {
         let (mut used, mut late, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
         for seed in 1..=10 {
             let rates = radio(seed);
             let mut model = Model::new(move |ms| rates[(ms / 100) as usize % rates.len()]);
-            (model.behind, model.window) = (behind, Box::new(|_| 225_000.0));
+            (model.behind, model.traffic, model.window) =
+                (behind, traffic, Box::new(|_| 225_000.0));
             let run = model.run(bounds("1mbit..10mbit..60mbit"), 120_000, seed);
             say(&format!("radio {seed}, behind {behind}"), &run, &model);
             used.push(run.used(&model, 1_000, 120_000));
@@ -139,7 +146,7 @@ fn a_radio_is_followed() {
         }
         let (used, late, fixed) = (median(used), median(late), median(fixed));
         println!(
-            "ten radios, behind {behind}, medians: {:.1} % used, p95 {late:.1} ms, {fixed:.1} ms \
+            "ten radios, behind {behind}, traffic {traffic}, medians: {:.1} % used, p95 {late:.1} ms, {fixed:.1} ms \
              without it",
             used * 100.0
         );

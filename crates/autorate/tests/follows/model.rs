@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path};
+use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path, Traffic, Trip};
 use units::Nanos;
 
 /// What the bottleneck holds at most, in bytes.
@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) round_trip: u64,
     /// A probe takes up to this much longer for no reason, in ms.
     pub(crate) noise: u64,
+    /// Whether the round trips of the traffic are seen as well: one a millisecond.
+    pub(crate) traffic: bool,
     /// Whether probes are answered.
     pub(crate) answers: Box<dyn Fn(u64) -> bool>,
 }
@@ -84,6 +86,7 @@ impl Model {
             window: Box::new(|_| 112_500.0),
             round_trip: 30,
             noise: 0,
+            traffic: false,
             answers: Box::new(|_| true),
         }
     }
@@ -100,6 +103,9 @@ impl Model {
         let mut acked: VecDeque<f64> = VecDeque::new();
         let mut under_way: VecDeque<(u32, u64, f64)> = VecDeque::new();
         let mut answers: Vec<(u64, u32, Echo)> = Vec::new();
+        let mut traffic = Traffic::default();
+        let mut travelling: VecDeque<(u64, f64)> = VecDeque::new();
+        let mut trips: VecDeque<Trip> = VecDeque::new();
         for now in 0..ms {
             let capacity = (self.capacity)(now) / 8e3;
             let rate = controller.rate().0 as f64 / 8e3;
@@ -147,13 +153,28 @@ impl Model {
                 }
                 !due
             });
+            if self.traffic && fresh > 0.0 {
+                travelling.push_back((now, far_in));
+            }
+            while let Some((departed, behind)) =
+                travelling.front().copied().filter(|t| t.1 <= far_out)
+            {
+                travelling.pop_front();
+                let returned = at(now + self.round_trip);
+                let bytes_before = behind as u64;
+                trips.push_back(Trip { host: 1, departed: at(departed), returned, bytes_before });
+            }
+            while let Some(trip) = trips.front().copied().filter(|trip| trip.returned <= at(now)) {
+                trips.pop_front();
+                traffic.answer(trip);
+            }
             if now % 25 == 0 {
                 arrived.look(at(now), far_out as u64);
                 let number = path.send();
                 path.depart(number, at(now));
                 under_way.push_back((number, now, far_in));
-                let view = path.look(at(now));
-                let delivered = if self.behind { arrived.over(at(150)) } else { view.passed };
+                let view = path.look(at(now)).beside(traffic.look(at(now)), true);
+                let delivered = if self.behind { arrived.over(view.span) } else { view.passed };
                 let load = Load { sent: own_out as u64, delivered, other_busier: false };
                 run.decisions.extend(controller.decide(&view, &load, at(now)));
             }
