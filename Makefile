@@ -60,7 +60,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove validation/journal
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove validation/journal validation/loom
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -240,10 +240,10 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove loom papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
-TEST_CI := prove kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
+TEST_CI := prove loom kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
 
 .PHONY: test-ci
 test-ci: $(TEST_CI) ## What CI runs besides `make test` and `make lint`: docs/testing.md
@@ -292,6 +292,11 @@ prove: setup-prove ## Prove the engine's C by CBMC, check the journals' model by
 	validation/prove/prove.py --planted
 	validation/journal/check.py
 	validation/journal/check.py --planted
+
+.PHONY: loom
+loom: setup ## What the userspace engine's threads share, in every order that the memory model allows: docs/proofs.md
+	CARGO="$(CARGO)" validation/loom/check.py
+	CARGO="$(CARGO)" validation/loom/check.py --planted
 
 .PHONY: papers
 papers: python-release ## Every paper at full length, about three hours on two cores; resumes: papers-results (PAPERS="...")

@@ -16,6 +16,7 @@ mod bpf;
 mod checksum;
 mod io;
 mod ring;
+mod shared;
 mod socket;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
