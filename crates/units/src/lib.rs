@@ -22,6 +22,8 @@
 extern crate alloc;
 
 mod amount;
+#[cfg(any(test, kani))]
+mod proofs;
 mod rate;
 mod share;
 mod spelling;
