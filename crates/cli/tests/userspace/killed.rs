@@ -1,6 +1,6 @@
 //! Commands that are killed at a system call, or whose call fails: at every one of them with
 //! `make test-killed`, at some of them otherwise. Traffic passes all the same, and the next command
-//! leaves the device as it was.
+//! leaves the device as it was. So does another command that comes in between.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -28,6 +28,49 @@ struct Case {
     before: Option<&'static str>,
     command: &'static str,
 }
+
+/// A case during which another command is given.
+struct Race {
+    case: Case,
+    rival: &'static str,
+    /// Whether only one of both may succeed.
+    excludes: bool,
+}
+
+const ANOTHER: &str = "attach t0 --rate 20mbit --engine userspace";
+const RACES: &[Race] = &[
+    Race {
+        case: Case { name: "attach, attach", before: None, command: ATTACH },
+        rival: ANOTHER,
+        excludes: true,
+    },
+    Race {
+        case: Case { name: "attach, detach", before: None, command: ATTACH },
+        rival: "detach t0",
+        excludes: false,
+    },
+    Race {
+        case: Case {
+            name: "change, detach",
+            before: Some(ATTACH),
+            command: "change t0 --rate 20mbit",
+        },
+        rival: "detach t0",
+        excludes: false,
+    },
+    Race {
+        case: Case { name: "detach, attach", before: Some(ATTACH), command: "detach t0" },
+        rival: ANOTHER,
+        excludes: false,
+    },
+    Race {
+        case: Case { name: "detach, detach", before: Some(ATTACH), command: "detach t0" },
+        rival: "detach t0",
+        excludes: false,
+    },
+];
+/// How long a command is held up for its rival.
+const HELD_UP: Duration = Duration::from_millis(500);
 
 const CASES: &[Case] = &[
     Case { name: "attach", before: None, command: ATTACH },
@@ -78,18 +121,54 @@ fn run(
     case: &Case,
     fault: Option<(usize, Fault)>,
 ) -> Result<Vec<u64>, String> {
+    run_beside(path, before, case, fault, None).map(|done| done.calls)
+}
+
+/// What came of a run.
+struct Done {
+    calls: Vec<u64>,
+    succeeded: bool,
+    /// Whether the rival did, if it came.
+    rival: Option<bool>,
+}
+
+/// The same, with a rival that comes while a call waits.
+fn run_beside(
+    path: &Path,
+    before: &str,
+    case: &Case,
+    fault: Option<(usize, Fault)>,
+    rival: Option<&'static str>,
+) -> Result<Done, String> {
     if let Some(command) = case.before {
         path.succeed(command);
     }
     let (ended, end) = channel();
+    let (came, coming) = channel();
+    let meanwhile = || {
+        let (ends, rival_ended) = channel();
+        // A child of another thread is none that the tracer waits for.
+        let rival = thread::spawn(move || {
+            let mut command = Command::new(SHORTLANE);
+            let words = rival.into_iter().flat_map(|rival| rival.split(' '));
+            let output = command.args(words).output().expect("the rival starts");
+            let _ = ends.send(());
+            output.status.success()
+        });
+        // It may in turn wait for who is held up here.
+        let _ = rival_ended.recv_timeout(HELD_UP);
+        came.send(rival).expect("somebody waits");
+    };
     let traced = || {
         let mut command = Command::new(SHORTLANE);
         command.args(case.command.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
-        trace(&mut command, fault, |status| ended.send(status).expect("somebody waits"))
+        let ended = |status| ended.send(status).expect("somebody waits");
+        trace(&mut command, fault, meanwhile, ended)
     };
     thread::scope(|scope| {
         let tracer = scope.spawn(|| path.here.run(traced).expect("a thread"));
         let ended = end.recv_timeout(PATIENCE);
+        let rival = coming.try_recv().ok().map(join);
         let passes = comes_true(PATIENCE, || path.reaches());
         // The fault may as well befall what the first one has to do.
         let said = [(); 2].map(|()| path.shortlane("detach t0").words);
@@ -99,8 +178,15 @@ fn run(
             path.shortlane("detach t0");
         }
         let calls = tracer.join().expect("the tracer ends").map_err(|errno| errno.to_string())?;
-        if ended.is_err() {
-            Err("the command hangs".to_owned())
+        // An engine waited, not the command that had started it.
+        let late = coming.try_recv().ok().map(join);
+        if late.is_some() {
+            path.shortlane("detach t0");
+        }
+        let rival = rival.or(late);
+        let Ok(status) = ended else { return Err("the command hangs".to_owned()) };
+        if rival == Some(Err(Hangs)) {
+            Err("the rival hangs".to_owned())
         } else if !passes {
             Err("no traffic passes".to_owned())
         } else if !leaves {
@@ -108,9 +194,32 @@ fn run(
         } else if !comes_true(PATIENCE, || is_as_before(path, before, fault)) {
             Err(format!("after {said:?}:\n{}\ninstead of\n{before}", path.state()))
         } else {
-            Ok(calls)
+            Ok(Done { calls, succeeded: status.success(), rival: rival.and_then(Result::ok) })
         }
     })
+}
+
+/// A command that does not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hangs;
+
+/// Whether a command succeeded.
+fn join(command: thread::JoinHandle<bool>) -> Result<bool, Hangs> {
+    if comes_true(PATIENCE, || command.is_finished()) {
+        command.join().map_err(|_| Hangs)
+    } else {
+        Err(Hangs)
+    }
+}
+
+/// Runs a race, in which the rival comes before call number `at`. Returns whether it came.
+fn run_race(path: &Path, before: &str, race: &Race, at: usize) -> Result<bool, String> {
+    let fault = Some((at, Fault::Wait));
+    let done = run_beside(path, before, &race.case, fault, Some(race.rival))?;
+    match done.rival {
+        Some(true) if race.excludes && done.succeeded => Err("both succeed".to_owned()),
+        came => Ok(came.is_some()),
+    }
 }
 
 /// Whether the state is `before` again. An empty clsact, where one may be left, goes.
@@ -167,6 +276,32 @@ fn a_fault_at_any_call_leaves_traffic_flowing_and_nothing_behind() {
             }
         }
         println!("{}: {}, {}, {}", case.name, calls.len(), tried["killed"], tried["failed"]);
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn two_commands_at_once_leave_traffic_flowing_and_nothing_behind() {
+    let Some(path) = Path::new() else { return };
+    let before = path.state();
+    let mut wrong = Vec::new();
+    println!("race: calls, places tried, rivals that came");
+    for race in RACES {
+        let calls = run(&path, &before, &race.case, None).expect("alone nothing is left");
+        // At three places of a short command at least.
+        let step = (4 * step() - 3).min(calls.len() / 3);
+        let places: Vec<_> = (step / 2..calls.len()).step_by(step).collect();
+        let mut came = 0;
+        for at in &places {
+            match run_race(&path, &before, race, *at) {
+                Ok(rival) => came += usize::from(rival),
+                Err(why) => {
+                    println!("{}: call {at} ({}): {why}", race.case.name, calls[*at]);
+                    wrong.push((race.case.name, *at));
+                }
+            }
+        }
+        println!("{}: {}, {}, {came}", race.case.name, calls.len(), places.len());
     }
     assert!(wrong.is_empty(), "{wrong:?}");
 }

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// What befalls a call, which is not made then.
+/// What befalls a call, which is not made then, or not yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Its process is killed.
@@ -19,15 +19,18 @@ pub(super) enum Fault {
     /// It fails, if it is this call: processes side by side do not always make theirs in the same
     /// order, and what no kernel fails (a `close`) is not to fail here.
     Fail(u64, Errno),
+    /// It is made later: something else happens first.
+    Wait,
 }
 
 /// Runs it to the end of all that it started. `fault` is the number of a call, by all of them
-/// together, and what befalls that. `ended` is told how the command itself ended. Returns the calls
-/// by their numbers in the kernel.
+/// together, and what befalls that; `meanwhile` happens where one waits. `ended` is told how the command
+/// itself ended. Returns the calls by their numbers in the kernel.
 #[expect(clippy::zombie_processes, reason = "it is waited for with all that it starts")]
 pub(super) fn trace(
     command: &mut Command,
     fault: Option<(usize, Fault)>,
+    mut meanwhile: impl FnMut(),
     ended: impl FnOnce(ExitStatus),
 ) -> nix::Result<Vec<u64>> {
     // SAFETY: it makes one system call, and allocates nothing, between fork and exec.
@@ -57,7 +60,7 @@ pub(super) fn trace(
         let (pid, signal) = match status {
             WaitStatus::PtraceSyscall(pid) => {
                 // A process that was killed by now has nothing to tell.
-                let _ = at_call(pid, fault, &mut calls, &mut failing);
+                let _ = at_call(pid, fault, &mut meanwhile, &mut calls, &mut failing);
                 (pid, None)
             }
             WaitStatus::PtraceEvent(pid, ..) => (pid, None),
@@ -85,6 +88,7 @@ pub(super) fn trace(
 fn at_call(
     pid: Pid,
     fault: Option<(usize, Fault)>,
+    meanwhile: &mut impl FnMut(),
     calls: &mut Vec<u64>,
     failing: &mut HashMap<Pid, Errno>,
 ) -> nix::Result<()> {
@@ -103,6 +107,10 @@ fn at_call(
             registers.orig_rax = u64::MAX;
             failing.insert(pid, errno);
             ptrace::setregs(pid, registers)
+        }
+        Some((_, Fault::Wait)) => {
+            meanwhile();
+            Ok(())
         }
         _ => Ok(()),
     }
