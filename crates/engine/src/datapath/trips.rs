@@ -17,6 +17,11 @@ const FOUND: usize = 1 << 8;
 /// Who is answered later than this has waited for something else.
 const LATEST: Nanos = Nanos::from_secs(1);
 
+/// What passes sooner after the last that was looked at is not: reading and hashing take time, and more
+/// would tell no more.
+const NOTE_APART: Nanos = Nanos(500_000);
+const SEEK_APART: Nanos = Nanos(100_000);
+
 /// What left, by a number that its answer leads to as well; 0 is nothing.
 #[derive(Debug, Default)]
 struct Sought {
@@ -37,6 +42,9 @@ pub(crate) struct Trips {
     fingerprinter: Fingerprinter,
     sought: Vec<Sought>,
     found: [Found; FOUND],
+    /// When a packet that left was looked at last, and one that came: of one thread each.
+    noted: AtomicU64,
+    looked: AtomicU64,
     /// How many were found, and how many were taken.
     put: AtomicUsize,
     taken: AtomicUsize,
@@ -54,6 +62,8 @@ impl Trips {
             fingerprinter,
             sought: (0..SOUGHT).map(|_| Sought::default()).collect(),
             found: array::from_fn(|_| Found::default()),
+            noted: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             put: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
         }
@@ -61,8 +71,12 @@ impl Trips {
 
     /// A frame leaves for the link.
     pub(crate) fn leaves(&self, link: LinkType, frame: &[u8], bytes_before: u64, now: Nanos) {
+        if !is_time(&self.noted, NOTE_APART, now) {
+            return;
+        }
         let Some(segment) = tcp_segment(link, frame) else { return };
         let Some(waits_for) = waits_for(&segment) else { return };
+        self.noted.store(now.0, Ordering::Relaxed);
         let number = self.number(&segment.key, waits_for);
         let sought = &self.sought[number as usize % SOUGHT];
         let before = sought.number.load(Ordering::Relaxed);
@@ -83,8 +97,12 @@ impl Trips {
 
     /// A frame has come from the link.
     pub(crate) fn comes(&self, link: LinkType, frame: &[u8], now: Nanos) {
+        if !is_time(&self.looked, SEEK_APART, now) {
+            return;
+        }
         let Some(segment) = tcp_segment(link, frame) else { return };
         let Some(answers) = answers(&segment) else { return };
+        self.looked.store(now.0, Ordering::Relaxed);
         let key = segment.key.reversed();
         let number = self.number(&key, answers);
         let sought = &self.sought[number as usize % SOUGHT];
@@ -135,6 +153,10 @@ impl Trips {
         let mixed = (self.fingerprinter.flow(key).get() ^ mark).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 32).max(1)
     }
+}
+
+fn is_time(last: &AtomicU64, apart: Nanos, now: Nanos) -> bool {
+    now.0.abs_diff(last.load(Ordering::Relaxed)) >= apart.0
 }
 
 /// By what an answer is known.
@@ -252,16 +274,37 @@ mod tests {
     #[test]
     fn tables_are_bounded() {
         let trips = trips();
-        for stamp in 0..100_000 {
-            trips.leaves(LINK, &packet(false, 1, Some((stamp, 0)), 100), 0, ms(5));
+        for stamp in 0..1_600u32 {
+            let now = ms(5) + Nanos(600_000 * u64::from(stamp));
+            trips.leaves(LINK, &packet(false, 1, Some((stamp, 0)), 100), 0, now);
         }
-        for stamp in 0..100_000 {
-            trips.comes(LINK, &packet(true, 1, Some((1, stamp)), 0), ms(25));
+        for stamp in 0..1_600u32 {
+            let now = ms(970) + Nanos(100_000 * u64::from(stamp));
+            trips.comes(LINK, &packet(true, 1, Some((1, stamp)), 0), now);
         }
         assert_eq!(times(&trips).len(), FOUND);
         // A table that was full serves again.
-        trips.leaves(LINK, &packet(false, 1, Some((7, 0)), 100), 0, ms(30));
-        trips.comes(LINK, &packet(true, 1, Some((1, 7)), 0), ms(50));
-        assert_eq!(times(&trips), [(30, 50, 0)]);
+        trips.leaves(LINK, &packet(false, 1, Some((7, 0)), 100), 0, ms(3_000));
+        trips.comes(LINK, &packet(true, 1, Some((1, 7)), 0), ms(3_020));
+        assert_eq!(times(&trips), [(3_000, 3_020, 0)]);
+    }
+
+    #[test]
+    fn of_many_packets_some_are_looked_at() {
+        let trips = trips();
+        let begin = ms(10).0;
+        for packets in 0..10_000 {
+            let now = Nanos(begin + 10_000 * packets);
+            let stamp = Some(((now.0 / 1_000_000) as u32, 0));
+            trips.leaves(LINK, &packet(false, 1, stamp, 100), 0, now);
+            if packets >= 1_000 {
+                let echo = Some((1, (now.0 / 1_000_000) as u32 - 10));
+                trips.comes(LINK, &packet(true, 1, echo, 0), now);
+            }
+        }
+        let taken = times(&trips);
+        // One for each timestamp, but for those that share a slot with another one.
+        assert!((70..=90).contains(&taken.len()), "{}", taken.len());
+        assert!(taken.iter().all(|(departed, returned, _)| returned - departed == 10));
     }
 }
