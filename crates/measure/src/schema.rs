@@ -327,7 +327,8 @@ table! {
         /// the packet never reached the scheduler, or had left it.
         lane: Option<u64> ["number"],
         /// The reason: `full`, `pushed-out`, `congested` by the scheduler; `oversize`,
-        /// `super-packet`, `send-error` by the engine.
+        /// `super-packet`, `send-error` by the engine; `qdisc` where the kernel's queue told no
+        /// reason.
         reason: Text [""],
         /// The size class of the transfers concerned; empty for all other traffic.
         size_class: Option<SizeClass> ["packets"],
