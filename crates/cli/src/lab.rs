@@ -214,6 +214,8 @@ impl LinkOptions {
             up_scheduler: None,
             limit: self.limit(),
             rtt: self.delay,
+            ends: lab::Ends::default(),
+            parameters: Vec::new(),
             edge: self.edge.clone(),
             ecn: self.ecn,
             local_sender: self.local_sender,

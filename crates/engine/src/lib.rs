@@ -30,7 +30,7 @@ pub use datapath::observe::Observe;
 pub use datapath::report::{DirectionReport, Report};
 pub use datapath::{buffers, clock, live, observe, report, segments, shaper};
 pub use error::EngineError;
-pub use forwarder::Forwarder;
+pub use forwarder::{Forwarder, RateChange};
 pub use io::packet_socket;
 pub use io::xdp::Unavailable;
 pub use sched::Rate;

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use measure::Text;
+use scenario::Varying;
 use sched::edge::EdgeSpec;
 use sched::{Amount, Nanos};
 use serde::Serialize;
 use workload::{Offered, SizeLaw, TransferList};
 
+use crate::hosts::{client_address, server_address};
 use crate::scheduler::{self, Engine, Scheduler};
 use crate::traffic::{Plan, Tcp};
 
@@ -36,12 +38,14 @@ pub struct Config {
 }
 
 /// What one round of a scenario sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Round {
     /// The seed that it was drawn from.
     pub seed: u64,
-    /// Its traffic.
-    pub plan: Plan,
+    /// Its traffic: what goes between a server and a client, for each pair of these that has any.
+    pub plans: Vec<Plan>,
+    /// How the rate of the link varies, towards the client and back.
+    pub varying: [Option<Varying>; 2],
 }
 
 /// Names of a scenario's traffic. Those of one kind take turns in ids: id `i` is of the `i % n`th.
@@ -51,24 +55,59 @@ pub struct Labels {
     pub transfers: Vec<Text>,
     /// Of downloads and uploads together.
     pub persistent: Vec<Text>,
+    /// Of requests, with the number of connections.
+    pub requests: Vec<(Text, u64)>,
 }
 
 impl Labels {
     /// The name of a transfer's traffic.
     #[must_use]
-    pub fn transfer(&self, id: u32) -> Option<Text> {
+    pub fn transfer(&self, id: u64) -> Option<Text> {
         in_turn(&self.transfers, id)
+    }
+
+    /// The name of the traffic of a connection for requests, and the step between their numbers.
+    #[must_use]
+    pub fn requests(&self, id: u64) -> (Option<Text>, u64) {
+        match in_turn(&self.requests, id) {
+            Some((name, flows)) => (Some(name), flows * self.requests.len() as u64),
+            None => (None, 1),
+        }
     }
 
     /// The name of a long flow's traffic.
     #[must_use]
-    pub fn persistent(&self, id: u32) -> Option<Text> {
+    pub fn persistent(&self, id: u64) -> Option<Text> {
         in_turn(&self.persistent, id)
     }
 }
 
-fn in_turn(names: &[Text], id: u32) -> Option<Text> {
+fn in_turn<T: Clone>(names: &[T], id: u64) -> Option<T> {
     names.get((id as usize).checked_rem(names.len())?).cloned()
+}
+
+/// The hosts at the ends of the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// How many clients there are.
+    pub clients: u8,
+    /// The servers: the round-trip time that each has beyond that of the bottleneck.
+    pub servers: Vec<Nanos>,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self { clients: 1, servers: vec![Nanos::ZERO] }
+    }
+}
+
+impl Ends {
+    /// A plan between a server and a client, by their numbers, still without traffic.
+    #[must_use]
+    pub fn plan(&self, server: u8, client: u8) -> Plan {
+        let is_far = self.servers.get(usize::from(server)).is_some_and(|rtt| rtt.0 > 0);
+        Plan::new(server_address(server, is_far), client_address(client))
+    }
 }
 
 /// The bottleneck.
@@ -86,6 +125,10 @@ pub struct Bottleneck {
     pub limit: Amount,
     /// Round-trip time of an empty link.
     pub rtt: Nanos,
+    /// Who is at its ends.
+    pub ends: Ends,
+    /// Network parameters of all hosts, such as `ipv4.tcp_rmem`: names and values.
+    pub parameters: Vec<(String, String)>,
     /// An edge in front of the queue, in both directions.
     pub edge: Option<EdgeSpec>,
     /// Whether client and server use ECN.
@@ -93,6 +136,14 @@ pub struct Bottleneck {
     /// Whether the senders' own host shapes to the link's rate, so that TCP small queues hide
     /// the queue from the discipline.
     pub local_sender: bool,
+}
+
+impl Bottleneck {
+    /// The round-trip time to the farthest server.
+    #[must_use]
+    pub fn longest_rtt(&self) -> Nanos {
+        Nanos(self.rtt.0 + self.ends.servers.iter().map(|rtt| rtt.0).max().unwrap_or(0))
+    }
 }
 
 /// The traffic beside which short transfers are measured, and these themselves.

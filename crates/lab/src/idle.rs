@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::block::{self, BlockError, empty_plan};
-use crate::config::{AgentProgram, Bottleneck, PAYLOAD_BYTES};
+use crate::block::{self, BlockError};
+use crate::config::{AgentProgram, Bottleneck, Ends, PAYLOAD_BYTES, Round};
 use crate::scheduler::{self, Engine, Scheduler};
 use crate::traffic::{Tcp, Transfer};
 
@@ -26,7 +26,7 @@ impl IdleTimes {
         program: &AgentProgram,
         stop: &AtomicBool,
     ) -> Result<Self, BlockError> {
-        let mut plan = empty_plan();
+        let mut plan = Ends::default().plan(0, 0);
         let mut at = 0;
         for (id, packets) in (0..).zip(PACKETS) {
             let size_bytes = packets * PAYLOAD_BYTES;
@@ -44,15 +44,16 @@ impl IdleTimes {
             Engine::Kernel => scheduler::in_kernel(&fifo)
                 .map_err(|error| BlockError::Engine(error.to_string()))?,
         };
+        let round = Round { plans: vec![plan.clone()], ..Round::default() };
         let outcome = block::run(
-            plan.clone(),
+            round,
             &fifo,
             0,
-            &Bottleneck { up_scheduler: None, ..link.clone() },
+            &Bottleneck { up_scheduler: None, ends: Ends::default(), ..link.clone() },
             program,
             stop,
         )?;
-        let times = plan.transfers.iter().zip(&outcome.client.transfers);
+        let times = plan.transfers.iter().zip(&outcome.seen[0].client.transfers);
         let times = times.filter_map(|(t, seen)| Some((t.size_bytes, seen.completion_ns()?)));
         Ok(Self(times.collect()))
     }

@@ -12,6 +12,7 @@
 mod agents;
 mod block;
 pub mod config;
+mod hosts;
 mod idle;
 mod kernel;
 mod plan;
@@ -27,7 +28,7 @@ pub mod traffic;
 pub use agents::AgentError;
 pub use block::BlockError;
 pub use config::{
-    AgentProgram, Bottleneck, Config, ConfigError, Labels, Round, Timing, Traffic, Transfers,
+    AgentProgram, Bottleneck, Config, ConfigError, Ends, Labels, Round, Timing, Traffic, Transfers,
 };
 pub use idle::IdleTimes;
 pub use rows::Rows;

@@ -2,24 +2,26 @@
 
 use workload::{Cbr as Rate, TransferList};
 
-use crate::block::empty_plan;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Ends, Round};
 use crate::traffic::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer};
 
 const MS: u64 = 1_000_000;
 
 /// The traffic of a round: the same for every discipline.
-pub(crate) fn of_round(config: &Config, round: u64) -> Result<Plan, ConfigError> {
+pub(crate) fn of_round(config: &Config, round: u64) -> Result<Round, ConfigError> {
     match config.rounds.get(round as usize) {
-        Some(round) => Ok(round.plan.clone()),
-        None => Ok(mixed(config, &config.transfers(round)?)),
+        Some(round) => Ok(round.clone()),
+        None => {
+            let plans = vec![mixed(config, &config.transfers(round)?)];
+            Ok(Round { seed: config.seed, plans, varying: [None, None] })
+        }
     }
 }
 
 fn mixed(config: &Config, transfers: &TransferList) -> Plan {
     let timing = &config.timing;
     let traffic = &config.traffic;
-    let mut plan = empty_plan();
+    let mut plan = Ends::default().plan(0, 0);
     plan.arrivals_end_ns = timing.warm_up_ns + timing.arrivals_ns;
     plan.drain_end_ns = timing.block_ns();
     plan.transfers = (0..)
@@ -70,12 +72,8 @@ fn add_interactive(plan: &mut Plan, start_ns: u64, tcp: Tcp) {
         start_ns: start_ns + 11 * MS,
         stop_ns,
     });
-    plan.sessions.push(Session {
-        id: 0,
-        tcp,
-        start_ns: start_ns + 17 * MS,
-        stop_ns,
-        period_ns: 250 * MS,
-        size_bytes: 4_000,
-    });
+    let due_ns: Vec<u64> = (start_ns + 17 * MS..stop_ns).step_by(250 * MS as usize).collect();
+    if !due_ns.is_empty() {
+        plan.sessions.push(Session { id: 0, tcp, due_ns, size_bytes: 4_000 });
+    }
 }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use engine::report::{self, DirectionReport, FlowRecord};
 use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
-use sched::Lane;
+use sched::{Lane, Nanos};
 
-use crate::block::{Outcome, Through};
-use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES};
+use crate::block::{Outcome, Seen, Through};
+use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES, Round};
+use crate::hosts::is_far;
 use crate::idle::IdleTimes;
 use crate::kernel::Counted;
 use crate::traffic::{
@@ -34,7 +35,7 @@ pub struct Rows {
 /// What the rows of a block are made from.
 pub(crate) struct Source<'a> {
     pub(crate) key: Key,
-    pub(crate) plan: &'a Plan,
+    pub(crate) sent: &'a Round,
     pub(crate) outcome: &'a Outcome,
     pub(crate) idle: &'a IdleTimes,
     pub(crate) link: &'a Bottleneck,
@@ -54,8 +55,9 @@ impl Source<'_> {
         let transfers = rows.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
         rows.block = Block {
             key: self.key.clone(),
-            duration_ns: self.plan.arrivals_end_ns,
-            transfers: self.plan.transfers.len() as u64,
+            duration_ns: self.first().arrivals_end_ns,
+            transfers: rows.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer).count()
+                as u64,
             completed: transfers.filter(|flow| flow.complete).count() as u64,
             offered_load: Some(self.offered_load()),
             ..Block::default()
@@ -63,10 +65,41 @@ impl Source<'_> {
         rows
     }
 
+    /// A plan; the times of all are the same.
+    fn first(&self) -> &Plan {
+        &self.sent.plans[0]
+    }
+
+    /// What was planned and what was seen of it, by pair of hosts.
+    fn pairs(&self) -> impl Iterator<Item = (&Plan, &Seen)> {
+        self.sent.plans.iter().zip(&self.outcome.seen)
+    }
+
+    /// What a direction sends: its mean rate, if it varies; 0 is that towards the client.
+    fn mean_rate(&self, at: usize) -> u64 {
+        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
+        let (from, to) = (Nanos(self.warm_up_ns), Nanos(self.first().arrivals_end_ns));
+        self.sent.varying[at].as_ref().map_or(fixed, |rates| {
+            let bits = u128::from(rates.bits(from, to)) * 1_000_000_000;
+            (bits / u128::from(to.since(from).0.max(1))) as u64
+        })
+    }
+
+    /// The bits that a direction could send until the end of the plan.
+    fn capacity(&self, at: usize) -> f64 {
+        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
+        let end_ns = self.first().drain_end_ns;
+        match &self.sent.varying[at] {
+            Some(rates) => rates.bits(Nanos::ZERO, Nanos(end_ns)) as f64,
+            None => fixed as f64 * end_ns as f64 / 1e9,
+        }
+    }
+
     /// Application bytes over what the link carries during the arrivals.
     fn offered_load(&self) -> f64 {
-        let bytes: u64 = self.plan.transfers.iter().map(|t| t.size_bytes).sum();
-        let seconds = (self.plan.arrivals_end_ns - self.warm_up_ns) as f64 / 1e9;
+        let transfers = self.sent.plans.iter().flat_map(|plan| &plan.transfers);
+        let bytes: u64 = transfers.map(|t| t.size_bytes).sum();
+        let seconds = (self.first().arrivals_end_ns - self.warm_up_ns) as f64 / 1e9;
         bytes as f64 * 8.0 / (self.link.rate_bps as f64 * seconds)
     }
 
@@ -88,12 +121,12 @@ impl Source<'_> {
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        let rates_bps = [self.link.rate_bps, self.link.up_rate_bps];
+        let rates_bps = [self.mean_rate(0), self.mean_rate(1)];
         for (at, (name, rate_bps)) in ["down", "up"].into_iter().zip(rates_bps).enumerate() {
             let direction = match &self.outcome.bottleneck {
                 Through::Engine(report) => &report.directions[1 - at],
                 Through::Kernel(passed) => {
-                    self.add_queue(rows, name, rate_bps, &passed.queues[1 - at]);
+                    self.add_queue(rows, name, at, rate_bps, &passed.queues[1 - at]);
                     continue;
                 }
             };
@@ -108,15 +141,15 @@ impl Source<'_> {
                 short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
-            rows.links.push(self.link_use(name, direction, rate_bps));
+            rows.links.push(self.link_use(name, direction, rate_bps, self.capacity(at)));
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
     }
 
     /// What a qdisc counted.
-    fn add_queue(&self, rows: &mut Rows, name: &str, rate_bps: u64, counted: &Counted) {
-        let (key, end_ns) = (&self.key, self.plan.drain_end_ns);
+    fn add_queue(&self, rows: &mut Rows, name: &str, at: usize, rate_bps: u64, counted: &Counted) {
+        let key = &self.key;
         rows.samples.extend(counted.samples.iter().map(|sample| Sample {
             key: key.clone(),
             link: name.into(),
@@ -126,11 +159,18 @@ impl Source<'_> {
             short_lane_packets: None,
             flow_entries: None,
         }));
-        rows.links.push(counted.link_use(key, name, rate_bps, self.warm_up_ns, end_ns));
+        let capacity = self.capacity(at);
+        rows.links.push(counted.link_use(key, name, rate_bps, self.warm_up_ns, capacity));
         rows.drops.extend(counted.drop_count(key, name));
     }
 
-    fn link_use(&self, name: &str, direction: &DirectionReport, rate_bps: u64) -> LinkUse {
+    fn link_use(
+        &self,
+        name: &str,
+        direction: &DirectionReport,
+        rate_bps: u64,
+        capacity: f64,
+    ) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
         let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up_ns).collect();
         let mean = |value: fn(&report::Sample) -> u64| {
@@ -139,11 +179,10 @@ impl Source<'_> {
         };
         let punctuality = &direction.punctuality;
         // What still waited at the end of the plan was sent after it.
-        let end_ns = self.plan.drain_end_ns;
+        let end_ns = self.first().drain_end_ns;
         let waited = samples.iter().rfind(|s| s.t_ns <= end_ns).map_or(0, |s| s.bytes);
         let sent_later = waited.saturating_sub(direction.queued.bytes);
         let sent = direction.sent.bytes.saturating_sub(sent_later);
-        let busy_ns = sent as f64 * 8e9 / rate_bps as f64;
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
@@ -155,7 +194,7 @@ impl Source<'_> {
             dropped_packets: direction.dropped().packets,
             lost_in_kernel: Some(direction.lost_in_kernel),
             marked_packets: Some(direction.marked),
-            utilisation: Some(busy_ns / end_ns as f64),
+            utilisation: Some(sent as f64 * 8.0 / capacity),
             backlog_mean_packets: mean(|s| s.packets),
             backlog_peak_packets: during.iter().map(|s| s.packets).max(),
             flow_entries_mean: mean(|s| s.flows),
@@ -173,9 +212,9 @@ impl Source<'_> {
 
     /// The size class of each transfer's flow.
     fn size_classes(&self) -> HashMap<&str, SizeClass> {
-        let transfers = self.plan.transfers.iter().zip(&self.outcome.client.transfers);
-        transfers
-            .filter_map(|(planned, seen)| Some((seen.link.flow.as_deref()?, class_of(planned))))
+        let fetched = self.pairs().flat_map(|(plan, seen)| transfers_of(plan, seen));
+        fetched
+            .filter_map(|(_, planned, seen)| Some((seen.link.flow.as_deref()?, class_of(planned))))
             .collect()
     }
 
@@ -214,31 +253,41 @@ impl Source<'_> {
 
     fn add_transfers(&self, rows: &mut Rows) {
         let ledger = by_flow(self.down());
-        let server = by_connection(&self.outcome.server.connections, ConnectionKind::Transfer);
-        for (planned, seen) in self.plan.transfers.iter().zip(&self.outcome.client.transfers) {
-            let record = seen.link.flow.as_deref().and_then(|flow| ledger.get(flow).copied());
-            let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
-            rows.flows.push(self.transfer(planned, seen, record, info));
+        for (plan, hosts) in self.pairs() {
+            let server = by_connection(&hosts.server.connections, ConnectionKind::Transfer);
+            // Known of the nearest only.
+            let idle = (!is_far(plan.server)).then_some(self.idle);
+            for (number, planned, seen) in transfers_of(plan, hosts) {
+                let index = match number {
+                    None => u64::from(planned.id),
+                    Some((first, at)) => first + at * self.labels.transfers.len() as u64,
+                };
+                let record = seen.link.flow.as_deref().and_then(|flow| ledger.get(flow).copied());
+                let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
+                let idle = idle.and_then(|idle| idle.of(planned.size_bytes));
+                rows.flows.push(self.transfer(index, planned, seen, idle, record, info));
+            }
         }
     }
 
     fn transfer(
         &self,
+        index: u64,
         planned: &Transfer,
         seen: &TransferRow,
+        idle: Option<u64>,
         record: Option<&FlowRecord>,
         info: Option<&TcpInfo>,
     ) -> Flow {
         let completion = seen.completion_ns();
-        let idle = self.idle.of(planned.size_bytes);
         Flow {
-            index: u64::from(planned.id),
+            index,
             kind: FlowKind::Transfer,
-            traffic: self.labels.transfer(planned.id),
+            traffic: self.labels.transfer(index),
             tcp: Some(planned.tcp.name().into()),
             size_bytes: Some(planned.size_bytes),
             size_class: Some(class_of(planned)),
-            planned_ns: Some(planned.start_ns),
+            planned_ns: Some(seen.link.due_ns),
             end_ns: seen.end_ns,
             completion_ns: completion,
             idle_ns: idle,
@@ -279,17 +328,28 @@ impl Source<'_> {
 
     fn add_long_flows(&self, rows: &mut Rows) {
         let (down, up) = (by_flow(self.down()), by_flow(self.up()));
-        let server = by_connection(&self.outcome.server.connections, ConnectionKind::Download);
-        let window = |series: &crate::traffic::Series| {
-            series.between(self.warm_up_ns, self.plan.arrivals_end_ns)
-        };
-        for (planned, seen) in self.plan.downloads.iter().zip(&self.outcome.client.downloads) {
+        for (plan, hosts) in self.pairs() {
+            self.add_long_flows_of(rows, plan, hosts, [&down, &up]);
+        }
+    }
+
+    fn add_long_flows_of(
+        &self,
+        rows: &mut Rows,
+        plan: &Plan,
+        hosts: &Seen,
+        [down, up]: [&HashMap<&str, &FlowRecord>; 2],
+    ) {
+        let server = by_connection(&hosts.server.connections, ConnectionKind::Download);
+        let window =
+            |series: &crate::traffic::Series| series.between(self.warm_up_ns, plan.arrivals_end_ns);
+        for (planned, seen) in plan.downloads.iter().zip(&hosts.client.downloads) {
             let record = seen.link.flow.as_deref().and_then(|flow| down.get(flow).copied());
             let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
             rows.flows.push(Flow {
                 index: u64::from(planned.id),
                 kind: FlowKind::Download,
-                traffic: self.labels.persistent(planned.id),
+                traffic: self.labels.persistent(planned.id.into()),
                 tcp: Some(planned.tcp.name().into()),
                 planned_ns: Some(planned.start_ns),
                 received_bytes: window(&seen.received),
@@ -297,13 +357,13 @@ impl Source<'_> {
                 ..self.flow(&seen.link, record, info)
             });
         }
-        for (planned, seen) in self.plan.uploads.iter().zip(&self.outcome.client.uploads) {
+        for (planned, seen) in plan.uploads.iter().zip(&hosts.client.uploads) {
             let record = seen.link.flow.as_deref().and_then(|flow| up.get(flow).copied());
-            let at_server = self.outcome.server.uploads.iter().find(|u| u.id == planned.id);
+            let at_server = hosts.server.uploads.iter().find(|u| u.id == planned.id);
             rows.flows.push(Flow {
                 index: u64::from(planned.id),
                 kind: FlowKind::Upload,
-                traffic: self.labels.persistent(planned.id),
+                traffic: self.labels.persistent(planned.id.into()),
                 tcp: Some(planned.tcp.name().into()),
                 planned_ns: Some(planned.start_ns),
                 received_bytes: at_server.map_or(0, |u| window(&u.received)),
@@ -314,14 +374,18 @@ impl Source<'_> {
     }
 
     fn add_requests(&self, rows: &mut Rows) {
-        for (planned, seen) in self.plan.sessions.iter().zip(&self.outcome.client.sessions) {
-            for (index, answer) in (0..).zip(&seen.answers) {
+        let sessions =
+            self.pairs().flat_map(|(plan, seen)| plan.sessions.iter().zip(&seen.client.sessions));
+        for (planned, seen) in sessions {
+            let (traffic, step) = self.labels.requests(planned.id.into());
+            for (number, answer) in (0..).zip(&seen.answers) {
                 // A request that waited for earlier ones waited because of the link as well.
                 let completion_ns = answer.end_ns.map(|end| end.saturating_sub(answer.due_ns));
                 rows.flows.push(Flow {
                     key: self.key.clone(),
-                    index,
+                    index: u64::from(planned.id) + number * step,
                     kind: FlowKind::Request,
+                    traffic: traffic.clone(),
                     flow: seen.link.flow.as_deref().map(Into::into),
                     tcp: Some(planned.tcp.name().into()),
                     size_bytes: Some(planned.size_bytes),
@@ -339,7 +403,8 @@ impl Source<'_> {
     }
 
     fn add_probes(&self, rows: &mut Rows) {
-        let streams = self.outcome.server.cbr.iter().zip(&self.outcome.client.cbr);
+        let seen = || self.outcome.seen.iter();
+        let streams = seen().flat_map(|s| s.server.cbr.iter().zip(&s.client.cbr));
         for (sent, received) in streams {
             rows.probes.extend(cbr_packets(sent, received).iter().map(|packet| Probe {
                 key: self.key.clone(),
@@ -349,7 +414,7 @@ impl Source<'_> {
                 delay_ns: packet.delay_ns(),
             }));
         }
-        for pings in &self.outcome.client.pings {
+        for pings in seen().flat_map(|s| &s.client.pings) {
             rows.probes.extend((0..).zip(&pings.rows).map(|(seq, ping)| Probe {
                 key: self.key.clone(),
                 stream: "ping".into(),
@@ -359,6 +424,29 @@ impl Source<'_> {
             }));
         }
     }
+}
+
+/// The number that those of an object count from, and its own; other transfers have theirs.
+type ObjectNumber = Option<(u64, u64)>;
+
+/// Transfers, and the objects that were asked for.
+fn transfers_of<'a>(
+    plan: &'a Plan,
+    seen: &'a Seen,
+) -> impl Iterator<Item = (ObjectNumber, &'a Transfer, &'a TransferRow)> {
+    let transfers =
+        plan.transfers.iter().zip(&seen.client.transfers).map(|(t, row)| (None, t, row));
+    let rows: HashMap<u32, &TransferRow> =
+        seen.client.objects.iter().map(|row| (row.id, row)).collect();
+    let objects = plan.visitors.iter().flat_map(|visitor| {
+        let pages = (0..).zip(&visitor.pages);
+        pages.flat_map(move |(page, visited)| {
+            let number =
+                move |object| Some((visitor.number, scenario::draw::object_index(page, object)));
+            (0..).zip(&visited.objects).map(move |(object, planned)| (number(object), planned))
+        })
+    });
+    transfers.chain(objects.filter_map(move |(number, t)| Some((number, t, *rows.get(&t.id)?))))
 }
 
 fn class_of(transfer: &Transfer) -> SizeClass {

@@ -8,13 +8,13 @@ use std::thread;
 use measure::Key;
 
 use crate::block::{self, BlockError, Outcome};
-use crate::config::Config;
+use crate::config::{Config, Round};
 use crate::idle::IdleTimes;
 use crate::kernel;
 use crate::rows::{Rows, Source};
 use crate::scheduler::{Engine, Scheduler};
 use crate::summary::Summary;
-use crate::traffic::{Plan, monotonic_ns};
+use crate::traffic::monotonic_ns;
 use crate::{config, plan};
 
 /// What the caller is told while the lab runs.
@@ -108,9 +108,9 @@ impl Rounds<'_, '_> {
         };
         let most = config.timing.until_precise.unwrap_or(config.timing.rounds);
         for round in 0..most {
-            let plan =
+            let sent =
                 plan::of_round(config, round).map_err(|e| BlockError::Engine(e.to_string()))?;
-            let blocks = self.round(round, &plan, &idle, &mut finished.void)?;
+            let blocks = self.round(round, &sent, &idle, &mut finished.void)?;
             finished.blocks.extend(blocks);
             let enough = round + 1 >= config.timing.rounds;
             if enough && Summary::of(config, &finished.blocks).is_precise() {
@@ -142,7 +142,7 @@ impl Rounds<'_, '_> {
     fn round(
         &mut self,
         round: u64,
-        plan: &Plan,
+        sent: &Round,
         idle: &IdleTimes,
         void: &mut u64,
     ) -> Result<Vec<Rows>, BlockError> {
@@ -156,13 +156,13 @@ impl Rounds<'_, '_> {
             tries += 1;
             let mut again = Vec::new();
             for specs in pending.chunks(self.config.timing.jobs) {
-                let (start_ns, outcomes) = self.side_by_side(specs, round, plan);
+                let (start_ns, outcomes) = self.side_by_side(specs, round, sent);
                 for (spec, outcome) in specs.iter().zip(outcomes) {
                     let void_reason = match outcome {
                         Ok(outcome) => {
                             let reason = too_late(&outcome, self.config.timing.late_limit);
                             let rows =
-                                self.rows(spec, round, plan, &outcome, idle, start_ns, &reason);
+                                self.rows(spec, round, sent, &outcome, idle, start_ns, &reason);
                             (self.progress)(Progress::Done(&rows));
                             if reason.is_none() {
                                 whole.push(Rows { samples: Vec::new(), ..rows });
@@ -190,7 +190,7 @@ impl Rounds<'_, '_> {
         &mut self,
         specs: &[&Scheduler],
         round: u64,
-        plan: &Plan,
+        sent: &Round,
     ) -> (u64, Vec<Result<Outcome, BlockError>>) {
         let config = self.config;
         let of = config.timing.rounds * config.schedulers.len() as u64;
@@ -207,7 +207,7 @@ impl Rounds<'_, '_> {
                 .map(|spec| {
                     let seed = seed_of(config.seed, round, &spec.to_string());
                     scope.spawn(move || {
-                        block::run(plan.clone(), spec, seed, &config.link, &config.agent, stop)
+                        block::run(sent.clone(), spec, seed, &config.link, &config.agent, stop)
                     })
                 })
                 .collect();
@@ -243,7 +243,7 @@ impl Rounds<'_, '_> {
         &mut self,
         spec: &Scheduler,
         round: u64,
-        plan: &Plan,
+        sent: &Round,
         outcome: &Outcome,
         idle: &IdleTimes,
         start_ns: u64,
@@ -261,7 +261,7 @@ impl Rounds<'_, '_> {
         self.done += u64::from(void_reason.is_none());
         let (link, warm_up_ns) = (&config.link, config.timing.warm_up_ns);
         let labels = &config.labels;
-        let mut rows = Source { key, plan, outcome, idle, link, labels, warm_up_ns }.rows();
+        let mut rows = Source { key, sent, outcome, idle, link, labels, warm_up_ns }.rows();
         rows.block.start_ns = start_ns;
         rows.block.void = void_reason.is_some();
         rows.block.void_reason = void_reason.as_deref().map(Into::into);
@@ -272,7 +272,7 @@ impl Rounds<'_, '_> {
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
     let most_late_ns = (MOST_LATE_NS * 100.0 * late_limit) as u64;
-    for direction in outcome.bottleneck.engine().map_or(&[][..], |report| &report.directions) {
+    for direction in outcome.engines().flat_map(|report| &report.directions) {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
         if lost > late_limit {
@@ -286,7 +286,8 @@ fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
             return Some(format!("the engine was too late for {lost} packets"));
         }
     }
-    let late = outcome.client.worst_late_ns.max(outcome.server.worst_late_ns);
+    let of_hosts = outcome.seen.iter().map(|s| s.client.worst_late_ns.max(s.server.worst_late_ns));
+    let late = of_hosts.max().unwrap_or(0);
     (late > most_late_ns).then(|| format!("client or server was {} ms late", late / 1_000_000))
 }
 

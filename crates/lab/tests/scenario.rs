@@ -81,8 +81,8 @@ fn a_seed_is_a_round_of_what_the_simulator_sends() {
     );
     let seeds: Vec<u64> = config.rounds.iter().map(|round| round.seed).collect();
     assert_eq!(seeds, [3, 4]);
-    let plan = &config.rounds[0].plan;
-    assert_ne!(plan.transfers, config.rounds[1].plan.transfers);
+    let plan = &config.rounds[0].plans[0];
+    assert_ne!(plan.transfers, config.rounds[1].plans[0].transfers);
     // Two kinds of transfers take turns in ids: the periodic ones have the odd.
     let periodic: Vec<_> = plan.transfers.iter().filter(|t| t.id % 2 == 1).collect();
     assert_eq!(periodic.len(), 5);
@@ -110,7 +110,7 @@ fn a_line_of_links_is_one_way() {
     let config = read(&format!("{head}{line}[schedulers]{rest}{traffic}")).unwrap();
     assert_eq!(config.link.rtt.0, 12_000_000);
     assert_eq!(config.link.up_scheduler.unwrap().to_string(), "fifo");
-    assert_eq!(config.rounds[0].plan.downloads.len(), 1);
+    assert_eq!(config.rounds[0].plans[0].downloads.len(), 1);
 }
 
 #[test]
@@ -119,15 +119,15 @@ fn what_the_lab_cannot_do_is_refused_with_its_line() {
     for (from, to, says) in [
         (
             "kind = \"dumbbell\"",
-            "kind = \"dumbbell\"\npairs = 2",
-            "t.toml:9: topology.pairs = 2 has more ends",
+            "kind = \"dumbbell\"\npairs = 5",
+            "pairs of hosts; the lab takes 16",
         ),
         (bottleneck, "loss = 0.1", "t.toml:10: topology.bottleneck.loss = 0.1 cannot"),
         (bottleneck, "jitter = \"1ms\"", "t.toml:10: topology.bottleneck.jitter = \"1ms\" cannot"),
         (
-            bottleneck,
-            "varying = \"steps:0s=1mbit\"",
-            "t.toml:10: topology.bottleneck.varying = \"steps:0s=1mbit\" cannot",
+            "rate = \"1gbit\"",
+            "rate = \"1gbit\", varying = \"steps:0s=1mbit\"",
+            "t.toml:9: topology.access.varying = \"steps:0s=1mbit\" cannot",
         ),
         (
             "rate = \"10mbit\"",
@@ -153,8 +153,8 @@ fn what_the_lab_cannot_do_is_refused_with_its_line() {
         ("congestion = \"reno\"", "ecn = true", "t.toml:18: traffic[0].tcp uses ECN"),
         (
             "kind = \"transfers\"\narrivals = 20",
-            "kind = \"web\"",
-            "t.toml:19: traffic[0].kind = \"web\" cannot",
+            "kind = \"on-off\"\nrate = \"1mbit\"",
+            "t.toml:19: traffic[0].kind = \"on-off\" cannot",
         ),
         ("arrivals = 20", "arrivals = 20\ndscp = 8", "t.toml:21: traffic[0].dscp = 8 cannot"),
         (
@@ -181,7 +181,7 @@ fn the_kernel_has_forms_of_its_own_of_what_it_does_not_take_from_us() {
     let config = read_for(GOOD, Engine::Kernel, Some(&["kernel:sfq"])).unwrap();
     assert_eq!(config.schedulers[0].to_string(), "kernel:sfq");
     // As in userspace: the same transfers at the same times.
-    assert_eq!(config.rounds[0].plan, read(GOOD).unwrap().rounds[0].plan);
+    assert_eq!(config.rounds[0].plans, read(GOOD).unwrap().rounds[0].plans);
 }
 
 #[test]
@@ -199,12 +199,70 @@ fn what_only_the_userspace_engine_can_do_is_refused_with_its_line() {
         ),
         (
             "limit = \"50packets\"",
-            "varying = \"steps:0s=1mbit\"",
-            "t.toml:10: topology.bottleneck.varying = \"steps:0s=1mbit\" cannot",
+            "varying = \"steps:0s=1mbit,1s=0bit,2s=1mbit\"",
+            "t.toml:10: topology.bottleneck.varying = \"steps:0s=1mbit,1s=0bit,2s=1mbit\" stalls",
         ),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = read_for(&GOOD.replacen(from, to, 1), Engine::Kernel, None).expect_err(to);
         assert!(error.contains(says), "{error}\nnot {says}");
     }
+}
+
+/// A file of the suite, as the lab takes it.
+fn of_suite(name: &str) -> Result<lab::Config, String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/rfc7928");
+    read(&std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap())
+}
+
+#[test]
+fn hosts_have_addresses_and_each_pair_of_them_a_plan() {
+    let config = of_suite("fairness").unwrap();
+    assert_eq!((config.link.ends.clients, config.link.ends.servers.len()), (2, 2));
+    let plans = &config.rounds[0].plans;
+    let downloads: Vec<_> = plans
+        .iter()
+        .map(|plan| (plan.server.to_string(), plan.client.to_string(), plan.downloads.len()))
+        .collect();
+    let [one, two] = ["10.77.0.1", "10.77.0.2"].map(String::from);
+    let [left1, left2] = ["10.77.1.2", "10.77.1.3"].map(String::from);
+    let of_many = [(left1.clone(), one.clone(), 5), (left2.clone(), one, 4)];
+    let of_one = [(left1, two.clone(), 1), (left2, two, 0)];
+    assert_eq!(downloads, [of_many, of_one].concat());
+    let mut ports: Vec<u16> = plans.iter().map(|plan| plan.port).collect();
+    ports.dedup();
+    assert_eq!(ports.len(), 4, "servers of one host listen at different ports");
+}
+
+#[test]
+fn a_server_may_be_farther_away() {
+    let config = of_suite("round-trips").unwrap();
+    assert_eq!(config.link.rtt.0, 20_000_000);
+    let far: Vec<u64> = config.link.ends.servers.iter().map(|rtt| rtt.0).collect();
+    assert_eq!(far, [0, 140_000_000]);
+    let servers: Vec<String> =
+        config.rounds[0].plans.iter().map(|plan| plan.server.to_string()).collect();
+    assert_eq!(servers, ["10.77.1.2", "10.78.1.2"]);
+}
+
+#[test]
+fn pages_and_requests_are_those_of_the_seed() {
+    let config = of_suite("mix").unwrap();
+    let plan = &config.rounds[0].plans[0];
+    assert_eq!((plan.visitors.len(), plan.sessions.len()), (4, 1));
+    assert!(plan.visitors.iter().all(|visitor| !visitor.pages.is_empty()));
+    assert_ne!(plan.visitors, config.rounds[1].plans[0].visitors);
+    assert_eq!(config.labels.requests(0).0.as_deref(), Some("service"));
+    assert_eq!(config.labels.transfer(plan.visitors[3].number).as_deref(), Some("web"));
+    let varying = of_suite("varying").unwrap();
+    assert_eq!(varying.rounds[0].varying[0].as_ref().unwrap().steps().len(), 5);
+    assert!(varying.rounds[0].varying[1].is_none());
+}
+
+#[test]
+fn all_of_the_suite_is_taken_but_what_mixes_ecn() {
+    for name in ["fairness", "unresponsive", "bursts", "mild", "heavy", "varying", "mix"] {
+        of_suite(name).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert!(of_suite("ecn").unwrap_err().contains("uses ECN and others do not"));
 }

@@ -3,7 +3,8 @@
 //! is drawn before it is asked for: memory does not grow with simulated time.
 
 use sched::Nanos;
-use workload::{Cbr, Random, SizeLaw, Transfer, TransferList};
+use sim::sources::WebIndex;
+use workload::{Cbr, Page, PageLaw, Random, Requests, SizeLaw, Transfer, TransferList};
 
 use crate::traffic::{Arrivals, Kind, Pick, Stream, Traffic};
 
@@ -137,6 +138,72 @@ impl Ends {
         let (from, to) = self.next();
         Planned { start_ns, size_bytes, from, to }
     }
+}
+
+/// A user who opens pages.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// What the numbers of its objects in results begin with.
+    pub index: u64,
+    /// Its place in `Traffic::to`.
+    pub to: usize,
+    /// When it opens its first page.
+    pub start_ns: u64,
+    /// Its pages, more than there is time for.
+    pub pages: Vec<Page>,
+}
+
+/// No page takes less time than this, thinking included.
+const LEAST_PAGE_NS: u64 = 1_000_000;
+
+/// The users of a web, and the pages that they open: those of the simulator, as far as they get.
+#[must_use]
+pub fn visitors(traffic: &Traffic, seed: u64) -> Vec<Visitor> {
+    let Kind::Web { users, think, objects, gap, sizes, .. } = &traffic.kind else {
+        return Vec::new();
+    };
+    let law = PageLaw { objects, sizes, gap, think };
+    let mut random = Random::of(seed, &traffic.name);
+    let visitor = |session| {
+        let mut random = Random::new(random.below(u64::MAX));
+        let to = random.below(traffic.to.len() as u64) as usize;
+        let start_ns = traffic.start_ns.saturating_add(think.sample(&mut random));
+        let mut at = start_ns;
+        let pages = std::iter::from_fn(|| {
+            let page = (at < traffic.stop_ns).then(|| law.draw(traffic.from.len(), &mut random))?;
+            let known_ns = page.objects.last().map_or(0, |object| object.known_ns);
+            at = at.saturating_add(known_ns.saturating_add(page.think_ns).max(LEAST_PAGE_NS));
+            Some(page)
+        });
+        let pages = pages.collect();
+        Visitor { index: WebIndex { session, page: 0, object: 0 }.into(), to, start_ns, pages }
+    };
+    (0..*users).map(visitor).collect()
+}
+
+/// What the number of an object has beyond its visitor's.
+#[must_use]
+pub fn object_index(page: u32, object: u32) -> u64 {
+    WebIndex { session: 0, page, object }.into()
+}
+
+/// The ends of a flow of traffic that has a number of them: their places in `Traffic::from` and
+/// `Traffic::to`.
+#[must_use]
+pub fn ends_of(traffic: &Traffic, flow: u64) -> (usize, usize) {
+    let mut flow = flow as usize;
+    if let Kind::Persistent { flows, .. } = &traffic.kind {
+        flow %= traffic.from.len().max(traffic.to.len()).min(*flows as usize).max(1);
+    }
+    (flow % traffic.from.len(), flow % traffic.to.len())
+}
+
+/// When the requests of a connection are due.
+#[must_use]
+pub fn due_ns(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<u64> {
+    let seed = Random::of(seed, &format!("{}/{flow}", traffic.name)).below(u64::MAX);
+    let times = requests.times_ns(traffic.stop_ns - traffic.start_ns, seed);
+    times.into_iter().map(|ns| traffic.start_ns + ns).collect()
 }
 
 /// When the first packet of constant-rate stream number `flow` of some traffic leaves: a stream alone

@@ -43,6 +43,7 @@ pub use record::Wanted;
 pub use reference::{reference, reference_markdown};
 pub use rows::Row;
 pub use scenario::{Overrides, Record, Scenario};
+pub use sim::Varying;
 pub use summary::{
     ClassSummary, LinkSummary, PagesSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind,
     TrafficSummary,

@@ -8,7 +8,7 @@ use sim::sources::{
     WebConfig,
 };
 use sim::{NodeId, Simulation, Source, TcpId};
-use workload::{Datagram, DatagramList, Random, Requests};
+use workload::{Datagram, DatagramList, Random};
 
 use crate::draw;
 use crate::scenario::Scenario;
@@ -93,8 +93,8 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
         (Kind::Requests { flows, requests, .. }, Some(tcp)) => {
             let one = |flow: u64| {
                 let Pair { sender, receiver } = ends.pair(flow as usize, flow as usize);
-                let due = due(traffic, *requests, flow, seed);
-                Box::new(RequestStream::new(*requests, receiver, sender, tcp, due.into_iter())) as _
+                let due = draw::due_ns(traffic, *requests, flow, seed).into_iter().map(Nanos);
+                Box::new(RequestStream::new(*requests, receiver, sender, tcp, due)) as _
             };
             (0..*flows).map(one).collect()
         }
@@ -169,13 +169,6 @@ fn shifted(list: &DatagramList, traffic: &Traffic) -> DatagramList {
     };
     let before_stop = |datagram: &Datagram| datagram.time_ns < traffic.stop_ns;
     DatagramList::new(list.datagrams().iter().map(shift).filter(before_stop).collect())
-}
-
-/// When the requests of a connection are due.
-fn due(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<Nanos> {
-    let seed = Random::of(seed, &format!("{}/{flow}", traffic.name)).below(u64::MAX);
-    let times = requests.times_ns(traffic.stop_ns - traffic.start_ns, seed);
-    times.into_iter().map(|ns| Nanos(traffic.start_ns + ns)).collect()
 }
 
 /// The nodes of a traffic's ends.

@@ -52,6 +52,12 @@ impl Varying {
         Ok(Self { steps: steps.into() })
     }
 
+    /// The rates, each with the time from which it holds.
+    #[must_use]
+    pub fn steps(&self) -> &[(Nanos, Rate)] {
+        &self.steps
+    }
+
     /// The bits that the link could have sent between two times, rounded down.
     #[must_use]
     pub fn bits(&self, from: Nanos, to: Nanos) -> u64 {

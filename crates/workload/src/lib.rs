@@ -6,7 +6,8 @@
 //! * [`TransferList`] is a list of transfers (start, size), drawn from a law at a chosen load or
 //!   read from a CSV file.
 //! * [`DatagramList`] is a list of datagrams (time, size, stream).
-//! * [`Cbr`], [`OnOff`] and [`Requests`] say when streams send and when a client asks.
+//! * [`Cbr`], [`OnOff`] and [`Requests`] say when streams send and when a client asks; [`Page`]s are
+//!   what a browser fetches.
 //!
 //! Everything is a function of its parameters and a seed, the same on every machine: random
 //! numbers come from one named generator, and logarithms and powers from `libm` rather than
@@ -27,6 +28,7 @@ mod csv_table;
 mod datagrams;
 mod law;
 mod law_text;
+mod pages;
 mod random;
 mod streams;
 mod transfers;
@@ -36,6 +38,7 @@ pub use csv_table::CsvError;
 pub use datagrams::{Datagram, DatagramList};
 pub use law::{Bytes, Count, CountLaw, Law, PAYLOAD_BYTES, SizeLaw, Time, TimeLaw};
 pub use law_text::{LawError, Unit};
+pub use pages::{Object, Page, PageLaw};
 pub use random::Random;
 pub use streams::{Cbr, OnOff, Requests};
 pub use transfers::{Offered, Transfer, TransferError, TransferList};

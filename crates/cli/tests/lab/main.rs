@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         trial("mixed_traffic", works::mixed_traffic),
         trial("listed_transfers_over_a_long_way", works::listed_transfers_over_a_long_way),
         trial("a_scenario_in_both_engines", works::a_scenario_in_both_engines),
+        trial("a_scenario_of_everything", works::a_scenario_of_everything),
         trial("a_scenario_in_the_kernel", works::a_scenario_in_the_kernel),
         trial("local_sender", works::local_sender),
         trial("an_ordinary_user", works::an_ordinary_user),

@@ -160,6 +160,96 @@ pub(crate) fn a_scenario_in_both_engines() {
     assert!(says.contains("topology has 5 links under test; the lab has one"), "{says}");
 }
 
+/// Two receivers, two senders at different distances, pages, requests, and a link that is slow for a while.
+const EVERYTHING: &str = r#"[scenario]
+title = "everything"
+duration = "5s"
+warm-up = "1s"
+seeds = 1
+[topology]
+kind = "free"
+links = [
+  { name = "link", a = "in", b = "out", rate = "5mbit", delay = "5ms", limit = "50packets", scheduler = "tested", varying = "steps:0s=5mbit,2s=1mbit,3s=5mbit" },
+  { a = "near", b = "in", rate = "1gbit" },
+  { a = "far", b = "in", rate = "1gbit", delay = "40ms" },
+  { a = "out", b = "here", rate = "1gbit" },
+  { a = "out", b = "there", rate = "1gbit" },
+]
+[schedulers]
+run = ["efd"]
+[tcp]
+preset = "linux"
+[[traffic]]
+name = "long"
+kind = "persistent"
+flows = 2
+opens = "receiver"
+from = ["near", "far"]
+to = ["here", "there"]
+[[traffic]]
+kind = "web"
+users = 2
+think = "fixed:time=100ms"
+sizes = "uniform:min=1kb,max=20kb"
+from = "near"
+to = ["here", "there"]
+[[traffic]]
+kind = "requests"
+flows = 2
+from = "near"
+to = ["here", "there"]
+"#;
+
+/// Hosts, distances, pages, requests and rates are in the lab what they are in the simulator.
+pub(crate) fn a_scenario_of_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("everything.toml");
+    fs::write(&file, EVERYTHING).unwrap();
+    let [of_sim, of_lab] = ["sim", "lab"].map(|engine| {
+        let out = directory.path().join(engine);
+        let files = ["--format", "csv", "--out", out.to_str().unwrap()];
+        let late: &[&str] = if engine == "lab" { &["--late-limit", "60%"] } else { &[] };
+        let run = [engine, file.to_str().unwrap()];
+        succeed(&[SHORTLANE], &[&run[..], &files, late].concat());
+        let blocks = csv(&out.join("blocks.csv"));
+        let counts = blocks.iter().find(|row| row["void"] == "false").unwrap()["block"].clone();
+        let links = csv(&out.join("links.csv"));
+        let link = links.into_iter().find(|row| ["link", "down"].contains(&&*row["link"])).unwrap();
+        // 5, 1 and twice 5 Mbit/s.
+        assert_eq!(link["rate_bps"], "4000000", "{engine}");
+        let used = link["utilisation"].parse::<f64>().unwrap();
+        assert!((0.5..1.05).contains(&used), "{engine}: at a fixed rate it would be 1.2: {used}");
+        let mut flows = csv(&out.join("flows.csv"));
+        flows.retain(|row| row["block"] == counts);
+        flows
+    });
+    let number = |row: &HashMap<String, String>, key: &str| row[key].parse::<u64>().unwrap();
+    let handshake = |row| number(row, "connect_ns") - number(row, "start_ns");
+    for index in ["0", "1"] {
+        let long = of_lab.iter().find(|r| r["traffic"] == "long" && r["index"] == index).unwrap();
+        let least = if index == "0" { 10_000_000 } else { 90_000_000 };
+        assert!(handshake(long) >= least, "{long:?}");
+        assert!(long["flow"].contains(if index == "0" { "10.77.0.1:" } else { "10.77.0.2:" }));
+    }
+    let due = |flows: &[HashMap<String, String>]| {
+        let requests = flows.iter().filter(|row| row["kind"] == "request");
+        let mut due: Vec<_> =
+            requests.map(|row| (number(row, "index"), number(row, "planned_ns"))).collect();
+        due.sort_unstable();
+        due
+    };
+    assert_eq!(due(&of_sim), due(&of_lab));
+    let objects = |flows: &[HashMap<String, String>]| -> HashMap<u64, u64> {
+        let objects = flows.iter().filter(|row| row["traffic"] == "web");
+        objects.map(|row| (number(row, "index"), number(row, "size_bytes"))).collect()
+    };
+    let (of_sim, of_lab) = (objects(&of_sim), objects(&of_lab));
+    // How many pages a user gets to see is what the network is about.
+    let both: Vec<_> = of_sim.iter().filter(|(index, _)| of_lab.contains_key(*index)).collect();
+    assert!(both.len() > 20, "{} objects, and {}", of_sim.len(), of_lab.len());
+    assert!(both.iter().all(|(index, size)| of_lab[*index] == **size));
+}
+
 /// The same file with a qdisc of this kernel as the bottleneck: the same transfers, and a link
 /// that is as busy.
 pub(crate) fn a_scenario_in_the_kernel() {

@@ -5,16 +5,19 @@ pub(crate) mod interface;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use frame::Fingerprinter;
 use netdev::watch::Watch;
 use sched::edge::EdgeSpec;
+use sched::{Nanos, Rate};
 
 use self::interface::system;
 use crate::control::{self, Adjust, Followed, Following, Handle, Log, Pilot, Server};
 use crate::datapath::buffers::Buffers;
+use crate::datapath::clock;
 use crate::datapath::command::Command;
 use crate::datapath::direction::{Direction, Fault, MOST_FRAMES, MOST_SUPER_PACKETS, Parts, Side};
 use crate::datapath::follow::{Gauge, Note, Passing, Stamps};
@@ -29,6 +32,9 @@ use crate::io::FrameIo;
 use crate::settings::LinkConfig;
 use crate::status::Heading;
 
+/// How soon a flag to stop is seen.
+const SEEN_WITHIN: Duration = Duration::from_millis(50);
+
 /// What takes frames from one place to another through slow links.
 pub struct Forwarder {
     pub(crate) ways: Vec<Way>,
@@ -40,6 +46,17 @@ pub struct Forwarder {
     pub(crate) watch: Option<Watch>,
     /// What its rates follow, if they do.
     pub(crate) following: Option<(Following, Log)>,
+}
+
+/// Another rate for a direction.
+#[derive(Clone, Copy, Debug)]
+pub struct RateChange {
+    /// When, on the engine's clock.
+    pub at: Nanos,
+    /// Of which direction: that from left to right is 0.
+    pub direction: usize,
+    /// The rate from then on; not 0.
+    pub rate: Rate,
 }
 
 /// From an input through a queue and a link to an output.
@@ -86,6 +103,46 @@ impl Forwarder {
     /// As [`run`](Self::run).
     pub fn run_observed(self, stop: &AtomicBool, observe: Observe) -> Result<Report, EngineError> {
         self.run_with(stop, || Records::account(observe))
+    }
+
+    /// As [`run_observed`](Self::run_observed), and changes rates when it is time, in their order.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_changing(
+        self,
+        stop: &AtomicBool,
+        observe: Observe,
+        changes: &[RateChange],
+    ) -> Result<Report, EngineError> {
+        if changes.is_empty() {
+            return self.run_observed(stop, observe);
+        }
+        let Self { ways, ports: _ports, watch, .. } = self;
+        let mut orders = Vec::new();
+        let mut prepared = Vec::new();
+        for way in ways {
+            let (sender, commands) = channel();
+            orders.push((sender, way.config.clone()));
+            let names = way.names();
+            prepared.push((way.prepare(Records::account(observe), Some(commands), None)?, names));
+        }
+        run(prepared, stop, watch, |halt| {
+            let is_over = || stop.load(Ordering::Relaxed) || halt.load(Ordering::Relaxed);
+            for change in changes {
+                let left = || change.at.since(clock::now());
+                while !is_over() && left() > Nanos::ZERO {
+                    thread::sleep(Duration::from_nanos(left().0).min(SEEN_WITHIN));
+                }
+                let Some((commands, config)) = orders.get_mut(change.direction) else { continue };
+                config.rate = change.rate;
+                let spec = config.spec.clone().on_link(change.rate);
+                // The answer is of no use: a rate can always change, and so can what goes with it.
+                let (answer, _) = sync_channel(1);
+                let pacing = Pacing::on(config);
+                let _ = commands.send(Command::Change(spec.params().clone(), pacing, answer));
+            }
+        })
     }
 
     /// As [`run`](Self::run), and answers on the interfaces' control sockets meanwhile, by which

@@ -91,7 +91,7 @@ fn less(a: Tally, b: Tally) -> Tally {
     Tally { packets: a.packets - b.packets, bytes: a.bytes - b.bytes }
 }
 
-fn wait_until(at_ns: u64, done: &AtomicBool) {
+pub(super) fn wait_until(at_ns: u64, done: &AtomicBool) {
     while !done.load(Ordering::Relaxed) {
         let left = at_ns.saturating_sub(monotonic_ns());
         if left == 0 {
@@ -118,7 +118,7 @@ impl Counted {
         link: &str,
         rate_bps: u64,
         warm_up_ns: u64,
-        end_ns: u64,
+        capacity: f64,
     ) -> LinkUse {
         let during = self.samples.iter().filter(|sample| sample.t_ns >= warm_up_ns);
         let backlog: Vec<u64> = during.map(|sample| sample.packets).collect();
@@ -132,7 +132,7 @@ impl Counted {
             sent_packets: self.sent.packets,
             sent_bytes: self.sent.bytes,
             dropped_packets: self.dropped_packets,
-            utilisation: Some(self.sent.bytes as f64 * 8e9 / rate_bps as f64 / end_ns as f64),
+            utilisation: Some(self.sent.bytes as f64 * 8.0 / capacity),
             backlog_mean_packets: (!backlog.is_empty()).then_some(mean),
             backlog_peak_packets: backlog.into_iter().max(),
             ..LinkUse::default()

@@ -19,13 +19,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Forwarder, Io, LinkConfig, Observe, Rate, Report};
+use engine::{Forwarder, Observe, RateChange, Report};
 use netdev::link::{Home, Links};
 use netdev::netns::{Namespace, set_parameter};
-use sched::{Nanos, Spec};
+use sched::Nanos;
 
-use crate::block::{BlockError, Hosts, TO_CLIENT, TO_SERVER, make_quiet};
+use crate::block::BlockError;
 use crate::config::{Bottleneck, Config, ConfigError};
+use crate::hosts::{
+    Hosts, TO_CLIENT, TO_SERVER, client_address, make_quiet, only_delay, server_address,
+};
 use crate::scheduler::Scheduler;
 
 pub(crate) use count::Counted;
@@ -52,6 +55,8 @@ pub(crate) struct Passed {
 pub(crate) struct Ready<'a> {
     hosts: &'a Hosts,
     delay: Option<Forwarder>,
+    /// From the client to the server, and back.
+    queues: Box<[Queue; 2]>,
 }
 
 /// Whether the kernel has netem.
@@ -124,23 +129,16 @@ impl Hosts {
             let up = Queue::put_on(TO_SERVER, back, link.up_rate_bps, link)?;
             Ok((down, up))
         })??;
-        let delay = self.delay.as_ref().map(|home| {
-            home.run(|| -> Result<Forwarder, BlockError> {
-                let fifo = Spec::named("fifo").expect("the baseline is in the registry");
-                let mut way = LinkConfig::new(fifo, Rate::UNLIMITED);
-                way.delay = Nanos(link.rtt.0 / 2);
-                Ok(Forwarder::bridge(TO_ROUTER, TO_SERVER, way.clone(), way, Io::Packet)?)
-            })
-        });
-        let delay = delay.transpose()?.transpose()?;
+        let delay = self.delay.as_ref();
+        let delay = delay.map(|home| only_delay(home, [TO_ROUTER, TO_SERVER], link.rtt));
+        let delay = delay.transpose()?;
         self.middle.run(|| {
-            let (client, server) = Hosts::addresses();
-            let down = down.warm_up(client);
-            let up = up.warm_up(server);
-            thread::sleep(down?.max(up?));
+            let to_client = down.warm_up(client_address(0));
+            let to_server = up.warm_up(server_address(0, false));
+            thread::sleep(to_client?.max(to_server?));
             io::Result::Ok(())
         })??;
-        Ok(Ready { hosts: self, delay })
+        Ok(Ready { hosts: self, delay, queues: Box::new([up, down]) })
     }
 }
 
@@ -152,12 +150,19 @@ impl Ready<'_> {
         done: &AtomicBool,
         epoch_ns: u64,
         end_ns: u64,
+        changes: &[RateChange],
     ) -> Result<Passed, BlockError> {
-        let Self { hosts, delay } = self;
+        let Self { hosts, delay, queues } = self;
         thread::scope(|scope| -> Result<_, BlockError> {
             let observe = Observe { epoch: Nanos(epoch_ns), sample_every: Nanos::MAX };
             let delaying =
                 delay.map(|delay| scope.spawn(move || delay.run_observed(done, observe)));
+            let changing = scope.spawn(move || {
+                hosts
+                    .middle
+                    .run(|| change_rates(&queues, changes, done))
+                    .and_then(|changed| changed)
+            });
             let counting = hosts.middle.run(|| {
                 count::both(
                     [(TO_SERVER, TO_CLIENT), (TO_CLIENT, TO_SERVER)],
@@ -171,12 +176,25 @@ impl Ready<'_> {
             if halted {
                 done.store(true, Ordering::Relaxed);
             }
+            changing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             let delay = delaying.map(|thread| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             Ok(Passed { queues: counting??, delay: delay.transpose()? })
         })
     }
+}
+
+/// Changes rates when it is time, until `done`.
+fn change_rates(queues: &[Queue; 2], changes: &[RateChange], done: &AtomicBool) -> io::Result<()> {
+    for change in changes {
+        count::wait_until(change.at.0, done);
+        if done.load(Ordering::Relaxed) {
+            break;
+        }
+        queues[change.direction].change_rate(change.rate)?;
+    }
+    Ok(())
 }
 
 /// Makes the place of a delay in userspace, between router and server.
@@ -202,7 +220,7 @@ pub(crate) fn place_of_delay(
 
 /// Else a connection takes another `skb->hash` after each timeout, and the queues of the router,
 /// which is this same machine, know it by that. A real router sees no such thing.
-fn steady_hashes() -> io::Result<()> {
+pub(crate) fn steady_hashes() -> io::Result<()> {
     match set_parameter("core.txrehash", "0") {
         // Linux before 5.18 is not asked.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -7,7 +7,9 @@ use std::time::Duration;
 #[cfg(feature = "kernel")]
 use engine::kernel::{self, Shaping, compose, load};
 #[cfg(feature = "kernel")]
-use sched::{Nanos, Rate, Spec};
+use sched::{Nanos, Spec};
+
+use sched::Rate;
 
 use crate::config::Bottleneck;
 use crate::scheduler::{Own, Scheduler};
@@ -21,9 +23,9 @@ const FULL_FRAME: u64 = 1514;
 
 /// A qdisc at work. It goes with its device.
 pub(super) struct Queue {
+    device: String,
+    scheduler: Scheduler,
     rate_bps: u64,
-    /// Whether its queues are to be used once before anything is measured.
-    fresh_queues_drop: bool,
 }
 
 impl Queue {
@@ -37,19 +39,18 @@ impl Queue {
     ) -> io::Result<Self> {
         let _ = tc(&format!("qdisc del dev {device} root"));
         match scheduler {
-            Scheduler::Own(own) => {
-                put_own(device, own, rate_bps, link.ecn)?;
-                Ok(Self { rate_bps, fresh_queues_drop: own.qdisc.shapes() })
-            }
-            #[cfg(feature = "kernel")]
-            Scheduler::Ours(spec) => {
-                put_ours(device, spec, rate_bps)?;
-                Ok(Self { rate_bps, fresh_queues_drop: false })
-            }
-            #[cfg(not(feature = "kernel"))]
-            Scheduler::Ours(_) => {
-                Err(io::Error::other("this program was built without the kernel engine"))
-            }
+            Scheduler::Own(own) => own_lines("add", device, own, rate_bps, link.ecn)?,
+            Scheduler::Ours(spec) => put_ours(device, spec, rate_bps)?,
+        }
+        Ok(Self { device: device.to_owned(), scheduler: scheduler.clone(), rate_bps })
+    }
+
+    /// Gives it another rate while packets are queued.
+    pub(super) fn change_rate(&self, rate: Rate) -> io::Result<()> {
+        match &self.scheduler {
+            // What is said of ECN when it is made stays.
+            Scheduler::Own(own) => own_lines("change", &self.device, own, rate.0, false),
+            Scheduler::Ours(_) => change_ours(&self.device, rate),
         }
     }
 
@@ -63,7 +64,7 @@ impl Queue {
         const PACKETS: u32 = 4;
         const DATA: [u8; 20] = [0; 20];
         const FRAME: u64 = 14 + 28 + DATA.len() as u64;
-        if !self.fresh_queues_drop {
+        if !matches!(&self.scheduler, Scheduler::Own(own) if own.qdisc.shapes()) {
             return Ok(Duration::ZERO);
         }
         for _ in 0..FLOWS {
@@ -77,16 +78,21 @@ impl Queue {
     }
 }
 
-fn put_own(device: &str, own: &Own, rate_bps: u64, ecn: bool) -> io::Result<()> {
+/// Adds or changes one of the kernel's own.
+fn own_lines(verb: &str, device: &str, own: &Own, rate_bps: u64, ecn: bool) -> io::Result<()> {
     let words = own.words(ecn);
     if own.qdisc.shapes() {
-        return tc(&format!("qdisc add dev {device} root {words} bandwidth {rate_bps}bit"));
+        return tc(&format!("qdisc {verb} dev {device} root {words} bandwidth {rate_bps}bit"));
     }
     let burst = FULL_FRAME + rate_bps / 8 / BURST_PER_SECOND;
-    // The limit is that of the queue which tbf makes until it gets its child.
+    // The limit is that of the queue which tbf makes until it gets its child. A change gives it to
+    // a child that is a FIFO, which therefore gets its own again.
     let tbf = format!("tbf rate {rate_bps}bit burst {burst} limit 1mb");
-    tc(&format!("qdisc add dev {device} root handle 1: {tbf}"))?;
-    tc(&format!("qdisc add dev {device} parent 1:1 handle 10: {words}"))
+    tc(&format!("qdisc {verb} dev {device} root handle 1: {tbf}"))?;
+    if verb == "change" && own.qdisc.kind != "pfifo" {
+        return Ok(());
+    }
+    tc(&format!("qdisc {verb} dev {device} parent 1:1 handle 10: {words}"))
 }
 
 #[cfg(feature = "kernel")]
@@ -111,6 +117,22 @@ fn put_ours(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
     // The qdisc itself keeps its programs; their name is free again when this goes.
     let _registered = load(&name, &composition, 1, None).map_err(failed)?;
     tc(&format!("qdisc add dev {device} root {name}"))
+}
+
+#[cfg(feature = "kernel")]
+fn change_ours(device: &str, rate: Rate) -> io::Result<()> {
+    let changes = kernel::Changes { rate: Some(rate), ..kernel::Changes::default() };
+    kernel::change(device, &changes).map(drop).map_err(|error| io::Error::other(error.to_string()))
+}
+
+#[cfg(not(feature = "kernel"))]
+fn put_ours(_: &str, _: &sched::Spec, _: u64) -> io::Result<()> {
+    Err(io::Error::other("this program was built without the kernel engine"))
+}
+
+#[cfg(not(feature = "kernel"))]
+fn change_ours(_: &str, _: Rate) -> io::Result<()> {
+    Err(io::Error::other("this program was built without the kernel engine"))
 }
 
 /// Whether this kernel takes this discipline of ours.

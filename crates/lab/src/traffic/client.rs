@@ -2,19 +2,20 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::resume_unwind;
 use std::thread;
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
 use super::cbr;
 use super::clock::{Alarm, Clock};
 use super::error::Error;
 use super::pings;
-use super::plan::{Plan, Session, Stream, Tcp, Transfer};
+use super::plan::{Plan, Session, Stream, Tcp, Transfer, Visitor};
 use super::report::{
     Answer, Cause, CbrReceived, ClientReport, ConnectionKind, DownloadRow, Link, PingsRow,
     SessionRow, TransferRow, UploadRow, count_failures, flow,
@@ -60,7 +61,7 @@ pub fn run_client(plan: &Plan, ready: impl FnOnce()) -> Result<ClientReport, Err
 
 /// The connection that shows the server that the client is there.
 async fn open_control(plan: &Plan, clock: Clock) -> io::Result<TcpStream> {
-    let asker = Asker { server: plan.server_address(), clock, hard_stop_ns: 0 };
+    let asker = Asker { hard_stop_ns: 0, ..Asker::of(plan, clock) };
     let request = Request { kind: ConnectionKind::Control, tcp: Tcp::Cubic, id: 0, size: 0 };
     timeout_at(clock.deadline(0), asker.open(&mut Link::default(), request)).await?
 }
@@ -120,12 +121,15 @@ fn exchange_datagrams(plan: &Plan, sockets: UdpSockets, clock: Clock) -> io::Res
 
 /// The TCP thread: one task a connection, each started when it is due.
 async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
-    let asker = Asker { server: plan.server_address(), clock, hard_stop_ns: plan.drain_end_ns };
+    let asker = Asker::of(plan, clock);
     let sample_ns = plan.sample_ns;
     let downloads: Vec<_> =
         plan.downloads.iter().map(|d| tokio::spawn(asker.download(*d, sample_ns))).collect();
     let uploads: Vec<_> = plan.uploads.iter().map(|u| tokio::spawn(asker.upload(*u))).collect();
-    let sessions: Vec<_> = plan.sessions.iter().map(|s| tokio::spawn(asker.session(*s))).collect();
+    let session = |s: &Session| tokio::spawn(asker.session(s.clone()));
+    let sessions: Vec<_> = plan.sessions.iter().map(session).collect();
+    let visit = |v: &Visitor| tokio::spawn(asker.visit(v.clone()));
+    let visits: Vec<_> = plan.visitors.iter().map(visit).collect();
     let mut report =
         ClientReport { transfers: run_transfers(plan, asker).await?, ..Default::default() };
     for download in downloads {
@@ -136,6 +140,9 @@ async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
     }
     for session in sessions {
         report.sessions.push(session.await?);
+    }
+    for visit in visits {
+        report.objects.extend(visit.await??);
     }
     let (links, failures): (Vec<_>, Vec<_>) = connections(&report).unzip();
     report.worst_late_ns = links.into_iter().map(Link::late_ns).max().unwrap_or(0);
@@ -163,7 +170,8 @@ async fn run_transfers(plan: &Plan, asker: Asker) -> io::Result<Vec<TransferRow>
 
 /// All connections of a report, with what went wrong.
 fn connections(report: &ClientReport) -> impl Iterator<Item = (&Link, Option<Cause>)> {
-    let transfers = report.transfers.iter().map(|row| (&row.link, row.failure));
+    let transfers = report.transfers.iter().chain(&report.objects);
+    let transfers = transfers.map(|row| (&row.link, row.failure));
     let downloads = report.downloads.iter().map(|row| (&row.link, row.failure));
     let uploads = report.uploads.iter().map(|row| (&row.link, row.failure));
     let sessions = report.sessions.iter().map(|row| (&row.link, row.failure));
@@ -173,12 +181,18 @@ fn connections(report: &ClientReport) -> impl Iterator<Item = (&Link, Option<Cau
 /// Opens connections to the server and follows each to its end.
 #[derive(Clone, Copy)]
 struct Asker {
+    client: IpAddr,
     server: SocketAddr,
     clock: Clock,
     hard_stop_ns: u64,
 }
 
 impl Asker {
+    fn of(plan: &Plan, clock: Clock) -> Self {
+        let (client, server) = (plan.client, plan.server_address());
+        Self { client, server, clock, hard_stop_ns: plan.drain_end_ns }
+    }
+
     async fn transfer(self, transfer: Transfer) -> TransferRow {
         let Transfer { id, start_ns, size_bytes, tcp } = transfer;
         let mut row = TransferRow::new(id, start_ns);
@@ -250,27 +264,27 @@ impl Asker {
     }
 
     async fn session(self, session: Session) -> SessionRow {
-        let mut row = SessionRow::new(session.id, session.start_ns);
+        let mut row = SessionRow::new(session.id, session.due_ns[0]);
         let SessionRow { link, answers, .. } = &mut row;
-        row.failure = self.until(self.hard_stop_ns, self.ask_all(session, link, answers)).await;
+        row.failure = self.until(self.hard_stop_ns, self.ask_all(&session, link, answers)).await;
         row
     }
 
     /// Sends a session's requests when they are due, and tells its answers apart.
     async fn ask_all(
         self,
-        session: Session,
+        session: &Session,
         link: &mut Link,
         answers: &mut Vec<Answer>,
     ) -> io::Result<()> {
-        let Session { id, tcp, size_bytes, .. } = session;
+        let Session { id, tcp, size_bytes, .. } = *session;
         let request = Request { kind: ConnectionKind::Session, tcp, id, size: size_bytes };
         let mut alarm = Alarm::new(self.clock)?;
-        alarm.wait_until(session.start_ns).await?;
+        alarm.wait_until(session.due_ns[0]).await?;
         let mut stream = self.connect(link, request).await?;
         let mut incoming = Incoming { answer: 0, bytes: 0, of: size_bytes };
         loop {
-            let due_ns = session.due_ns(answers.len());
+            let due_ns = session.due_ns.get(answers.len()).copied();
             if due_ns.is_none() && incoming.answer == answers.len() {
                 return stream.shutdown().await;
             }
@@ -291,6 +305,39 @@ impl Asker {
         }
     }
 
+    /// Fetches pages, one after another, until no more may begin.
+    async fn visit(self, visitor: Visitor) -> io::Result<Vec<TransferRow>> {
+        let mut alarm = Alarm::new(self.clock)?;
+        let mut rows = Vec::new();
+        let mut begin_ns = visitor.start_ns;
+        for page in visitor.pages {
+            if begin_ns >= visitor.stop_ns {
+                break;
+            }
+            alarm.wait_until(begin_ns).await?;
+            let mut open = JoinSet::new();
+            for object in page.objects {
+                let known_ns = begin_ns.saturating_add(object.start_ns);
+                alarm.wait_until(known_ns).await?;
+                let mut start_ns = known_ns;
+                while open.len() >= visitor.connections as usize {
+                    rows.extend(open.join_next().await.transpose()?);
+                    start_ns = self.clock.now();
+                }
+                while let Some(fetched) = open.try_join_next() {
+                    rows.push(fetched?);
+                }
+                open.spawn(self.transfer(Transfer { start_ns, ..object }));
+            }
+            while let Some(fetched) = open.join_next().await {
+                rows.push(fetched?);
+            }
+            begin_ns = self.clock.now().saturating_add(page.think_ns);
+        }
+        rows.sort_by_key(|row| row.id);
+        Ok(rows)
+    }
+
     /// Connects and asks.
     async fn open(self, link: &mut Link, request: Request) -> io::Result<TcpStream> {
         let mut stream = self.connect(link, request).await?;
@@ -301,7 +348,7 @@ impl Asker {
     async fn connect(self, link: &mut Link, request: Request) -> io::Result<TcpStream> {
         let is_upload = request.kind == ConnectionKind::Upload;
         link.start_ns = self.clock.now();
-        let stream = tcp::connect(self.server, is_upload.then_some(request.tcp))?;
+        let stream = tcp::connect(self.client, self.server, is_upload.then_some(request.tcp))?;
         let here = stream.local_addr()?;
         let (from, to) = if is_upload { (here, self.server) } else { (self.server, here) };
         link.flow = Some(flow(from, to, "tcp"));

@@ -39,7 +39,7 @@ pub use agent::{Message, client_agent, serve_agent};
 pub use client::run_client;
 pub use clock::monotonic_ns;
 pub use error::Error;
-pub use plan::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer};
+pub use plan::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer, VisitedPage, Visitor};
 pub use report::{
     Answer, Cause, CbrArrival, CbrPacket, CbrReceived, CbrSent, ClientReport, ConnectionKind,
     ConnectionRow, DownloadRow, Failures, Link, PingRow, PingsRow, Series, ServerReport,

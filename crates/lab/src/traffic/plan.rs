@@ -70,6 +70,8 @@ pub struct Plan {
     pub uploads: Vec<Stream>,
     /// Requests on persistent connections.
     pub sessions: Vec<Session>,
+    /// Browsers.
+    pub visitors: Vec<Visitor>,
     /// Constant bit rate UDP from server to client.
     pub cbr: Vec<Cbr>,
     /// Small UDP requests from the client, answered by the server.
@@ -138,33 +140,47 @@ pub struct Stream {
     pub stop_ns: u64,
 }
 
-/// A persistent connection on which the client asks for `size_bytes` every `period_ns`.
+/// A persistent connection on which the client asks for `size_bytes` again and again.
 ///
 /// A request is sent when it is due, also while earlier answers are outstanding: a slow answer
 /// does not thin out the requests behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its name in the reports, unique among sessions.
     pub id: u32,
     /// The server's congestion control.
     pub tcp: Tcp,
-    /// When the client connects; the first request is due at once.
-    pub start_ns: u64,
-    /// From here on no request is sent.
-    pub stop_ns: u64,
-    /// Time from request to request.
-    pub period_ns: u64,
+    /// When requests are due, at least one; the client connects when the first is.
+    pub due_ns: Vec<u64>,
     /// Bytes of each answer.
     pub size_bytes: u64,
 }
 
-impl Session {
-    /// When request `index` (from 0) is due, if it is before `stop_ns`.
-    #[must_use]
-    pub fn due_ns(&self, index: usize) -> Option<u64> {
-        let after = (index as u64).saturating_mul(self.period_ns);
-        Some(self.start_ns.saturating_add(after)).filter(|due| *due < self.stop_ns)
-    }
+/// A browser: pages one after another, each object on a connection of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visitor {
+    /// What the numbers of its objects in results begin with.
+    pub number: u64,
+    /// The server's congestion control.
+    pub tcp: Tcp,
+    /// When the first page begins.
+    pub start_ns: u64,
+    /// From here on no page begins.
+    pub stop_ns: u64,
+    /// Connections at a time.
+    pub connections: u32,
+    /// More pages than there is time for.
+    pub pages: Vec<VisitedPage>,
+}
+
+/// A page of a [`Visitor`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VisitedPage {
+    /// Its objects, at least one; `start_ns` counts from the begin of the page. Ids are unique among
+    /// all transfers.
+    pub objects: Vec<Transfer>,
+    /// From its end to the begin of the next page.
+    pub think_ns: u64,
 }
 
 /// A constant bit rate UDP stream from server to client.
@@ -251,6 +267,7 @@ impl Plan {
             downloads: Vec::new(),
             uploads: Vec::new(),
             sessions: Vec::new(),
+            visitors: Vec::new(),
             cbr: Vec::new(),
             pings: Vec::new(),
         }
@@ -280,10 +297,15 @@ impl Plan {
     /// With the first thing that contradicts another, and what would be accepted.
     pub fn check(&self) -> Result<(), Error> {
         self.check_frame()?;
-        unique("transfers", self.transfers.iter().map(|t| t.id))?;
+        let objects = || self.visitors.iter().flat_map(|v| &v.pages).flat_map(|p| &p.objects);
+        unique("transfers", self.transfers.iter().chain(objects()).map(|t| t.id))?;
+        for t in self.transfers.iter().chain(objects()) {
+            require(t.size_bytes > 0, || {
+                format!("transfer {}: size_bytes is 0; at least 1", t.id)
+            })?;
+        }
         for t in &self.transfers {
             let what = || format!("transfer {}", t.id);
-            require(t.size_bytes > 0, || format!("{}: size_bytes is 0; at least 1", what()))?;
             require(t.start_ns < self.arrivals_end_ns, || {
                 format!("{}: start_ns {} is not before arrivals_end_ns", what(), t.start_ns)
             })?;
@@ -297,9 +319,15 @@ impl Plan {
         unique("sessions", self.sessions.iter().map(|s| s.id))?;
         for s in &self.sessions {
             let what = format!("session {}", s.id);
-            self.check_span(&what, s.start_ns, s.stop_ns)?;
             require(s.size_bytes > 0, || format!("{what}: size_bytes is 0; at least 1"))?;
-            require(s.period_ns > 0, || format!("{what}: period_ns is 0; at least 1"))?;
+            let last = s.due_ns.last().copied().unwrap_or(u64::MAX);
+            require(s.due_ns.is_sorted() && last < self.drain_end_ns, || {
+                format!("{what}: due_ns is empty, not ascending, or goes on beyond drain_end_ns")
+            })?;
+        }
+        for v in &self.visitors {
+            self.check_span("visitor", v.start_ns, v.stop_ns)?;
+            require(v.connections > 0, || "visitor: connections is 0; at least 1".into())?;
         }
         unique("cbr", self.cbr.iter().map(|c| c.name.as_str()))?;
         for c in &self.cbr {
@@ -380,14 +408,10 @@ mod tests {
         plan.transfers.push(Transfer { id, start_ns, size_bytes: 1, tcp });
         plan.downloads.push(Stream { id, tcp, start_ns, stop_ns });
         plan.uploads.push(Stream { id, tcp, start_ns, stop_ns });
-        plan.sessions.push(Session {
-            id,
-            tcp,
-            start_ns,
-            stop_ns,
-            period_ns: SECOND,
-            size_bytes: 1,
-        });
+        plan.sessions.push(Session { id, tcp, due_ns: vec![0, SECOND], size_bytes: 1 });
+        let object = Transfer { id: 2, ..plan.transfers[0] };
+        let pages = vec![VisitedPage { objects: vec![object], think_ns: 0 }];
+        plan.visitors.push(Visitor { number: 0, tcp, start_ns, stop_ns, connections: 1, pages });
         let name = "voice".to_string();
         plan.cbr.push(Cbr { name, rate_bps: 64_000, packet_bytes: 200, start_ns, stop_ns });
         plan.pings.push(Pings { id, packet_bytes: 64, period_ns: SECOND, start_ns, stop_ns });
@@ -418,8 +442,13 @@ mod tests {
             (|p| p.transfers.push(p.transfers[0]), "transfers: '1' occurs twice"),
             (|p| p.downloads[0].stop_ns = 0, "download 1: start_ns 0, stop_ns 0; start < stop"),
             (|p| p.uploads[0].stop_ns = 3 * SECOND, "upload 1: start_ns 0, stop_ns 3000000000"),
-            (|p| p.sessions[0].period_ns = 0, "session 1: period_ns is 0"),
+            (|p| p.sessions[0].due_ns.clear(), "session 1: due_ns is empty"),
+            (|p| p.sessions[0].due_ns.push(1), "session 1: due_ns is empty, not ascending"),
+            (|p| p.sessions[0].due_ns.push(2 * SECOND), "or goes on beyond drain_end_ns"),
             (|p| p.sessions[0].size_bytes = 0, "session 1: size_bytes is 0"),
+            (|p| p.visitors[0].connections = 0, "visitor: connections is 0"),
+            (|p| p.visitors[0].pages[0].objects[0].id = 1, "transfers: '1' occurs twice"),
+            (|p| p.visitors[0].pages[0].objects[0].size_bytes = 0, "transfer 2: size_bytes is 0"),
             (|p| p.cbr[0].rate_bps = 0, "cbr voice: rate_bps is 0"),
             (|p| p.cbr[0].packet_bytes = 55, "cbr voice: packet_bytes is 55; 56 to 65535"),
             (|p| p.cbr[0].rate_bps = u64::MAX, "packets; at most 10000000"),
@@ -456,9 +485,5 @@ mod tests {
         assert_eq!((pings.requests(), pings.due_ns(3)), (4, 900));
         pings.stop_ns = 900;
         assert_eq!(pings.requests(), 3);
-
-        let mut session = plan().sessions.remove(0);
-        (session.period_ns, session.stop_ns) = (300, 900);
-        assert_eq!((session.due_ns(2), session.due_ns(3)), (Some(600), None));
     }
 }

@@ -18,6 +18,8 @@ pub type Failures = BTreeMap<String, u64>;
 pub struct ClientReport {
     /// One row per transfer of the plan, in the plan's order.
     pub transfers: Vec<TransferRow>,
+    /// One row per object that was asked for, visitor by visitor, in the plan's order.
+    pub objects: Vec<TransferRow>,
     /// One row per download.
     pub downloads: Vec<DownloadRow>,
     /// One row per upload: the sender's side; what arrived is in the server's report.

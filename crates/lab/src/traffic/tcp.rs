@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -25,17 +26,25 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// Begins to connect, with a sender's congestion control if this side sends.
+/// Begins to connect from an address of this host, with a sender's congestion control if this side
+/// sends.
 ///
 /// The local port is known at once, so that an attempt that fails later has its flow's name;
 /// [`connected`] waits for the rest.
-pub(crate) fn connect(address: SocketAddr, tcp: Option<Tcp>) -> io::Result<TcpStream> {
+pub(crate) fn connect(
+    from: IpAddr,
+    address: SocketAddr,
+    tcp: Option<Tcp>,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
     if let Some(tcp) = tcp {
         socket.set_tcp_congestion(tcp.name().as_bytes())?;
     }
+    // The port is chosen with the connection: there are as many as there are to one server.
+    setsockopt(&socket, sockopt::IpBindAddressNoPort, &true)?;
+    socket.bind(&SocketAddr::new(from, 0).into())?;
     match socket.connect(&address.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
         other => other?,

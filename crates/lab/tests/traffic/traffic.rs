@@ -57,9 +57,7 @@ fn mixed_traffic(plan: &mut Plan) {
     plan.sessions.push(Session {
         id: 5,
         tcp: Tcp::Cubic,
-        start_ns: 5 * MS,
-        stop_ns: 505 * MS,
-        period_ns: 50 * MS,
+        due_ns: (0..10).map(|request| (5 + 50 * request) * MS).collect(),
         size_bytes: 30_000,
     });
     for (name, rate_bps, packet_bytes) in [("voice", 64_000, 200), ("video", 500_000, 1000)] {
@@ -135,7 +133,7 @@ fn check_sessions(plan: &Plan, server: &ServerReport, client: &ClientReport) {
     let [session] = &client.sessions[..] else { panic!("{:?}", client.sessions) };
     assert_eq!((session.id, session.failure, session.answers.len()), (5, None, 10));
     for (index, answer) in session.answers.iter().enumerate() {
-        assert_eq!(Some(answer.due_ns), plan.sessions[0].due_ns(index));
+        assert_eq!(answer.due_ns, plan.sessions[0].due_ns[index]);
         let [first, end] = [answer.first_byte_ns, answer.end_ns].map(Option::unwrap);
         assert!(answer.due_ns <= answer.sent_ns && answer.sent_ns <= first && first <= end);
     }

@@ -1,7 +1,7 @@
 //! One web session: a page at a time.
 
 use sched::Nanos;
-use workload::{CountLaw, Random};
+use workload::{CountLaw, PageLaw, Random};
 
 use super::web::{WebConfig, WebIndex};
 use crate::flow::{Connection, FlowReport};
@@ -119,20 +119,27 @@ impl Session {
         }
     }
 
-    /// Draws the next page, always in the same order.
     fn begin_page(&mut self, config: &WebConfig, now: Nanos) {
-        let random = &mut self.random;
-        let server = config.servers[random.below(config.servers.len() as u64) as usize];
-        let count = config.objects.sample(random).max(1);
-        let mut known = now;
-        let mut objects = Vec::with_capacity(count as usize);
-        for _ in 0..count {
-            objects.push(Object { known, bytes: config.object_bytes.sample(random) });
-            known = Nanos(known.0.saturating_add(config.between_objects.sample(random)));
-        }
-        let think = config.think.sample(random);
-        let (asked, under_way, failed) = (0, 0, false);
-        self.page = Some(Page { server, began: now, objects, asked, under_way, failed, think });
+        let law = PageLaw {
+            objects: &config.objects,
+            sizes: &config.object_bytes,
+            gap: &config.between_objects,
+            think: &config.think,
+        };
+        let page = law.draw(config.servers.len(), &mut self.random);
+        let object = |object: &workload::Object| Object {
+            known: Nanos(now.0.saturating_add(object.known_ns)),
+            bytes: object.size_bytes,
+        };
+        self.page = Some(Page {
+            server: config.servers[page.server],
+            began: now,
+            objects: page.objects.iter().map(object).collect(),
+            asked: 0,
+            under_way: 0,
+            failed: false,
+            think: page.think_ns,
+        });
     }
 
     /// Asks for the next object, on an idle connection if there is one.
