@@ -1,7 +1,7 @@
 //! The simulator's TCP against this kernel's, through the same bottleneck.
 //!
 //! A [`Case`] is a FIFO in front of a slow link, and what goes through it. [`kernel`] sends it
-//! through the lab's engine with real sockets, [`simulated`] through the simulator; both give an
+//! through the lab, with real sockets, [`simulated`] through the simulator; both give an
 //! [`Outcome`], and [`compare`] sets them against each other, round by round.
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,6 @@ pub mod outcome;
 pub mod record;
 pub mod report;
 pub mod simulated;
-mod testbed;
 
 pub use case::{Case, Work};
 pub use outcome::Outcome;

@@ -8,16 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use lab::AgentProgram;
 use linux::record::{Measured, Writer};
 use linux::{Case, kernel, report, simulated};
-use sched::Nanos;
 
 const USAGE: &str = "\
 shortlane-linux measure FILE [OPTION...]     writes FILE; needs root or user namespaces
   --rounds N        of every case (8)
   --jobs N          blocks side by side (6)
-  --late-limit F    a block whose pacer gave up more of its time is void (0.01)
-  --latest MS       so is one in which anything was later than this (30)
+  --late-limit F    when a block is void, as `shortlane lab` has it (0.03)
   --set NAME=VALUE  a network parameter of the hosts, such as ipv4.tcp_tso_win_divisor=100
   --case TEXT       only cases whose name contains it
 shortlane-linux compare FILE [--into REPORT] prints Markdown, and puts it into REPORT
@@ -27,6 +26,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
+        ["lab-agent", "client"] => return agent(lab::traffic::client_agent()),
+        ["lab-agent", _] => return agent(lab::traffic::serve_agent()),
         ["measure", file, ref options @ ..] => {
             Measure::new(options).and_then(|options| options.run(Path::new(file)))
         }
@@ -42,6 +43,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn agent(went_well: bool) -> ExitCode {
+    if went_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn usage() -> String {
@@ -84,20 +89,10 @@ struct Measure {
     cases: Vec<Case>,
 }
 
-/// How often a block is tried.
-const TRIES: u32 = 3;
-
-/// A block to be measured.
-#[derive(Clone, Copy)]
-struct Block {
-    case: usize,
-    round: u64,
-    tries: u32,
-}
-
 /// What the threads share.
 struct Shared {
-    blocks: VecDeque<Block>,
+    /// What is still to be measured: case and round.
+    blocks: VecDeque<(usize, u64)>,
     writer: Writer,
     done: u64,
     void: u64,
@@ -106,9 +101,10 @@ struct Shared {
 
 impl Measure {
     fn new(options: &[&str]) -> Result<Self, String> {
-        let (latest, parameters) = (Nanos::from_millis(30), Vec::new());
-        let strict = kernel::Options { late_limit: 0.01, latest, parameters };
-        let mut measure = Self { rounds: 8, jobs: 6, options: strict, cases: Case::all() };
+        let path = std::env::current_exe().map_err(|error| error.to_string())?;
+        let agent = AgentProgram { path, arguments: vec!["lab-agent".into()] };
+        let options_of = kernel::Options { late_limit: 0.03, parameters: Vec::new(), agent };
+        let mut measure = Self { rounds: 8, jobs: 6, options: options_of, cases: Case::all() };
         for option in options.chunks(2) {
             let [name, value] = *option else { return Err(usage()) };
             let bad = || format!("{name} {value} is not accepted\n{}", usage());
@@ -116,10 +112,6 @@ impl Measure {
                 "--rounds" => measure.rounds = value.parse().map_err(|_| bad())?,
                 "--jobs" => measure.jobs = value.parse().map_err(|_| bad())?,
                 "--late-limit" => measure.options.late_limit = value.parse().map_err(|_| bad())?,
-                "--latest" => {
-                    let ms = value.parse().map_err(|_| bad())?;
-                    measure.options.latest = Nanos::from_millis(ms);
-                }
                 "--set" => {
                     let (name, value) = value.split_once('=').ok_or_else(bad)?;
                     measure.options.parameters.push((name.into(), value.into()));
@@ -136,8 +128,8 @@ impl Measure {
         let failed = |error: std::io::Error| format!("{}: {error}", file.display());
         let writer = Writer::create(file, &self.machine()).map_err(failed)?;
         let cases = 0..self.cases.len();
-        let blocks = (1..=self.rounds)
-            .flat_map(|round| cases.clone().map(move |case| Block { case, round, tries: 1 }));
+        let blocks =
+            (1..=self.rounds).flat_map(|round| cases.clone().map(move |case| (case, round)));
         let shared = Shared { blocks: blocks.collect(), writer, done: 0, void: 0, failed: None };
         let all = shared.blocks.len();
         let shared = Mutex::new(shared);
@@ -156,26 +148,20 @@ impl Measure {
     /// Measures a block. Returns whether there may be another.
     fn next(&self, shared: &Mutex<Shared>, all: usize) -> bool {
         let lock = || shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Some(block) = lock().blocks.pop_front() else { return false };
-        let case = &self.cases[block.case];
-        let result = kernel::run(case, &case.work(block.round), &self.options);
+        let Some((case, round)) = lock().blocks.pop_front() else { return false };
+        let case = &self.cases[case];
+        let result = kernel::run(case, &case.work(round), round, &self.options);
         let mut shared = lock();
         match result {
-            Ok(outcome) => {
+            Ok((outcome, void)) => {
                 shared.done += 1;
-                eprintln!("{} of {all}: {}, round {}", shared.done, case.name, block.round);
-                if let Err(error) = shared.writer.round(case, block.round, &outcome) {
+                shared.void += void;
+                eprintln!("{} of {all}: {}, round {round}", shared.done, case.name);
+                if let Err(error) = shared.writer.round(case, round, &outcome) {
                     shared.failed = Some(error.to_string());
                 }
             }
-            Err(kernel::Failure::Void(reason)) => {
-                shared.void += 1;
-                eprintln!("void: {}, round {}: {reason}", case.name, block.round);
-                if block.tries < TRIES {
-                    shared.blocks.push_back(Block { tries: block.tries + 1, ..block });
-                }
-            }
-            Err(kernel::Failure::Fatal(reason)) => shared.failed = Some(reason),
+            Err(reason) => shared.failed = Some(format!("{}, round {round}: {reason}", case.name)),
         }
         shared.failed.is_none()
     }
@@ -190,11 +176,7 @@ impl Measure {
                 read("/proc/sys/kernel/osrelease"),
                 self.jobs
             ),
-            format!(
-                "void: pacer gave up more than {} of its time, or anything was later than {} ms",
-                self.options.late_limit,
-                self.options.latest.0 / 1_000_000
-            ),
+            format!("void: by the lab's late limit of {}", self.options.late_limit),
         ];
         let parameters = self.options.parameters.iter();
         lines.extend(parameters.map(|(name, value)| format!("hosts have {name}={value}")));
