@@ -19,7 +19,7 @@ PACKETS ?= 300000000
 KERNELS ?= oldest newest
 KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq marks proof-marks
 # These run on a counted clock, which a busy machine does not disturb.
-KERNEL_COUNTED_TESTS ?= live "compare --quick"
+KERNEL_COUNTED_TESTS ?= live "compare --quick" lab
 # Marks take no BPF qdisc: which older kernels `make kernel-test-older` boots for them, and which tests
 # run in each.
 MARKS_KERNELS ?= 6.1 6.12
@@ -338,6 +338,11 @@ ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes
 suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables of docs/suite.md
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
+
+.PHONY: suite-lab
+suite-lab: setup python-release ## The same in the lab, one seed, held against the simulator: docs/suite.md, 8 minutes
+	$(CARGO) build --locked --release --package shortlane
+	PYTHONPATH=python python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md --lab
 
 .PHONY: bench-lanes
 bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page, 80 minutes
