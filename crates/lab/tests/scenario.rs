@@ -91,7 +91,7 @@ fn a_seed_is_a_round_of_what_the_simulator_sends() {
     assert_eq!(config.labels.transfer(4).as_deref(), Some("transfers"));
     assert!(plan.transfers.iter().filter(|t| t.id % 2 == 0).all(|t| t.tcp == Tcp::Cubic));
     assert_eq!((plan.downloads.len(), plan.uploads.len()), (2, 1));
-    assert_eq!(config.labels.persistent(plan.uploads[0].id).as_deref(), Some("up"));
+    assert_eq!(config.labels.persistent(plan.uploads[0].id.into()).as_deref(), Some("up"));
     let calls: Vec<&str> = plan.cbr.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(calls, ["call/0", "call/1"]);
     config.check().unwrap();

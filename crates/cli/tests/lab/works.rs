@@ -214,7 +214,10 @@ pub(crate) fn a_scenario_of_everything() {
         let blocks = csv(&out.join("blocks.csv"));
         let counts = blocks.iter().find(|row| row["void"] == "false").unwrap()["block"].clone();
         let links = csv(&out.join("links.csv"));
-        let link = links.into_iter().find(|row| ["link", "down"].contains(&&*row["link"])).unwrap();
+        let is_it = |row: &HashMap<String, String>| {
+            row["block"] == counts && ["link", "down"].contains(&&*row["link"])
+        };
+        let link = links.into_iter().find(is_it).unwrap();
         // 5, 1 and twice 5 Mbit/s.
         assert_eq!(link["rate_bps"], "4000000", "{engine}");
         let used = link["utilisation"].parse::<f64>().unwrap();
