@@ -17,7 +17,7 @@ seeds = 1
 [topology]
 kind = "dumbbell"
 access = { rate = "1gbit", delay = "1ms" }
-bottleneck = { rate = "5mbit", delay = "4ms", limit = "100packets" }
+bottleneck = { rate = "5mbit", delay = "4ms", limit = "100packets", varying = "steps:0s=5mbit,3s=3mbit" }
 
 [schedulers]
 run = ["cake", "fq-codel", "fq-lanes"]
@@ -54,7 +54,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     for scheduler in schedulers {
         let used = scheduler["utilisation"].as_f64().context("no utilisation")?;
         println!("{}: link used {used:.3}", scheduler["scheduler"]);
-        ensure!((0.7..=1.02).contains(&used), "{scheduler}");
+        // Of what the link had to give; at a fixed rate it would be 1.25.
+        ensure!((0.7..=1.05).contains(&used), "{scheduler}");
         let complete = scheduler["classes"][0]["completion_ms"]["n"].as_u64();
         ensure!(complete.is_some_and(|n| n > 5), "{scheduler}");
         ensure!(scheduler["streams"]["call"]["delay_ms"]["n"].as_u64() > Some(100), "{scheduler}");
