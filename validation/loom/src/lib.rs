@@ -14,6 +14,12 @@ mod follow {
     include!(concat!(env!("OUT_DIR"), "/follow.rs"));
 }
 
+/// `datapath/trips.rs`: round trips of the traffic.
+#[allow(dead_code, unreachable_pub, missing_debug_implementations)]
+mod trips {
+    include!(concat!(env!("OUT_DIR"), "/trips.rs"));
+}
+
 /// `io/xdp/ring.rs`: the rings of an `AF_XDP` socket.
 #[allow(dead_code, unreachable_pub)]
 mod ring {
@@ -33,16 +39,18 @@ mod ring {
 mod tests {
     use std::sync::Arc;
 
+    use frame::{Fingerprinter, LinkType};
     use loom::sync::atomic::Ordering;
     use loom::thread;
     use sched::Nanos;
 
     use super::follow::{Gauge, Note, Passing, Stamps};
     use super::ring;
+    use super::trips::Trips;
 
     fn note(stamps: &Arc<Stamps>, gauge: &Arc<Gauge>) -> Note {
         let (stamps, gauge) = (Arc::clone(stamps), Arc::clone(gauge));
-        Note { gauge, stamps, passing: Passing::Departing }
+        Note { gauge, stamps, passing: Passing::Departing, trips: None, link: LinkType::RawIp }
     }
 
     /// Who sees that a probe has left sees behind how many bytes.
@@ -80,6 +88,44 @@ mod tests {
             sends.join().unwrap();
             let count = |of: &loom::sync::atomic::AtomicU64| of.load(Ordering::Relaxed);
             assert_eq!((count(&gauge.sent), count(&gauge.received)), (300, 30));
+        });
+    }
+
+    /// An IPv4 packet from one host to another, or back, with TCP timestamps.
+    fn segment(back: bool, own: u8, echoed: u8) -> Vec<u8> {
+        let (from, to) = if back { (2, 1) } else { (1, 2) };
+        let ip = [0x45, 0, 0, 52, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, from, 10, 0, 0, to];
+        let ports = if back { [0, 80, 9, 9] } else { [9, 9, 0, 80] };
+        let rest = [0, 0, 0, 1, 0, 0, 0, 1, 8 << 4, 16, 255, 255, 0, 0, 0, 0];
+        let stamps = [1, 1, 8, 10, 0, 0, 0, own, 0, 0, 0, echoed];
+        [&ip[..], &ports, &rest, &stamps].concat()
+    }
+
+    const LINK: LinkType = LinkType::RawIp;
+
+    /// A trip has the times and the bytes of one packet, although two take the same place.
+    #[test]
+    fn a_round_trip_is_of_one_packet() {
+        let ms = Nanos::from_millis;
+        let whole = [(ms(1), ms(900), 100), (ms(1100), ms(1200), 200)];
+        loom::model(move || {
+            let trips = Arc::new(Trips::new(Fingerprinter::from_seed(1)));
+            trips.leaves(LINK, &segment(false, 1, 0), 100, ms(1));
+            let departing = Arc::clone(&trips);
+            let leaves = thread::spawn(move || {
+                departing.leaves(LINK, &segment(false, 2, 0), 200, ms(1100));
+            });
+            let returning = Arc::clone(&trips);
+            let comes = thread::spawn(move || {
+                returning.comes(LINK, &segment(true, 7, 1), ms(900));
+                returning.comes(LINK, &segment(true, 8, 2), ms(1200));
+            });
+            leaves.join().unwrap();
+            comes.join().unwrap();
+            while let Some(trip) = trips.take() {
+                let parts = (trip.departed, trip.returned, trip.bytes_before);
+                assert!(whole.contains(&parts), "{parts:?}");
+            }
         });
     }
 
