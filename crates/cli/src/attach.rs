@@ -12,6 +12,7 @@ mod in_marks;
 #[cfg(feature = "kernel")]
 mod in_place;
 mod in_userspace;
+pub(crate) mod link;
 #[cfg(not(feature = "kernel"))]
 mod missing;
 mod order;
@@ -19,15 +20,15 @@ mod probe;
 pub(crate) mod text;
 
 use clap::{Args, ValueEnum};
+use engine::Overhead;
 use engine::control::Changes;
 use engine::status::{EngineKind, Status};
-use engine::{Overhead, burst_time};
-use netdev::link;
 use sched::{Nanos, Rate, Spec};
 use serde_json::json;
 
 use self::engines::{by_lookup, first_that_can};
 use self::goal::Goal;
+use self::link::LinkOptions;
 #[cfg(not(feature = "kernel"))]
 pub(crate) use self::missing::{MISSING, missing};
 use self::order::Order;
@@ -61,14 +62,8 @@ pub(crate) struct AttachOptions {
     /// Choose where the discipline runs
     #[arg(long, value_enum, default_value_t = Choice::Auto)]
     engine: Choice,
-    /// Count these bytes for each packet beside its own: a kind of link (docsis, pppoe-ptm,
-    /// ethernet and others of tc-cake) or a number, with ether-vlan, atm, ptm or mpu=N if needed:
-    /// 44,atm,mpu=64
-    #[arg(long, default_value = "0", allow_hyphen_values = true)]
-    overhead: Overhead,
-    /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
-    #[arg(long, value_name = "TIME", default_value_t = burst_time::LIVE, allow_hyphen_values = true, value_parser = quantity::positive_time)]
-    burst_time: Nanos,
+    #[command(flatten)]
+    link: LinkOptions,
     /// Put these queues of the kernel behind the marks [default: cake, or prio without cake]
     #[arg(long, value_enum)]
     queues: Option<Queues>,
@@ -97,10 +92,10 @@ pub(crate) struct ChangeOptions {
     /// Change what is attached to this device
     device: String,
     /// Send at this rate
-    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
+    #[arg(long, allow_hyphen_values = true, value_parser = link::rate)]
     rate: Option<Rate>,
     /// Receive at this rate
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link_rate)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = link::rate)]
     ingress: Option<Rate>,
     /// Set these parameters of the discipline, such as efd:threshold=30packets; the others stay
     #[arg(long, value_name = "SPEC")]
@@ -193,14 +188,6 @@ fn join(text: &str) -> Result<Join, String> {
 /// What runs, in the kernel and in userspace, if nothing else is asked for.
 const DEFAULT: &str = "fq-lanes";
 
-/// A rate above 0, or as fast as the device is.
-pub(crate) fn link_rate(text: &str) -> Result<Rate, String> {
-    match text {
-        "unlimited" | "inf" => Ok(Rate::UNLIMITED),
-        _ => quantity::rate(text).map_err(|accepted| format!("{accepted}, or unlimited")),
-    }
-}
-
 pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure> {
     let Some(file) = &options.config else { return attach_one(options, call) };
     let all = config::attachments(
@@ -248,8 +235,12 @@ pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
     }
     // Refused before an engine is asked.
     scheduler.as_deref().map(str::parse::<Spec>).transpose()?;
+    change_as_told(device, &changes)
+}
+
+fn change_as_told(device: &str, changes: &Changes) -> Result<(), Failure> {
     for (_, engine) in by_lookup() {
-        if engine.change(device, &changes)? {
+        if engine.change(device, changes)? {
             break;
         }
     }
@@ -301,8 +292,8 @@ pub(crate) fn attached(device: Option<&str>) -> Result<Vec<Status>, Failure> {
 
 /// The index of a device of this network namespace.
 pub(crate) fn index_of(device: &str) -> Result<u32, Failure> {
-    link::index_of(device).map_err(|_| {
-        let there = link::all().unwrap_or_default();
+    netdev::link::index_of(device).map_err(|_| {
+        let there = netdev::link::all().unwrap_or_default();
         let there: Vec<String> = there.into_iter().map(|(_, name)| name).collect();
         let there = there.join(", ");
         Failure::Usage(format!(

@@ -1,12 +1,13 @@
 //! `shortlane bridge`: joins two interfaces as a bridge does whose ports are slow links.
 
 use clap::{Args, ValueEnum};
-use engine::{Forwarder, Io, LinkConfig, Overhead, burst_time};
-use sched::{Nanos, Rate, Spec};
+use engine::{Forwarder, Io, LinkConfig};
+use sched::{Rate, Spec};
 
 use crate::attach::daemon::foreground;
-use crate::attach::{hosts, link_rate};
-use crate::{Failure, quantity, say};
+use crate::attach::hosts;
+use crate::attach::link::{self, LinkOptions};
+use crate::{Failure, say};
 
 /// The options of `shortlane bridge`.
 #[derive(Args)]
@@ -16,10 +17,10 @@ pub(crate) struct Options {
     /// Join it to this interface
     right: String,
     /// Send from LEFT to RIGHT at this rate, a little below what the link carries
-    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
+    #[arg(long, allow_hyphen_values = true, value_parser = link::rate)]
     rate: Rate,
     /// Send from RIGHT to LEFT at this rate, if it differs
-    #[arg(long, allow_hyphen_values = true, value_parser = link_rate)]
+    #[arg(long, allow_hyphen_values = true, value_parser = link::rate)]
     back_rate: Option<Rate>,
     /// Run this discipline, such as efd:threshold=30packets
     #[arg(long, value_name = "SPEC", default_value = "fq-lanes")]
@@ -30,12 +31,8 @@ pub(crate) struct Options {
     /// Choose how packets are received and sent
     #[arg(long, value_enum, default_value_t = Kind::Auto)]
     io: Kind,
-    /// Count these bytes for each packet beside its own, as `attach` does: docsis or 44,atm,mpu=64
-    #[arg(long, default_value = "0", allow_hyphen_values = true)]
-    overhead: Overhead,
-    /// Let a late shaper catch up this far: more holds the rate, less keeps bursts short
-    #[arg(long, value_name = "TIME", default_value_t = burst_time::LIVE, allow_hyphen_values = true, value_parser = quantity::positive_time)]
-    burst_time: Nanos,
+    #[command(flatten)]
+    link: LinkOptions,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -68,10 +65,6 @@ fn configs(options: &Options) -> Result<[LinkConfig; 2], Failure> {
         Some(spec) => spec.parse()?,
         None => hosts::opposite(&forth),
     };
-    let link = |spec: Spec, rate: Rate| LinkConfig {
-        overhead: options.overhead,
-        burst_time: options.burst_time,
-        ..LinkConfig::new(spec.with_limit_for(rate), rate)
-    };
+    let link = |spec: Spec, rate| LinkConfig::on(spec.with_limit_for(rate), options.link.at(rate));
     Ok([link(forth, options.rate), link(back, options.back_rate.unwrap_or(options.rate))])
 }

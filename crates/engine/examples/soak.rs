@@ -19,7 +19,7 @@ use engine::buffers::{Buffers, Offload};
 use engine::harness::Harness;
 use engine::io::{BATCH, FrameIo};
 use engine::live::Live;
-use engine::{LinkConfig, Rate};
+use engine::{LinkConfig, LinkSettings, Rate};
 use sched::{Info, Nanos, Spec, registry};
 
 const MTU: u32 = 1500;
@@ -97,7 +97,8 @@ fn changed(config: &LinkConfig, number: u64) -> LinkConfig {
     let limit = format!("{}packets", 100 + number * 37 % 900);
     let spec = config.spec.clone().with("limit", &limit).ok();
     let spec = spec.filter(|spec| spec.check().is_ok()).unwrap_or_else(|| config.spec.clone());
-    LinkConfig { spec, rate: Rate(GIGABIT / (1 + number % 4)), ..config.clone() }
+    let link = LinkSettings { rate: Rate(GIGABIT / (1 + number % 4)), ..config.link };
+    LinkConfig { spec, link, ..config.clone() }
 }
 
 /// Bytes of memory that the process holds.

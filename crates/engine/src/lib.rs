@@ -35,6 +35,7 @@ pub use io::packet_socket;
 pub use io::xdp::Unavailable;
 pub use sched::Rate;
 pub use settings::framing::Framing;
+pub use settings::link::{LinkChanges, LinkSettings};
 pub use settings::merge::SpecChangeError;
 pub use settings::overhead::Overhead;
 pub use settings::{LinkConfig, SettingsError};

@@ -92,7 +92,7 @@ fn it_tells_what_it_is_and_has_counted() {
     assert_eq!((same.device.as_str(), same.peer.as_deref()), ("left", Some("right")));
     for status in [&forth, &same] {
         assert_eq!(status.engine, EngineKind::Userspace);
-        assert_eq!((status.scheduler.as_str(), status.rate_bps), ("efd", Some(50_000_000)));
+        assert_eq!((status.scheduler.as_str(), status.link.rate), ("efd", Rate(50_000_000)));
         assert_eq!(status.lanes.len(), 2);
         assert!(status.sent_packets() >= 50, "{status:?}");
         assert!(status.lanes[0].sojourn.packets() == status.lanes[0].sent_packets);
@@ -124,11 +124,11 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
         };
         change(right, changes).unwrap();
         let (forth, back) = (now(right, Heading::Egress), now(right, Heading::Ingress));
-        assert_eq!((forth.rate_bps, back.rate_bps), (Some(7_000_000), None));
-        assert_eq!((forth.overhead_bytes, back.overhead_bytes), (24, 24));
-        assert_eq!(forth.overhead.to_string(), "ip+38,ptm");
-        assert_eq!(forth.burst_ns, 3_000_000);
-        assert_eq!(now(left, Heading::Ingress).rate_bps, Some(7_000_000), "the same direction");
+        assert_eq!((forth.link.rate, back.link.rate), (Rate(7_000_000), Rate::UNLIMITED));
+        assert_eq!((forth.framing.overhead, back.framing.overhead), (24, 24));
+        assert_eq!(forth.link.overhead.to_string(), "ip+38,ptm");
+        assert_eq!(forth.link.burst_time, sched::Nanos::from_millis(3));
+        assert_eq!(now(left, Heading::Ingress).link.rate, Rate(7_000_000), "the same direction");
         talk(&lab);
 
         // What no live link can meet changes nothing, not even the rate.
@@ -137,7 +137,7 @@ fn it_changes_as_it_runs_all_of_it_or_nothing() {
         assert!(refused.is_usage(), "{refused}");
         assert!(refused.to_string().contains("srpt needs the size of a flow"), "{refused}");
         let forth = now(right, Heading::Egress);
-        assert_eq!((forth.scheduler.as_str(), forth.rate_bps), ("efd", Some(7_000_000)));
+        assert_eq!((forth.scheduler.as_str(), forth.link.rate), ("efd", Rate(7_000_000)));
 
         // Parameters of the same discipline, and another one in the place of the other.
         let scheduler = Some("efd:threshold=3packets".to_owned());

@@ -15,7 +15,7 @@ use engine::buffers::Buffers;
 use engine::harness::Harness;
 use engine::live::Live;
 use engine::observe::{Counters, Observe, Observer, Records};
-use engine::{LinkConfig, Rate};
+use engine::{LinkConfig, LinkSettings, Rate};
 use libfuzzer_sys::fuzz_target;
 use sched::Nanos;
 
@@ -72,7 +72,8 @@ fn drain<O: Observer>(
     script: &Script,
     mut now: Nanos,
 ) {
-    let fast = LinkConfig { rate: Rate::UNLIMITED, ..script.last().clone() };
+    let link = LinkSettings { rate: Rate::UNLIMITED, ..script.last().link };
+    let fast = LinkConfig { link, ..script.last().clone() };
     drop(harness.change(&fast));
     memory.lock().answers.clear();
     for _ in 0..PATIENCE {

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use conformance::label;
 use engine::framing::{Cells, Framing};
-use engine::{LinkConfig, Overhead, Rate};
+use engine::{LinkConfig, LinkSettings, Overhead, Rate};
 use sched::{Info, Nanos, Spec, registry};
 
 /// Bits per second: from less than a packet a second to more than any link.
@@ -67,8 +67,8 @@ impl Script {
         let [low, high, limit, rate, delay, overhead, edge, observer, burst] = *head;
         let scheduler = u16::from_le_bytes([low, high]);
         let spec = spec(scheduler, limit)?;
-        let config = LinkConfig {
-            edge: (edge & 1 != 0).then(|| EDGE.parse().ok()).flatten(),
+        let link = LinkSettings {
+            rate: self::rate(rate),
             overhead: Overhead::on_frames(Framing {
                 overhead: i32::from(overhead as i8),
                 mpu: if edge & 2 != 0 { 84 } else { 0 },
@@ -78,9 +78,12 @@ impl Script {
                     _ => Cells::None,
                 },
             }),
-            delay: Nanos(u64::from(delay) * 100_000),
             burst_time: Nanos(u64::from(burst) * 10_000),
-            ..LinkConfig::new(spec, self::rate(rate))
+        };
+        let config = LinkConfig {
+            edge: (edge & 1 != 0).then(|| EDGE.parse().ok()).flatten(),
+            delay: Nanos(u64::from(delay) * 100_000),
+            ..LinkConfig::on(spec, link)
         };
         let mut operations = Vec::new();
         let mut last = config.clone();
@@ -131,7 +134,8 @@ fn operation(rest: &mut &[u8], scheduler: u16, last: &LinkConfig) -> Option<Oper
         _ => {
             let [limit, rate] = *take(rest)?;
             let spec = spec(scheduler, limit)?;
-            Operation::Change(LinkConfig { spec, rate: self::rate(rate), ..last.clone() })
+            let link = LinkSettings { rate: self::rate(rate), ..last.link };
+            Operation::Change(LinkConfig { spec, link, ..last.clone() })
         }
     })
 }

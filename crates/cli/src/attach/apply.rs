@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use engine::control::Changes;
 use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
 use super::goal::Goal;
 use super::probe::Named;
 use super::{
-    AttachOptions, ChangeOptions, DEFAULT, Queues, attach_one, attached, change, hosts, index_of,
+    AttachOptions, DEFAULT, Queues, attach_one, attached, change_as_told, hosts, index_of,
 };
 use crate::{Call, Failure, config, print};
 
@@ -63,7 +64,7 @@ enum Step {
     Keep,
     Attach,
     /// While packets are queued; and what differs.
-    Change(ChangeOptions, Vec<String>),
+    Change(Changes, Vec<String>),
     /// Since this cannot change while it runs.
     Replace(String),
 }
@@ -96,10 +97,10 @@ impl Plan {
     }
 
     fn carry_out(self, call: &Call) -> Result<(), Failure> {
-        match self.step {
+        match &self.step {
             Step::Keep => Ok(()),
             Step::Attach => attach_one(self.wanted, call),
-            Step::Change(changes, _) => change(&changes),
+            Step::Change(changes, _) => change_as_told(self.device(), changes),
             Step::Replace(_) => attach_one(AttachOptions { replace: true, ..self.wanted }, call),
         }
     }
@@ -118,40 +119,32 @@ fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
         return Ok(Step::Replace(difference));
     }
     let mut differences = Vec::new();
-    let mut rate = |heading, wanted: Option<Rate>, does| {
-        let now = now.iter().find(|status| status.direction == heading)?;
-        let (now, wanted) = (now.rate_bps.map_or(Rate::UNLIMITED, Rate), wanted?);
-        (now != wanted).then(|| {
-            differences.push(format!("{does} at {wanted} instead of {now}"));
-            wanted
-        })
-    };
-    let sends = rate(Heading::Egress, wanted.rate.and_then(Goal::fixed), "send");
-    let receives = rate(Heading::Ingress, wanted.ingress.and_then(Goal::fixed), "receive");
-    let overhead = (first.overhead != wanted.overhead).then(|| {
-        differences.push(format!("overhead {} instead of {}", wanted.overhead, first.overhead));
-        wanted.overhead
-    });
-    let burst_time = (first.burst_ns != wanted.burst_time.0).then(|| {
-        differences.push(format!(
-            "burst time {} instead of {}",
-            wanted.burst_time,
-            sched::Nanos(first.burst_ns)
-        ));
-        wanted.burst_time
-    });
-    if differences.is_empty() {
-        return Ok(Step::Keep);
+    let mut changes = Changes::default();
+    for status in now {
+        let (goal, does, rate) = match status.direction {
+            Heading::Egress => (wanted.rate, "send", &mut changes.rate),
+            Heading::Ingress => (wanted.ingress, "receive", &mut changes.ingress_rate),
+        };
+        // One that follows the link is where it is.
+        let fixed = goal.and_then(Goal::fixed).unwrap_or(status.link.rate);
+        let link = status.link.changes_to(wanted.link.at(fixed));
+        if let Some(wanted) = link.rate {
+            differences.push(format!("{does} at {wanted} instead of {}", status.link.rate));
+        }
+        *rate = link.rate;
+        changes.overhead = changes.overhead.or(link.overhead);
+        changes.burst_time = changes.burst_time.or(link.burst_time);
     }
-    let changes = ChangeOptions {
-        device: device.clone(),
-        rate: sends,
-        ingress: receives,
-        scheduler: None,
-        overhead,
-        burst_time,
-    };
-    Ok(Step::Change(changes, differences))
+    if let Some(wanted) = changes.overhead {
+        differences.push(format!("overhead {wanted} instead of {}", first.link.overhead));
+    }
+    if let Some(wanted) = changes.burst_time {
+        differences.push(format!("burst time {wanted} instead of {}", first.link.burst_time));
+    }
+    Ok(match differences.is_empty() {
+        true => Step::Keep,
+        false => Step::Change(changes, differences),
+    })
 }
 
 /// What differs that cannot change while it runs: engine, directions, discipline, queues.

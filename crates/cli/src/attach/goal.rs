@@ -5,7 +5,7 @@ use std::fmt;
 use engine::Bounds;
 use sched::Rate;
 
-use super::link_rate;
+use super::link;
 
 /// What the rate of a direction is to be.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Result<Goal, String> {
             let bounds = rest.strip_prefix(':').unwrap_or_default().parse::<Bounds>();
             bounds.map(Goal::Auto).map_err(|error| error.to_string())
         }
-        None => link_rate(text)
+        None => link::rate(text)
             .map(Goal::Fixed)
             .map_err(|accepted| format!("{accepted}, or auto:FLOOR..BASE..CEILING")),
     }

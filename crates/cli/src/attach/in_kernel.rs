@@ -1,9 +1,10 @@
 //! The commands by the kernel engine.
 
+use engine::LinkSettings;
 use engine::control::Changes;
-use engine::kernel::{self, KernelError, Shaping};
+use engine::kernel::{self, KernelError};
 use engine::status::{EngineKind, Heading, Status};
-use sched::{Rate, Spec};
+use sched::Spec;
 
 use super::engines::Engine;
 use super::in_place::{attach_both, does, make_way_for, pace, tell};
@@ -25,8 +26,8 @@ impl Engine for Kernel {
         if order.follows() {
             return Ok(Some("a rate is to follow the link".into()));
         }
-        for (_, spec, shaping) in ways(order) {
-            match kernel::can(&spec, &shaping) {
+        for (_, spec, link) in ways(order) {
+            match kernel::can(&spec, link) {
                 Ok(()) => {}
                 Err(
                     error @ (KernelError::Kernel { .. }
@@ -49,17 +50,17 @@ impl Engine for Kernel {
         let ways = ways(order);
         if order.replace {
             // Validated before the running one is detached.
-            ways.iter().try_for_each(|(_, spec, shaping)| kernel::can(spec, shaping))?;
+            ways.iter().try_for_each(|(_, spec, link)| kernel::can(spec, *link))?;
         }
         make_way_for(order, EngineKind::Kernel)?;
         attach_both(order, |heading| {
-            let Some((_, spec, shaping)) = ways.iter().find(|way| way.0 == heading) else {
+            let Some((_, spec, link)) = ways.iter().find(|way| way.0 == heading) else {
                 return Ok(None);
             };
             let order = kernel::Order {
                 device: &order.device,
                 spec,
-                shaping: *shaping,
+                link: *link,
                 replace: order.replace,
                 keep_offloads: order.keep_offloads,
             };
@@ -67,7 +68,7 @@ impl Engine for Kernel {
                 Heading::Egress => kernel::attach(&order)?,
                 Heading::Ingress => kernel::attach_ingress(&order)?,
             };
-            let (does, at) = (does(heading), pace(shaping.rate));
+            let (does, at) = (does(heading), pace(link.rate));
             Ok(Some((notes, format!("{spec} for what it {does}, at {at}, in the kernel"))))
         })
     }
@@ -75,25 +76,19 @@ impl Engine for Kernel {
     /// It says what is there if nothing of ours is.
     fn change(&self, device: &str, changes: &Changes) -> Result<bool, Failure> {
         let spec: Option<Spec> = changes.scheduler.as_deref().map(str::parse).transpose()?;
-        let of = |rate: Option<Rate>| kernel::Changes {
-            rate,
-            spec: spec.clone(),
-            overhead: changes.overhead,
-            burst: changes.burst_time,
-        };
+        let (sent, received) = (changes.link(Heading::Egress), changes.link(Heading::Ingress));
         let is_for_both =
             spec.is_some() || changes.overhead.is_some() || changes.burst_time.is_some();
         let ingress = kernel::ingress_device(device)?;
         let mut all = Vec::new();
-        if changes.rate.is_some() || ingress.is_none() && changes.ingress_rate.is_none() {
-            all.push((device.to_owned(), of(changes.rate)));
-        } else if is_for_both && kernel::attached_qdisc(device)?.is_some() {
-            all.push((device.to_owned(), of(None)));
+        if changes.rate.is_some()
+            || ingress.is_none() && changes.ingress_rate.is_none()
+            || is_for_both && kernel::attached_qdisc(device)?.is_some()
+        {
+            all.push((device.to_owned(), sent));
         }
         match ingress {
-            Some(ifb) if changes.ingress_rate.is_some() || is_for_both => {
-                all.push((ifb, of(changes.ingress_rate)));
-            }
+            Some(ifb) if changes.ingress_rate.is_some() || is_for_both => all.push((ifb, received)),
             None if changes.ingress_rate.is_some() => {
                 return Err(Failure::Failed(format!(
                     "{device}: what it receives is not attached; `shortlane attach {device} \
@@ -103,11 +98,11 @@ impl Engine for Kernel {
             _ => {}
         }
         // Both directions or none.
-        for (device, changes) in &all {
-            kernel::check_change(device, changes)?;
+        for (device, link) in &all {
+            kernel::check_change(device, *link, spec.as_ref())?;
         }
-        for (device, changes) in &all {
-            tell(&kernel::change(device, changes)?);
+        for (device, link) in &all {
+            tell(&kernel::change(device, *link, spec.as_ref())?);
         }
         Ok(true)
     }
@@ -125,11 +120,7 @@ impl Engine for Kernel {
 }
 
 /// What is wanted in each direction.
-fn ways(order: &Order) -> Vec<(Heading, Spec, Shaping)> {
-    let way = |heading| {
-        let Order { overhead, burst_time: burst, .. } = *order;
-        let shaping = Shaping { rate: order.rate(heading)?, overhead, burst, ..Shaping::default() };
-        Some((heading, order.spec(heading), shaping))
-    };
+fn ways(order: &Order) -> Vec<(Heading, Spec, LinkSettings)> {
+    let way = |heading| Some((heading, order.spec(heading), order.link(heading)?));
     [Heading::Egress, Heading::Ingress].into_iter().filter_map(way).collect()
 }

@@ -66,9 +66,7 @@ impl Engine for Marks {
             }
             let order = marks::Order {
                 device,
-                rate,
-                overhead: order.overhead,
-                burst: order.burst_time,
+                link: order.options.at(rate.unwrap_or_default()),
                 queues: order.queues.map(Queues::of_engine),
                 join: order.join.map(|Join(classes)| marks::Join { classes }),
                 threshold: None,
@@ -94,15 +92,12 @@ impl Engine for Marks {
                  --replace` attaches one"
             )));
         }
-        let of = |rate: Option<Rate>| match rate {
-            Some(Rate::UNLIMITED) => {
-                Err(Failure::Usage(format!("{device} has marks, which take a rate")))
-            }
-            rate => {
-                Ok(marks::Changes { rate, overhead: changes.overhead, burst: changes.burst_time })
-            }
-        };
-        marks::change(device, of(changes.rate)?, of(changes.ingress_rate)?)?;
+        let links = [changes.link(Heading::Egress), changes.link(Heading::Ingress)];
+        if links.iter().any(|link| link.rate.is_some_and(Rate::is_unlimited)) {
+            return Err(Failure::Usage(format!("{device} has marks, which take a rate")));
+        }
+        let [sent, received] = links;
+        marks::change(device, sent, received)?;
         Ok(true)
     }
 

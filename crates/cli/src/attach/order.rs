@@ -1,10 +1,11 @@
 //! What is to be attached to one device.
 
-use engine::Overhead;
+use engine::LinkSettings;
 use engine::status::{EngineKind, Heading};
-use sched::{Nanos, Rate, Spec};
+use sched::{Rate, Spec};
 
 use super::goal::{self, Goal};
+use super::link::LinkOptions;
 use super::probe::{Named, Probe};
 use super::{AttachOptions, Choice, DEFAULT, Join, Queues, hosts};
 use crate::Failure;
@@ -23,8 +24,7 @@ pub(super) struct Order {
     pub(super) is_named: bool,
     pub(super) queues: Option<Queues>,
     pub(super) join: Option<Join>,
-    pub(super) overhead: Overhead,
-    pub(super) burst_time: Nanos,
+    pub(super) options: LinkOptions,
     pub(super) replace: bool,
     pub(super) keep_offloads: bool,
     pub(super) foreground: bool,
@@ -45,8 +45,7 @@ impl Order {
             is_named: options.scheduler.is_some(),
             queues,
             join,
-            overhead: options.overhead,
-            burst_time: options.burst_time,
+            options: options.link,
             replace: options.replace,
             keep_offloads: options.keep_offloads,
             foreground: options.foreground,
@@ -117,6 +116,11 @@ impl Order {
     /// The rate of a direction, to begin with.
     pub(super) fn rate(&self, heading: Heading) -> Option<Rate> {
         self.goal(heading).map(Goal::rate)
+    }
+
+    /// The link of a direction, to begin with, if it is to have something attached.
+    pub(super) fn link(&self, heading: Heading) -> Option<LinkSettings> {
+        self.rate(heading).map(|rate| self.options.at(rate))
     }
 
     /// The discipline of a direction, with a queue that is long enough for the highest rate.

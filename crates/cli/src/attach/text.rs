@@ -5,7 +5,9 @@ use std::time::Duration;
 use engine::status::{
     Auto, EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
 };
-use sched::{Nanos, Rate};
+use sched::Rate;
+
+use super::link;
 
 /// Everything about what is attached.
 pub(super) fn describe(status: &Status) -> String {
@@ -63,7 +65,7 @@ pub(crate) fn place(status: &Status, flow: &Flow) -> String {
 
 fn head(status: &Status) -> String {
     let name = status.scheduler.split(':').next().unwrap_or_default();
-    let rate = status.rate_bps.map_or("unlimited".to_owned(), |rate| Rate(rate).to_string());
+    let rate = link::shown(status.link.rate);
     let uptime = Duration::from_secs(status.uptime_ns / 1_000_000_000);
     let direction = match status.direction {
         Heading::Egress => "",
@@ -82,8 +84,8 @@ fn head(status: &Status) -> String {
     text += &format!(
         ", limit {}, overhead {}, burst-time {}\n",
         status.limit.as_deref().unwrap_or("none"),
-        status.overhead,
-        Nanos(status.burst_ns)
+        status.link.overhead,
+        status.link.burst_time
     );
     if status.scheduler != name {
         text += &format!(" scheduler {}\n", status.scheduler);
@@ -140,7 +142,7 @@ fn by_process(status: &Status, process: &Process) -> String {
         status.dropped_packets(),
         status.paced
     );
-    if status.rate_bps.is_some() {
+    if !status.link.rate.is_unlimited() {
         text += &format!(
             " started at most {} late; lost to the rate by lateness {}\n",
             duration(late.max_late_ns),

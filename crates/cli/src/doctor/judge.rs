@@ -171,7 +171,7 @@ impl About<'_> {
         let Some(speed) = speed_bps else { return };
         for status in self.attached {
             let way = status.direction.name();
-            match status.rate_bps {
+            match status.link.rate.limit() {
                 Some(rate) if rate > *speed => self.add(
                     all,
                     "rate",
@@ -323,20 +323,21 @@ impl About<'_> {
         let in_kernel = |status: &&Status| {
             status.engine == EngineKind::Kernel && status.direction == Heading::Egress
         };
-        let Some(rate) = self.attached.iter().find(in_kernel).and_then(|status| status.rate_bps)
-        else {
+        let Some(status) = self.attached.iter().find(in_kernel) else { return };
+        let rate = status.link.rate;
+        if rate.is_unlimited() {
             return;
-        };
-        let wanted = segments_in_time(Rate(rate), *mtu);
+        }
+        let wanted = segments_in_time(rate, *mtu);
         self.add(
             all,
             "super-packets",
             problem_unless(*gso_max_segs <= wanted),
             format!("of up to {gso_max_segs} segments, where {wanted} take a millisecond"),
-            &format!("`shortlane change {name} --rate {}` sets it again", Rate(rate)),
+            &format!("`shortlane change {name} --rate {rate}` sets it again"),
         );
         if self.facts.forwards {
-            let longest = rate / 8 / 1000;
+            let longest = rate.0 / 8 / 1000;
             let joining = self.facts.joining.iter();
             let joining: Vec<&str> = joining
                 .filter(|(_, bytes)| u64::from(*bytes) > longest)
@@ -353,7 +354,7 @@ impl About<'_> {
                         joining.join(", ")
                     ),
                 },
-                &format!("`shortlane change {name} --rate {}` switches it off again", Rate(rate)),
+                &format!("`shortlane change {name} --rate {rate}` switches it off again"),
             );
         }
     }
@@ -383,7 +384,7 @@ impl About<'_> {
                 );
             }
             let part = process.punctuality.lost_ns as f64 / status.uptime_ns.max(1) as f64;
-            if status.rate_bps.is_some() {
+            if !status.link.rate.is_unlimited() {
                 self.add(
                     all,
                     "punctuality",

@@ -96,7 +96,7 @@ pub(super) const ALL: &[Family] = &[
             vec![
                 status.engine.name().to_owned(),
                 status.scheduler.clone(),
-                status.overhead.to_string(),
+                status.link.overhead.to_string(),
                 status.peer.clone().unwrap_or_default(),
             ]
         }),
@@ -104,7 +104,7 @@ pub(super) const ALL: &[Family] = &[
     whole(
         "shortlane_rate_limit_bits_per_second",
         Gauge,
-        |status| status.rate_bps.map(Count),
+        |status| status.link.rate.limit().map(Count),
         "Rate that is paced for; absent if unlimited",
     ),
     whole(

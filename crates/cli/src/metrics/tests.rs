@@ -3,6 +3,8 @@
 use std::fs;
 
 use engine::status::{DropCounter, EngineKind, Heading, LaneCounters, Status};
+use engine::{Framing, LinkSettings};
+use sched::{Nanos, Rate};
 
 use super::encode;
 use super::family::{ALL, COMMON, Kind};
@@ -18,12 +20,12 @@ fn status() -> Status {
         peer: None,
         scheduler: "efd:limit=\"3\"".into(),
         limit: None,
-        rate_bps: Some(20_000_000),
-        overhead: "docsis".parse().unwrap(),
-        overhead_bytes: 4,
-        mpu_bytes: 64,
-        cells: engine::framing::Cells::None,
-        burst_ns: 1,
+        link: LinkSettings {
+            rate: Rate(20_000_000),
+            overhead: "docsis".parse().unwrap(),
+            burst_time: Nanos(1),
+        },
+        framing: Framing { mpu: 64, ..Framing::bytes(4) },
         uptime_ns: 1_500_000_000,
         attached_at_ns: 1,
         lanes: vec![LaneCounters::default(), long],

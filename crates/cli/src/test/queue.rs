@@ -61,7 +61,7 @@ pub(super) fn carried(measured: &Measured, before: &[Status], after: &[Status]) 
             (waited.packets() > 0).then(|| Carried {
                 device: now.device.clone(),
                 heading: now.direction,
-                rate_bps: now.rate_bps,
+                rate_bps: now.link.rate.limit(),
                 wait: Duration::from_nanos(waited.mean_ns()),
                 wireless: Path::new("/sys/class/net").join(&now.device).join("phy80211").exists(),
             })

@@ -76,7 +76,7 @@ impl Page<'_> {
             let skip = way.rates.len().saturating_sub(width.into());
             let rates: Vec<u64> = way.rates.iter().skip(skip).copied().collect();
             let most = rates.iter().copied().max().unwrap_or(0);
-            let top = way.now.rate_bps.unwrap_or(0).max(most).max(1);
+            let top = way.now.link.rate.limit().unwrap_or(0).max(most).max(1);
             let area = Rect::new(x, y, width, SPARKLINE);
             Sparkline::default().data(rates).max(top).render(area, self.buffer);
         }
@@ -95,7 +95,7 @@ fn head(page: &mut Page<'_>, way: &Way) {
     let uptime = humantime::format_duration(uptime);
     page.write(&format!("{device}: {}, {engine} engine, up {uptime}", status.scheduler), TITLE);
     let rate = way.rate().map_or("-".into(), bits);
-    let of = match status.rate_bps {
+    let of = match status.link.rate.limit() {
         Some(most) => {
             let part = way.rate().map_or(0.0, |rate| rate as f64 * 100.0 / most as f64);
             format!(" of {} ({part:.0} %)", Rate(most))
@@ -104,7 +104,7 @@ fn head(page: &mut Page<'_>, way: &Way) {
     };
     let limit = status.limit.as_deref().unwrap_or("none");
     page.write(
-        &format!("rate {rate}{of}   overhead {}   limit {limit}", status.overhead),
+        &format!("rate {rate}{of}   overhead {}   limit {limit}", status.link.overhead),
         Style::new(),
     );
 }

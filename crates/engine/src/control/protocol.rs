@@ -6,8 +6,9 @@ use sched::{Nanos, Rate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::link::LinkChanges;
 use crate::settings::overhead::Overhead;
-use crate::status::Status;
+use crate::status::{Heading, Status};
 
 /// Longest line: a status with two directions and their flows takes some 40 KB.
 const LONGEST: u64 = 1 << 20;
@@ -25,22 +26,19 @@ pub struct Changes {
     /// What a packet takes on the link beside its own bytes.
     pub overhead: Option<Overhead>,
     /// How far a late pacer may catch up.
-    #[serde(with = "nanos")]
     pub burst_time: Option<Nanos>,
 }
 
-mod nanos {
-    use sched::Nanos;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(time: &Option<Nanos>, to: S) -> Result<S::Ok, S::Error> {
-        time.map(|time| time.0).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Nanos>, D::Error> {
-        Ok(Option::deserialize(from)?.map(Nanos))
+impl Changes {
+    /// Those of the link in one direction.
+    #[must_use]
+    pub const fn link(&self, heading: Heading) -> LinkChanges {
+        let Self { rate, ingress_rate, overhead, burst_time, .. } = *self;
+        let rate = match heading {
+            Heading::Egress => rate,
+            Heading::Ingress => ingress_rate,
+        };
+        LinkChanges { rate, overhead, burst_time }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::datapath::clock;
 use crate::datapath::command::{Command, Snapshot};
 use crate::datapath::shaper::Pacing;
 use crate::settings::LinkConfig;
+use crate::settings::link::LinkSettings;
 use crate::settings::merge::overlaid;
 use crate::status::{Auto, DropCounter, EngineKind, Heading, Process, Status};
 
@@ -109,7 +110,8 @@ impl Server {
         let decided = self.pilot.as_mut().map(Pilot::turn).unwrap_or_default();
         for (at, rate) in decided {
             let way = &mut self.ways[at];
-            let changed = way.change(LinkConfig { rate, ..way.config.clone() });
+            let link = LinkSettings { rate, ..way.config.link };
+            let changed = way.change(LinkConfig { link, ..way.config.clone() });
             if let (Err(refusal), Some(pilot)) = (changed, &mut self.pilot) {
                 pilot.failed(&refusal.text);
             }
@@ -176,7 +178,6 @@ impl Server {
         let Snapshot { report, seen, flows, paced, nat_revealed } = snapshot;
         let Handle { config, known_as, .. } = way;
         let params = config.spec.params();
-        let framing = config.overhead.framing(config.link_header);
         let peer = known_as.iter().find(|(other, _)| *other != port);
         let hosts = if params.has("hosts") { params.word("hosts") } else { "none" };
         let busiest_hosts = match hosts {
@@ -197,12 +198,8 @@ impl Server {
             peer: peer.map(|(other, _)| self.name(*other)),
             scheduler: config.spec.to_string(),
             limit: params.has("limit").then(|| params.amount("limit").to_string()),
-            rate_bps: (config.rate != Rate::UNLIMITED).then_some(config.rate.0),
-            overhead: config.overhead,
-            overhead_bytes: framing.overhead,
-            mpu_bytes: framing.mpu,
-            cells: framing.cells,
-            burst_ns: config.burst_time.0,
+            link: config.link,
+            framing: config.framing(),
             uptime_ns: clock::now().since(self.began).0,
             attached_at_ns: self.began.0,
             lanes: seen.lanes,
@@ -253,10 +250,8 @@ impl Server {
             here.map(|(_, heading)| *heading).collect()
         };
         let all: Vec<Heading> = self.ways.iter().flat_map(headings).collect();
-        for (rate, heading) in
-            [(changes.rate, Heading::Egress), (changes.ingress_rate, Heading::Ingress)]
-        {
-            if rate.is_some() && !all.contains(&heading) {
+        for heading in [Heading::Egress, Heading::Ingress] {
+            if changes.link(heading).rate.is_some() && !all.contains(&heading) {
                 let (name, heading) = (&self.ports[port].name, heading.name());
                 return Err(usage(format!(
                     "{name}: its {heading} is not attached; `shortlane attach --replace` with a \
@@ -269,11 +264,7 @@ impl Server {
             if let Some(heading) = headings(way).first() {
                 let config = changed(&way.config, changes, *heading)?;
                 config.check(&self.ports[port].name).map_err(usage)?;
-                let set = match heading {
-                    Heading::Egress => changes.rate,
-                    Heading::Ingress => changes.ingress_rate,
-                };
-                wanted.push((at, config, set));
+                wanted.push((at, config, changes.link(*heading).rate));
             }
         }
         for (at, config, set) in wanted {
@@ -295,7 +286,7 @@ impl Handle {
                 usage: false,
             })?;
         }
-        let spec = config.spec.clone().on_link(config.rate);
+        let spec = config.spec.clone().on_link(config.link.rate);
         let pacing = Pacing::on(&config);
         let running = &self.config.spec;
         let is_live = spec.info() == running.info()
@@ -320,12 +311,8 @@ fn changed(
     changes: &Changes,
     heading: Heading,
 ) -> Result<LinkConfig, Refusal> {
-    let rate = match heading {
-        Heading::Egress => changes.rate,
-        Heading::Ingress => changes.ingress_rate,
-    };
-    let rate = rate.unwrap_or(config.rate);
-    if rate == Rate(0) {
+    let link = config.link.with(changes.link(heading));
+    if link.rate == Rate(0) {
         return Err(usage("a link of rate 0 carries nothing; give a rate above 0, or unlimited"));
     }
     let spec = match &changes.scheduler {
@@ -335,13 +322,7 @@ fn changed(
         }
         None => config.spec.clone(),
     };
-    Ok(LinkConfig {
-        spec,
-        rate,
-        overhead: changes.overhead.unwrap_or(config.overhead),
-        burst_time: changes.burst_time.unwrap_or(config.burst_time),
-        ..config.clone()
-    })
+    Ok(LinkConfig { spec, link, ..config.clone() })
 }
 
 /// Asks a direction and waits for its answer.

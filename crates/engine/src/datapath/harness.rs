@@ -38,7 +38,7 @@ impl<O: Observer> Harness<O> {
         let parts = Parts {
             input,
             output,
-            qdisc: config.spec.clone().on_link(config.rate).build(config.seed),
+            qdisc: config.spec.clone().on_link(config.link.rate).build(config.seed),
             tagger: config.edge.as_ref().map(EdgeSpec::build),
             observer,
             fingerprinter: Fingerprinter::from_seed(config.seed),
@@ -65,7 +65,7 @@ impl<O: Observer> Harness<O> {
     /// there after it.
     pub fn change(&mut self, config: &LinkConfig) -> Receiver<Result<(), ParamError>> {
         let (answer, answered) = sync_channel(1);
-        let params = config.spec.clone().on_link(config.rate).params().clone();
+        let params = config.spec.clone().on_link(config.link.rate).params().clone();
         // The direction has the other end.
         let _ = self.commands.send(Command::Change(params, Pacing::on(config), answer));
         answered

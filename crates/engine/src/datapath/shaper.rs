@@ -14,6 +14,7 @@ use sched::{Nanos, Rate};
 use crate::datapath::segments::Segments;
 use crate::settings::LinkConfig;
 use crate::settings::framing::Framing;
+use crate::settings::link::LinkSettings;
 use crate::status::Punctuality;
 
 /// What a transmission costs.
@@ -30,12 +31,9 @@ pub struct Pacing {
 impl Pacing {
     /// Of a link.
     #[must_use]
-    pub fn on(link: &LinkConfig) -> Self {
-        Self {
-            rate: link.rate,
-            framing: link.overhead.framing(link.link_header),
-            burst_time: link.burst_time,
-        }
+    pub fn on(config: &LinkConfig) -> Self {
+        let LinkSettings { rate, burst_time, .. } = config.link;
+        Self { rate, framing: config.framing(), burst_time }
     }
 }
 

@@ -135,7 +135,7 @@ impl Forwarder {
                     thread::sleep(Duration::from_nanos(left().0).min(SEEN_WITHIN));
                 }
                 let Some((commands, config)) = orders.get_mut(change.direction) else { continue };
-                config.rate = change.rate;
+                config.link.rate = change.rate;
                 let spec = config.spec.clone().on_link(change.rate);
                 // The answer is of no use: a rate can always change, and so can what goes with it.
                 let (answer, _) = sync_channel(1);
@@ -225,7 +225,7 @@ fn steered(
     let followed = ways.iter().zip(&notes).map(|(way, note)| Followed {
         gauge: Arc::clone(&note.gauge),
         passing: note.passing,
-        rate: way.config.rate,
+        rate: way.config.link.rate,
         bounds: match note.passing {
             Passing::Departing => following.egress,
             Passing::Returning => following.ingress,
@@ -304,7 +304,7 @@ impl Way {
         let parts = Parts {
             input,
             output,
-            qdisc: config.spec.clone().on_link(config.rate).build(config.seed),
+            qdisc: config.spec.clone().on_link(config.link.rate).build(config.seed),
             tagger: config.edge.as_ref().map(EdgeSpec::build),
             observer,
             fingerprinter,

@@ -17,6 +17,7 @@ use super::journal::{Journal, Journals};
 use super::load::{check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
+use crate::settings::link::LinkSettings;
 
 /// What is to be attached.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct Order<'a> {
     /// The discipline.
     pub spec: &'a Spec,
     /// The link.
-    pub shaping: Shaping,
+    pub link: LinkSettings,
     /// Whether to take the place of what somebody configured.
     pub replace: bool,
     /// Whether to leave all offloads as they are.
@@ -153,11 +154,11 @@ impl Work {
 /// If the device is not one to attach to or has something already, if permission is lacking, or
 /// the kernel cannot do it. Then everything is as it was.
 pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
-    compose(order.spec, &order.shaping)?;
+    compose(order.spec, &order.link.into())?;
     let devices = Device::all().map_err(on("all devices", "listing them"))?;
     let device = find_device(&devices, order.device)?;
     let link_header = link_header(&devices, device);
-    let composition = compose(order.spec, &Shaping { link_header, ..order.shaping })?;
+    let composition = compose(order.spec, &Shaping { link: order.link, link_header })?;
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
     }
@@ -176,7 +177,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
         }
         return Err(error);
     }
-    if let Err(error) = settle(&work, device, &mut journal, wanted, order.shaping.rate) {
+    if let Err(error) = settle(&work, device, &mut journal, wanted, order.link.rate) {
         if !anew {
             work.restore(&journal)?;
         }
@@ -184,7 +185,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     }
     // The qdisc itself keeps its programs from here on.
     drop(registered);
-    notes.extend(switched(device, &journal, order.shaping.rate));
+    notes.extend(switched(device, &journal, order.link.rate));
     if let Some(lost) = journal.former.as_ref().and_then(|former| former.lost.as_ref()) {
         notes.push(format!(
             "{}: detach will not put back the former root qdisc: {lost} would be missing",
@@ -208,8 +209,8 @@ pub(super) fn link_header(devices: &[Device], device: &Device) -> u8 {
 ///
 /// # Errors
 /// Says what is missing.
-pub fn can(spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
-    compose(spec, shaping)?;
+pub fn can(spec: &Spec, link: LinkSettings) -> Result<(), KernelError> {
+    compose(spec, &link.into())?;
     check_kernel()
 }
 
@@ -260,7 +261,7 @@ fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, Ker
     journal.keep_offloads = order.keep_offloads;
     let wanted = match order.keep_offloads {
         true => Switched::default(),
-        false => wanted(work, device, &journal, order.shaping.rate)?,
+        false => wanted(work, device, &journal, order.link.rate)?,
     };
     journal.offloads = journal.offloads.and(&wanted);
     Ok(Plan { journal, wanted, anew: ours.is_some() })

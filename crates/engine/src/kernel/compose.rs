@@ -5,13 +5,14 @@ use std::sync::LazyLock;
 
 use sched::interface::parts::{Accounting, Buffer, Parts, Service};
 use sched::lanes::{Rule, miss_byte};
-use sched::{Amount, Nanos, Params, Rate, Share, Spec, registry};
+use sched::{Amount, Nanos, Params, Share, Spec, registry};
 
 use super::error::KernelError;
 use super::fq_lanes;
 use super::skeleton::fq_lanes::types::fql_parts;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
 use crate::settings::framing::{Cells, Framing};
+use crate::settings::link::LinkSettings;
 use crate::settings::overhead::Overhead;
 
 /// The disciplines that the kernel engine has: those whose parts it has, and `fifo`.
@@ -31,17 +32,20 @@ const MOST_FLOWS: u64 = 1 << 23;
 /// local sender) can run out of slots first, which is counted.
 const LEAST_PACKET: u64 = 64;
 
-/// The link that the qdisc paces for.
+/// The link that the qdisc paces for, on its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shaping {
-    /// Unlimited: as fast as the device takes packets.
-    pub rate: Rate,
-    /// What a packet takes on the link beside its bytes (a segment of a super-packet each).
-    pub overhead: Overhead,
+    /// What is set of the link.
+    pub link: LinkSettings,
     /// Bytes that the device's packets have before the IP header.
     pub link_header: u8,
-    /// How far a late pacer may catch up.
-    pub burst: Nanos,
+}
+
+/// On a device whose packets begin with the IP header.
+impl From<LinkSettings> for Shaping {
+    fn from(link: LinkSettings) -> Self {
+        Self { link, link_header: 0 }
+    }
 }
 
 /// A discipline as the kernel engine builds it.
@@ -213,11 +217,12 @@ fn configure(
         (0, true)
     };
     let weight = if params.has("weight") { params.share("weight") } else { Share::ONE };
-    let framing = shaping.overhead.framing(shaping.link_header.into());
+    let Shaping { link, link_header } = *shaping;
+    let framing = link.overhead.framing(link_header.into());
     let text = spec.to_string();
     let mut config = sl_config {
-        rate: shaping.rate.limit().unwrap_or(0),
-        burst: shaping.burst.0,
+        rate: link.rate.limit().unwrap_or(0),
+        burst: link.burst_time.0,
         limit: limit.value(),
         high_limit: limit.value() - limit.part(low_share),
         threshold: bound,
@@ -244,7 +249,7 @@ fn configure(
         has_low_share: guaranteed.into(),
         boundary_adds: one_more as u8,
         cells: cells(framing.cells),
-        link_header: shaping.link_header,
+        link_header,
         ..sl_config::default()
     };
     let room = config.spec.len() - 1;
@@ -256,7 +261,7 @@ fn configure(
         ));
     }
     write_text(&mut config.spec, &text);
-    write_text(&mut config.overhead_text, &shaping.overhead.to_string());
+    write_text(&mut config.overhead_text, &link.overhead.to_string());
     Ok(config)
 }
 

@@ -14,7 +14,7 @@ use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
 use crate::settings::framing::Framing;
-use crate::settings::overhead::Overhead;
+use crate::settings::link::LinkSettings;
 use crate::status::{Histogram, LaneCounters};
 use sched::{Amount, Nanos, Rate, Share, Spec, SpecError};
 
@@ -39,14 +39,10 @@ pub struct Status {
     pub scheduler: String,
     /// Whether `tc` gave options of its own.
     pub from_tc: bool,
-    /// Bits per second; absent if the qdisc does not pace.
-    pub rate_bps: Option<u64>,
-    /// What a packet takes on the link beside its own bytes, as it was given.
-    pub overhead: Overhead,
-    /// What that is for the device.
+    /// The link, as it was given.
+    pub link: LinkSettings,
+    /// What its overhead makes of the device's frames.
     pub framing: Framing,
-    /// How far a late pacer may catch up, in nanoseconds.
-    pub burst_ns: u64,
     /// What the backlog may be at most, in packets or bytes.
     pub limit: String,
     /// The interface's index.
@@ -149,13 +145,7 @@ impl Instance {
             doing: "reading the qdisc's parameters",
             source: io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         })?;
-        let shaping = Shaping {
-            rate: rate_of(&config),
-            overhead: overhead_of(&config),
-            link_header: config.link_header,
-            burst: Nanos(config.burst),
-        };
-        Ok((spec, shaping))
+        Ok((spec, Shaping { link: link_of(&config), link_header: config.link_header }))
     }
 
     /// Takes over other parameters and another shaping while packets are queued; none is lost.
@@ -264,9 +254,13 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
     }
 }
 
-/// The rate that is paced for; 0 is none.
-fn rate_of(config: &sl_config) -> Rate {
-    if config.rate == 0 { Rate::UNLIMITED } else { Rate(config.rate) }
+/// The link that is paced for. A rate of 0 is none.
+fn link_of(config: &sl_config) -> LinkSettings {
+    LinkSettings {
+        rate: if config.rate == 0 { Rate::UNLIMITED } else { Rate(config.rate) },
+        overhead: overhead_of(config),
+        burst_time: Nanos(config.burst),
+    }
 }
 
 fn status(qdisc: &sl_qdisc) -> Status {
@@ -275,10 +269,8 @@ fn status(qdisc: &sl_qdisc) -> Status {
     Status {
         scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
         from_tc: config.origin == FROM_TC,
-        rate_bps: rate_of(config).limit(),
-        overhead: overhead_of(config),
+        link: link_of(config),
         framing: framing_of(config),
-        burst_ns: config.burst,
         limit: limit(config).to_string(),
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),

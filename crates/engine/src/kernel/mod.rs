@@ -35,7 +35,7 @@ mod show;
 mod skeleton;
 
 pub use attach::{Order, attach, attached_qdisc, can, detach};
-pub use change::{Changes, change, check_change};
+pub use change::{change, check_change};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};

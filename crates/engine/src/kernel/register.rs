@@ -13,13 +13,14 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use sched::Spec;
 use serde::Serialize;
 
-use super::compose::{Shaping, compose};
+use super::compose::compose;
 use super::error::KernelError;
 use super::instance::text;
 use super::load::{Registered, load};
 use super::memory::{INSTANCES, Shared};
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use crate::settings::burst_time;
+use crate::settings::link::LinkSettings;
 
 /// Where BPF file systems are mounted.
 const BPF_FILES: &str = "/sys/fs/bpf";
@@ -64,8 +65,8 @@ pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
     if directory.join(LINK).exists() {
         return Err(KernelError::Registered { name });
     }
-    let unpaced = Shaping { burst: burst_time::TC, ..Shaping::default() };
-    let mut registered = load(&name, &compose(spec, &unpaced)?, instances, None)?;
+    let unpaced = LinkSettings { burst_time: burst_time::TC, ..LinkSettings::default() };
+    let mut registered = load(&name, &compose(spec, &unpaced.into())?, instances, None)?;
     // Left by a process that was killed before it came to the link.
     remove(&directory)?;
     pin(&mut registered, &directory).inspect_err(|_| drop(remove(&directory)))?;

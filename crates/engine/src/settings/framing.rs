@@ -6,11 +6,13 @@
 use serde::{Deserialize, Serialize};
 
 /// What a link makes of the frames that it is handed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framing {
     /// Bytes that it adds to each frame as `tc` counts it (or, if negative, that do not count).
+    #[serde(rename = "overhead_bytes")]
     pub overhead: i32,
     /// What a frame counts at least, overhead included: `mpu` of `tc`.
+    #[serde(rename = "mpu_bytes")]
     pub mpu: u32,
     /// Cells that the result is cut into.
     pub cells: Cells,

@@ -2,6 +2,7 @@
 
 pub mod burst_time;
 pub mod framing;
+pub(crate) mod link;
 pub(crate) mod merge;
 pub mod overhead;
 
@@ -9,6 +10,8 @@ use sched::edge::EdgeSpec;
 use sched::{Info, Nanos, Rate, Spec};
 use thiserror::Error;
 
+use self::framing::Framing;
+use self::link::LinkSettings;
 use self::overhead::{ETHERNET_HEADER, Overhead};
 
 /// A queue, and the link behind it.
@@ -19,34 +22,34 @@ pub struct LinkConfig {
     /// An edge in front of the queue, which writes into the DSCP of every packet whether it is
     /// one of a short flow.
     pub edge: Option<EdgeSpec>,
-    /// Rate of the link.
-    pub rate: Rate,
-    /// What a packet takes on it beside its bytes. Frames count without checksum, as in `tc`.
-    pub overhead: Overhead,
+    /// What is set of the link. Frames count without checksum, as in `tc`.
+    pub link: LinkSettings,
     /// Bytes that the interface's frames have before the IP header.
     pub link_header: u32,
     /// Propagation delay: a frame is released this long after its transmission has started.
     pub delay: Nanos,
-    /// How far a late wake-up of the engine may be caught up.
-    pub burst_time: Nanos,
     /// Seed of the discipline's random generator.
     pub seed: u64,
 }
 
 impl LinkConfig {
-    /// A link without overhead and propagation delay.
+    /// A link without overhead and propagation delay, for measuring.
     #[must_use]
     pub fn new(spec: Spec, rate: Rate) -> Self {
-        Self {
-            spec,
-            edge: None,
-            rate,
-            overhead: Overhead::NONE,
-            link_header: ETHERNET_HEADER,
-            delay: Nanos::ZERO,
-            burst_time: burst_time::MEASURED,
-            seed: 0,
-        }
+        let burst_time = burst_time::MEASURED;
+        Self::on(spec, LinkSettings { rate, overhead: Overhead::NONE, burst_time })
+    }
+
+    /// A link without propagation delay.
+    #[must_use]
+    pub fn on(spec: Spec, link: LinkSettings) -> Self {
+        Self { spec, edge: None, link, link_header: ETHERNET_HEADER, delay: Nanos::ZERO, seed: 0 }
+    }
+
+    /// What a frame takes up on the link.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.link.overhead.framing(self.link_header)
     }
 
     /// Refuses what no engine can run in front of a live link.
@@ -54,7 +57,7 @@ impl LinkConfig {
     /// # Errors
     /// If its rate is 0, or the discipline needs what no live link tells.
     pub fn check(&self, to: &str) -> Result<(), SettingsError> {
-        if self.rate == Rate(0) {
+        if self.link.rate == Rate(0) {
             return Err(SettingsError::RateZero { interface: to.to_owned() });
         }
         let Info { name: discipline, needs, .. } = self.spec.info();

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::settings::framing::Cells;
-use crate::settings::overhead::Overhead;
+use crate::settings::framing::Framing;
+use crate::settings::link::LinkSettings;
 pub use account::Tally;
 pub use netdev::tc::TcStats;
 
@@ -30,18 +30,12 @@ pub struct Status {
     pub scheduler: String,
     /// What the backlog may be at most, in packets or bytes; none if the discipline has no limit.
     pub limit: Option<String>,
-    /// Bits per second; none if it does not pace.
-    pub rate_bps: Option<u64>,
-    /// What a packet takes on the link beside its own bytes, as it was given.
-    pub overhead: Overhead,
-    /// What that adds to a frame as `tc` counts it, in bytes.
-    pub overhead_bytes: i32,
-    /// What a packet counts at least on the link, in bytes.
-    pub mpu_bytes: u32,
-    /// Cells that it is cut into there.
-    pub cells: Cells,
-    /// How far a late pacer may catch up, in nanoseconds.
-    pub burst_ns: u64,
+    /// The link, as it was given.
+    #[serde(flatten)]
+    pub link: LinkSettings,
+    /// What its overhead makes of the device's frames.
+    #[serde(flatten)]
+    pub framing: Framing,
     /// How long it has been attached, in nanoseconds.
     pub uptime_ns: u64,
     /// Since when it has been attached, in nanoseconds of the monotonic clock.

@@ -1,4 +1,7 @@
+use sched::Nanos;
+
 use super::*;
+use crate::settings::framing::Cells;
 
 #[test]
 fn times_beyond_the_sum_are_counted_all_the_same() {
@@ -57,12 +60,12 @@ fn status() -> Status {
         peer: None,
         scheduler: "efd".into(),
         limit: Some("300packets".into()),
-        rate_bps: None,
-        overhead: "ip+10,atm".parse().unwrap(),
-        overhead_bytes: -4,
-        mpu_bytes: 0,
-        cells: Cells::Atm,
-        burst_ns: 1,
+        link: LinkSettings {
+            overhead: "ip+10,atm".parse().unwrap(),
+            burst_time: Nanos(1),
+            ..LinkSettings::default()
+        },
+        framing: Framing { overhead: -4, mpu: 0, cells: Cells::Atm },
         uptime_ns: 2,
         attached_at_ns: 3,
         lanes: vec![LaneCounters::default(); 2],
@@ -142,5 +145,8 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
     assert_eq!(kernel["engine"], "kernel");
     assert_eq!(userspace["direction"], "egress");
     assert!(kernel["rate_bps"].is_null() && kernel.contains_key("rate_bps"));
+    let link = ["overhead", "overhead_bytes", "mpu_bytes", "cells", "burst_ns"];
+    let link = link.map(|key| kernel[key].to_string());
+    assert_eq!(link, ["\"ip+10,atm\"", "-4", "0", "\"atm\"", "1"]);
     assert_eq!(kernel["lanes"].as_array().unwrap().len(), 2);
 }

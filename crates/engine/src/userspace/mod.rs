@@ -175,7 +175,7 @@ impl Place<'_> {
     ) -> Result<(Vec<Way>, Watch), Failed> {
         clsact::tidy_up(Owner::Userspace, self.link.index)
             .map_err(when("removing what an engine has left"))?;
-        let tap = |config: &LinkConfig, what| self.tap(what, config.rate).map_err(when(TAP));
+        let tap = |config: &LinkConfig, what| self.tap(what, config.link.rate).map_err(when(TAP));
         let egress = egress
             .map(|config| Ok((tap(&config, "what leaves by")?, self.sender()?, config)))
             .transpose()?;
@@ -295,7 +295,7 @@ impl Place<'_> {
             splits: true,
             outlives_down: true,
         };
-        let adjust: Adjust = Box::new(move |config| tap.suit(config.rate));
+        let adjust: Adjust = Box::new(move |config| tap.suit(config.link.rate));
         let (known_as, adjust) = (vec![(0, heading)], Some(adjust));
         Way { from, to, input, output, buffers: None, config, medium, known_as, adjust }
     }

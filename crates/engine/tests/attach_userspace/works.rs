@@ -106,8 +106,8 @@ fn rate_parameters_and_discipline_change_while_packets_are_queued() {
         }
         let status = hosts.a.run(|| control::status(index)).unwrap().unwrap();
         assert_eq!(status[0].scheduler, "run2c:limit=2000packets");
-        assert_eq!((status[0].rate_bps, status[0].overhead), (Some(50_000_000), adsl));
-        assert_eq!(status[1].rate_bps, Some(1_000_000_000));
+        assert_eq!((status[0].link.rate, status[0].link.overhead), (Rate(50_000_000), adsl));
+        assert_eq!(status[1].link.rate, Rate(1_000_000_000));
         // What a live link does not tell is not made up.
         let srpt = Changes { scheduler: Some("srpt".into()), ..Changes::default() };
         let refused = hosts.a.run(|| control::change(index, &srpt)).unwrap();

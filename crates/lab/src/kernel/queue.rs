@@ -7,6 +7,8 @@ use std::time::Duration;
 #[cfg(feature = "kernel")]
 use engine::kernel::{self, Shaping, compose, load};
 #[cfg(feature = "kernel")]
+use engine::{LinkChanges, LinkSettings};
+#[cfg(feature = "kernel")]
 use sched::{Nanos, Spec};
 
 use sched::Rate;
@@ -96,13 +98,9 @@ fn own_lines(verb: &str, device: &str, own: &Own, rate_bps: u64, ecn: bool) -> i
 }
 
 #[cfg(feature = "kernel")]
-fn shaping(rate_bps: u64) -> Shaping {
-    Shaping {
-        rate: Rate(rate_bps),
-        link_header: 14,
-        burst: Nanos(1_000_000_000 / BURST_PER_SECOND),
-        ..Shaping::default()
-    }
+fn link(rate_bps: u64) -> LinkSettings {
+    let burst_time = Nanos(1_000_000_000 / BURST_PER_SECOND);
+    LinkSettings { rate: Rate(rate_bps), burst_time, ..LinkSettings::default() }
 }
 
 #[cfg(feature = "kernel")]
@@ -113,7 +111,8 @@ fn put_ours(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed) % 100_000;
     let name = format!("sl{:x}_{number}", std::process::id());
     let failed = |error: kernel::KernelError| io::Error::other(error.to_string());
-    let composition = compose(spec, &shaping(rate_bps)).map_err(failed)?;
+    let composition =
+        compose(spec, &Shaping { link: link(rate_bps), link_header: 14 }).map_err(failed)?;
     // The qdisc itself keeps its programs; their name is free again when this goes.
     let _registered = load(&name, &composition, 1, None).map_err(failed)?;
     tc(&format!("qdisc add dev {device} root {name}"))
@@ -121,8 +120,9 @@ fn put_ours(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
 
 #[cfg(feature = "kernel")]
 fn change_ours(device: &str, rate: Rate) -> io::Result<()> {
-    let changes = kernel::Changes { rate: Some(rate), ..kernel::Changes::default() };
-    kernel::change(device, &changes).map(drop).map_err(|error| io::Error::other(error.to_string()))
+    let changes = LinkChanges { rate: Some(rate), ..LinkChanges::default() };
+    let changed = kernel::change(device, changes, None);
+    changed.map(drop).map_err(|error| io::Error::other(error.to_string()))
 }
 
 #[cfg(not(feature = "kernel"))]
@@ -138,5 +138,5 @@ fn change_ours(_: &str, _: Rate) -> io::Result<()> {
 /// Whether this kernel takes this discipline of ours.
 #[cfg(feature = "kernel")]
 pub(crate) fn can(spec: &Spec) -> Result<(), String> {
-    kernel::can(spec, &shaping(1_000_000)).map_err(|error| error.to_string())
+    kernel::can(spec, link(1_000_000)).map_err(|error| error.to_string())
 }

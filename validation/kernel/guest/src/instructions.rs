@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use engine::Overhead;
+use engine::LinkSettings;
 use engine::kernel::marks::{self, Queues};
-use engine::kernel::{self, Shaping, compose};
+use engine::kernel::{self, compose};
 use sched::{Nanos, Rate, Spec};
 
 use crate::command::run as shell;
@@ -156,12 +156,8 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
         }
         Setting::Ours(_, spec, rate) => {
             let spec: Spec = spec.parse()?;
-            let shaping = Shaping {
-                rate: rate.map_or(Rate::UNLIMITED, Rate),
-                burst: Nanos::from_millis(5),
-                ..Shaping::default()
-            };
-            let _registered = kernel::load(KIND, &compose(&spec, &shaping)?, 1, None)?;
+            let link = link(rate.map_or(Rate::UNLIMITED, Rate));
+            let _registered = kernel::load(KIND, &compose(&spec, &link.into())?, 1, None)?;
             shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
         }
         Setting::Queues(_, queues, marked) => {
@@ -174,12 +170,14 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
     Ok(cost)
 }
 
+fn link(rate: Rate) -> LinkSettings {
+    LinkSettings { rate, burst_time: Nanos::from_millis(5), ..LinkSettings::default() }
+}
+
 fn with_queues(queues: Queues, marked: Marked, (warm_up, packets): Load) -> Result<u64> {
     marks::attach(&marks::Order {
         device: DEVICE,
-        rate: Some(Rate(10_000_000_000)),
-        overhead: Overhead::NONE,
-        burst: Nanos::from_millis(5),
+        link: link(Rate(10_000_000_000)),
         queues: Some(queues),
         join: None,
         threshold: (marked == Marked::Long).then_some(1),

@@ -1,6 +1,7 @@
 //! The least that must work: load, put in place, find, change, remove; nothing stays behind.
 
 use anyhow::{Context, Result, ensure};
+use engine::LinkSettings;
 use engine::kernel::{Instance, Shaping, compose, load};
 use sched::{Nanos, Rate, Spec};
 
@@ -9,11 +10,9 @@ use crate::command;
 const KIND: &str = "shortlane";
 
 fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping {
-        rate: rate.map_or(Rate::UNLIMITED, Rate),
-        burst: Nanos::from_millis(5),
-        ..Shaping::default()
-    }
+    let rate = rate.map_or(Rate::UNLIMITED, Rate);
+    let burst_time = Nanos::from_millis(5);
+    LinkSettings { rate, burst_time, ..LinkSettings::default() }.into()
 }
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
@@ -38,9 +37,9 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         let instance = Instance::find(ifindex)?.context("the qdisc is not found")?;
         let status = instance.status();
         ensure!(status.scheduler == spec.to_string(), "{status:?}");
-        ensure!(status.rate_bps == Some(10_000_000), "{status:?}");
+        ensure!(status.link.rate == Rate(10_000_000), "{status:?}");
         instance.change(&spec, &shaping(Some(20_000_000)))?;
-        ensure!(instance.status().rate_bps == Some(20_000_000), "the rate did not change");
+        ensure!(instance.status().link.rate == Rate(20_000_000), "the rate did not change");
         command::run("ip addr replace 10.9.0.1/24 dev v0")?;
         let _ = command::run("ping -c 2 -W 1 10.9.0.2");
         let status = Instance::find(ifindex)?.context("lost")?.status();

@@ -5,13 +5,14 @@ use std::net::IpAddr;
 
 use engine::status::{EngineKind, Heading};
 use engine::userspace::HookKind;
-use engine::{Following, Forwarder, LinkConfig, Overhead};
-use sched::{Nanos, Spec};
+use engine::{Following, Forwarder, LinkConfig};
+use sched::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::attach::daemon;
 use crate::attach::goal::{self, Goal};
 use crate::attach::in_place::{NEXT, does, make_way_for, pace};
+use crate::attach::link::LinkOptions;
 use crate::attach::order::Order;
 use crate::attach::probe::Probe;
 use crate::{Call, Failure, say};
@@ -22,8 +23,7 @@ struct Task {
     device: String,
     egress: Option<Way>,
     ingress: Option<Way>,
-    overhead: Overhead,
-    burst_ns: u64,
+    link: LinkOptions,
     probe: Option<IpAddr>,
     is_beyond: bool,
     dry_run: bool,
@@ -53,8 +53,7 @@ impl Task {
             device: order.device.clone(),
             egress: way(Heading::Egress),
             ingress: way(Heading::Ingress),
-            overhead: order.overhead,
-            burst_ns: order.burst_time.0,
+            link: order.options,
             probe: order.probe.as_ref().map(|probe| probe.address),
             is_beyond: order.probe.as_ref().is_some_and(Probe::is_beyond),
             dry_run: order.dry_run,
@@ -68,11 +67,7 @@ impl Task {
         let link = |way: &Option<Way>, goal: Option<Goal>| -> Result<_, Failure> {
             let Some((way, goal)) = way.as_ref().zip(goal) else { return Ok(None) };
             let spec: Spec = way.scheduler.parse()?;
-            Ok(Some(LinkConfig {
-                overhead: self.overhead,
-                burst_time: Nanos(self.burst_ns),
-                ..LinkConfig::new(spec, goal.rate())
-            }))
+            Ok(Some(LinkConfig::on(spec, self.link.at(goal.rate()))))
         };
         let (sends, receives) = (goal(&self.egress)?, goal(&self.ingress)?);
         let [follows_out, follows_in] = [sends, receives].map(|goal| goal.and_then(Goal::bounds));

@@ -1,4 +1,5 @@
 use engine::status::{LaneCounters, Process, Punctuality, Tally};
+use engine::{Framing, LinkSettings};
 
 use super::*;
 
@@ -67,12 +68,8 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         peer: None,
         scheduler: "efd".into(),
         limit: None,
-        rate_bps: Some(rate),
-        overhead: engine::Overhead::NONE,
-        overhead_bytes: 0,
-        mpu_bytes: 0,
-        cells: engine::framing::Cells::None,
-        burst_ns: 1,
+        link: LinkSettings { rate: Rate(rate), ..LinkSettings::default() },
+        framing: Framing::NONE,
         uptime_ns: 10 * GBIT,
         attached_at_ns: 0,
         lanes: vec![LaneCounters::default()],

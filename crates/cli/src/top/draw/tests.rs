@@ -1,11 +1,12 @@
 //! Frames of made-up statuses.
 
-use engine::Overhead;
 use engine::status::{
     DropCounter, Heading, Host, LaneCounters, Process, Punctuality, Standing, Tally,
 };
+use engine::{Framing, LinkSettings};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use sched::Nanos;
 
 use super::*;
 
@@ -47,12 +48,12 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
         peer: None,
         scheduler: "efd:threshold=30packets".into(),
         limit: Some("300packets".into()),
-        rate_bps: Some(20_000_000),
-        overhead: "docsis".parse::<Overhead>().unwrap(),
-        overhead_bytes: 4,
-        mpu_bytes: 64,
-        cells: engine::framing::Cells::None,
-        burst_ns: 1_000_000,
+        link: LinkSettings {
+            rate: Rate(20_000_000),
+            overhead: "docsis".parse().unwrap(),
+            burst_time: Nanos::from_millis(1),
+        },
+        framing: Framing { mpu: 64, ..Framing::bytes(4) },
         uptime_ns: seconds * 1_000_000_000,
         attached_at_ns: 7,
         lanes: vec![lane(250 * seconds, 700_000), lane(750 * seconds, 50_000_000)],
@@ -197,7 +198,7 @@ fn attached_anew_it_counts_anew() {
 fn the_kernel_engine_has_no_single_flows() {
     let mut kernel = status(1, Heading::Egress);
     (kernel.engine, kernel.process) = (EngineKind::Kernel, None);
-    (kernel.rate_bps, kernel.drops) = (None, Vec::new());
+    (kernel.link.rate, kernel.drops) = (Rate::UNLIMITED, Vec::new());
     let text = plain(&View::new(vec![kernel]), LEAST_SIZE);
     for part in ["kernel engine", ", unlimited", "dropped none", "by the userspace engine only"] {
         assert!(text.contains(part), "no '{part}' in\n{text}");

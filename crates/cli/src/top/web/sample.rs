@@ -3,6 +3,7 @@
 use engine::status::{Auto, Histogram, Status};
 use serde::Serialize;
 
+use crate::attach::link;
 use crate::attach::text::lane_name;
 use crate::top::view::{View, Way};
 
@@ -92,7 +93,7 @@ fn way(way: &Way, at_ms: u64) -> WaySample {
     });
     WaySample {
         way: name(now),
-        limit_bps: now.rate_bps,
+        limit_bps: now.link.rate.limit(),
         flows: now.flows,
         nanos: way.nanos(),
         lanes: (0..now.lanes.len()).map(|at| lane(way, at)).collect(),
@@ -161,11 +162,9 @@ fn lane(way: &Way, at: usize) -> LaneSample {
 }
 
 fn changes(before: &Status, now: &Status) -> Vec<String> {
-    let rate = |status: &Status| {
-        status.rate_bps.map_or_else(|| "unlimited".into(), |rate| sched::Rate(rate).to_string())
-    };
+    let rate = |status: &Status| link::shown(status.link.rate);
     let limit = |status: &Status| status.limit.clone().unwrap_or_else(|| "none".into());
-    let overhead = |status: &Status| status.overhead.to_string();
+    let overhead = |status: &Status| status.link.overhead.to_string();
     let sight = |status: &Status| {
         auto(status).map_or("not followed", |auto| if auto.blind { "blind" } else { "seen" })
     };

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::status::{Auto, Decided, Heading, Status};
+use sched::Rate;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -295,7 +296,7 @@ fn changes_are_told() {
         let now = seconds.fetch_add(1, Ordering::Relaxed) + 1;
         let mut status = status(now, Heading::Egress);
         if now > 10 {
-            (status.rate_bps, status.scheduler) = (Some(5_000_000), "fifo".into());
+            (status.link.rate, status.scheduler) = (Rate(5_000_000), "fifo".into());
         }
         Ok(vec![status])
     });
@@ -321,7 +322,7 @@ fn decisions_are_told_once_and_at_their_time() {
             reason: "room".into(),
             ..Decided::default()
         };
-        status.rate_bps = Some(now * 1_000_000);
+        status.link.rate = Rate(now * 1_000_000);
         let process = status.process.as_mut().unwrap();
         process.auto = Some(Auto {
             floor_bps: 1_000_000,

@@ -2,7 +2,6 @@
 
 use netdev::device::Device;
 use netdev::tc::handle_text;
-use sched::{Nanos, Rate};
 
 use super::RATES;
 use super::program::Placed;
@@ -11,25 +10,14 @@ use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ifb_of;
 use crate::kernel::journal::Journal;
 use crate::kernel::privileges::{FIND, NET_ADMIN, require};
-use crate::settings::overhead::Overhead;
-
-/// What is to be changed; what is `None` stays.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Changes {
-    /// Another rate.
-    pub rate: Option<Rate>,
-    /// What a packet takes on the link beside its own bytes.
-    pub overhead: Option<Overhead>,
-    /// How far a late pacer may catch up.
-    pub burst: Option<Nanos>,
-}
+use crate::settings::link::LinkChanges;
 
 /// Changes what is attached to a device, and to the ifb of what it receives, while packets are
 /// queued: the first changes are for what it sends, the others for what it receives.
 ///
 /// # Errors
 /// If a direction that is to change is not attached, or the kernel refuses.
-pub fn change(name: &str, sent: Changes, received: Changes) -> Result<(), KernelError> {
+pub fn change(name: &str, sent: LinkChanges, received: LinkChanges) -> Result<(), KernelError> {
     require("changing marks", &[NET_ADMIN, FIND])?;
     let mut work = Work::begin()?;
     let device = find_device(&work.devices, name)?.clone();
@@ -74,10 +62,10 @@ pub fn change(name: &str, sent: Changes, received: Changes) -> Result<(), Kernel
 fn checked(
     device: Device,
     mut journal: Journal,
-    changes: Changes,
+    changes: LinkChanges,
 ) -> Result<(Device, Journal), KernelError> {
     if let Some(marks) = &mut journal.marks {
-        if marks.joined && (changes.overhead.is_some() || changes.burst.is_some()) {
+        if marks.joined && (changes.overhead.is_some() || changes.burst_time.is_some()) {
             return Err(KernelError::Marks(format!(
                 "{}: the queues are somebody's, {} {}; tc changes their overhead and burst",
                 device.name,
@@ -85,10 +73,8 @@ fn checked(
                 handle_text(marks.handle)
             )));
         }
-        marks.rate = changes.rate.unwrap_or(marks.rate);
-        marks.overhead = changes.overhead.unwrap_or(marks.overhead);
-        marks.burst_ns = changes.burst.map_or(marks.burst_ns, |burst| burst.0);
-        if !RATES.contains(&marks.rate) {
+        marks.link = marks.link.with(changes);
+        if !RATES.contains(&marks.link.rate) {
             let text = format!("{}: marks are for rates of 8kbit to 1tbit", device.name);
             return Err(KernelError::Marks(text));
         }

@@ -20,11 +20,11 @@ use netdev::device::Device;
 use netdev::netns::Namespace;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
+use sched::Rate;
 use sched::marks::Marks;
-use sched::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
-pub use self::change::{Changes, change};
+pub use self::change::change;
 pub use self::fault::fault;
 use self::program::Config;
 pub use self::program::Trial;
@@ -38,7 +38,8 @@ use super::is_ours;
 use super::journal::Journal;
 use super::privileges::{BPF, NET_ADMIN, require};
 use crate::datapath::clock;
-use crate::settings::overhead::Overhead;
+use crate::settings::framing::Framing;
+use crate::settings::link::LinkSettings;
 
 /// Rates that can be marked for.
 pub const RATES: RangeInclusive<Rate> = Rate(8_000)..=Rate(1_000_000_000_000);
@@ -48,12 +49,8 @@ pub const RATES: RangeInclusive<Rate> = Rate(8_000)..=Rate(1_000_000_000_000);
 pub struct Order<'a> {
     /// The device, by name.
     pub device: &'a str,
-    /// The link's; what is joined may tell by itself.
-    pub rate: Option<Rate>,
-    /// What a packet takes on the link beside its own bytes.
-    pub overhead: Overhead,
-    /// How far a late pacer may catch up; CAKE's has no such setting.
-    pub burst: Nanos,
+    /// The link. If its rate is unlimited, what is joined tells it; CAKE has no burst time.
+    pub link: LinkSettings,
     /// The queues to make; the first that this kernel has, if that is open.
     pub queues: Option<Queues>,
     /// What is there is joined instead.
@@ -87,12 +84,10 @@ pub(super) struct Marked {
     short: u32,
     long: u32,
     mark_short: bool,
-    #[serde(rename = "rate_bps")]
-    rate: Rate,
+    #[serde(flatten)]
+    link: LinkSettings,
     threshold: Option<u64>,
-    overhead: Overhead,
     link_header: u32,
-    burst_ns: u64,
     received: bool,
     attached_at_ns: u64,
 }
@@ -103,25 +98,29 @@ impl Marked {
         root.handle == self.handle && root.kind == self.kind
     }
 
+    fn framing(&self) -> Framing {
+        self.link.overhead.framing(self.link_header)
+    }
+
     fn link(&self) -> Link {
         Link {
-            rate_bps: self.rate.0,
-            framing: self.overhead.framing(self.link_header),
+            rate_bps: self.link.rate.0,
+            framing: self.framing(),
             link_header: self.link_header,
-            burst_ns: self.burst_ns,
+            burst_ns: self.link.burst_time.0,
             received: self.received,
         }
     }
 
     fn rule(&self) -> Marks {
         match self.threshold {
-            Some(bytes) => Marks::with_threshold(self.rate.0, bytes),
-            None => Marks::for_rate(self.rate.0),
+            Some(bytes) => Marks::with_threshold(self.link.rate.0, bytes),
+            None => Marks::for_rate(self.link.rate.0),
         }
     }
 
     fn threshold_bytes(&self) -> u64 {
-        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.rate.0))
+        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.link.rate.0))
     }
 
     fn config(&self) -> Config {
@@ -232,7 +231,8 @@ pub fn attach_ingress(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
 }
 
 fn rate_of(order: &Order<'_>, told: Option<Rate>) -> Result<Rate, KernelError> {
-    match order.rate.or(told) {
+    let given = Some(order.link.rate).filter(|rate| !rate.is_unlimited());
+    match given.or(told) {
         Some(rate) if RATES.contains(&rate) => Ok(rate),
         Some(_) => Err(KernelError::Marks(format!(
             "{}: marks are for rates of 8kbit to 1tbit",
@@ -279,11 +279,9 @@ fn made(
         short,
         long,
         mark_short: false,
-        rate: rate_of(order, None)?,
+        link: LinkSettings { rate: rate_of(order, Some(Rate::UNLIMITED))?, ..order.link },
         threshold: order.threshold,
-        overhead: order.overhead,
         link_header,
-        burst_ns: order.burst.0,
         received: super::ingress::ingress_of(name).is_some(),
         attached_at_ns: clock::now().0,
     };
@@ -314,11 +312,9 @@ fn joined(
         short: joined.classes.short,
         long: joined.classes.long,
         mark_short: joined.mark_short,
-        rate: rate_of(order, joined.rate)?,
+        link: LinkSettings { rate: rate_of(order, joined.rate)?, ..LinkSettings::default() },
         threshold: order.threshold,
-        overhead: Overhead::NONE,
         link_header,
-        burst_ns: 0,
         received: false,
         attached_at_ns: clock::now().0,
     })

@@ -62,7 +62,6 @@ fn describe(
     lanes: [Tin; 2],
     counted: Option<&Counted>,
 ) -> Status {
-    let framing = marks.overhead.framing(marks.link_header);
     let count = |of: fn(&Counted) -> u64| counted.map_or(0, of);
     let flows = count(|counted| counted.flows);
     let created = count(|counted| counted.counters.flows_created);
@@ -78,12 +77,8 @@ fn describe(
         peer: None,
         scheduler: format!("marks:{queues},threshold={}bytes", marks.threshold_bytes()),
         limit: None,
-        rate_bps: Some(marks.rate.0),
-        overhead: marks.overhead,
-        overhead_bytes: framing.overhead,
-        mpu_bytes: framing.mpu,
-        cells: framing.cells,
-        burst_ns: marks.burst_ns,
+        link: marks.link,
+        framing: marks.framing(),
         uptime_ns: clock::now().0.saturating_sub(marks.attached_at_ns),
         attached_at_ns: marks.attached_at_ns,
         lanes: lanes.iter().map(lane).collect(),

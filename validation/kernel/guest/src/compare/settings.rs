@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use anyhow::Result;
+use engine::LinkSettings;
 use engine::kernel::marks::{self, Queues};
-use engine::kernel::{self, Registered, Shaping, compose, load};
+use engine::kernel::{self, Registered, compose, load};
 use sched::{Nanos, Rate, Spec};
 
 use crate::command;
@@ -125,14 +126,18 @@ impl Kinds {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let spec = with_limit(spec, rate_bps)?;
-                let shaping = Shaping { rate: Rate(rate_bps), burst: BURST, ..Shaping::default() };
                 let name = format!("shortlane{number}");
-                let registered = load(&name, &compose(&spec, &shaping)?, INSTANCES, None)?;
+                let registered =
+                    load(&name, &compose(&spec, &link(rate_bps).into())?, INSTANCES, None)?;
                 new.insert((name, registered))
             }
         };
         Ok(&kind.0)
     }
+}
+
+fn link(rate_bps: u64) -> LinkSettings {
+    LinkSettings { rate: Rate(rate_bps), burst_time: BURST, ..LinkSettings::default() }
 }
 
 impl Setting {
@@ -146,9 +151,7 @@ impl Setting {
         let _ = command::run(&format!("tc qdisc del dev {device} root"));
         marks::attach(&marks::Order {
             device,
-            rate: Some(Rate(rate_bps)),
-            overhead: engine::Overhead::NONE,
-            burst: BURST,
+            link: link(rate_bps),
             queues: Some(queues),
             join: None,
             threshold: None,

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use engine::LinkSettings;
 use engine::kernel::{Instance, Registered, Shaping, Status, compose, load};
 use sched::{Nanos, Rate, Spec};
 
@@ -55,11 +56,9 @@ pub(crate) const DISCIPLINES: [&str; 2] = ["fq-lanes", "efd"];
 
 /// A rate, or `None`, without overhead.
 pub(crate) fn shaping(rate: Option<u64>) -> Shaping {
-    Shaping {
-        rate: rate.map_or(Rate::UNLIMITED, Rate),
-        burst: Nanos::from_millis(5),
-        ..Shaping::default()
-    }
+    let rate = rate.map_or(Rate::UNLIMITED, Rate);
+    let burst_time = Nanos::from_millis(5);
+    LinkSettings { rate, burst_time, ..LinkSettings::default() }.into()
 }
 
 /// Registers a discipline as a kind of qdisc.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use anyhow::{Context, Result, bail, ensure};
-use engine::kernel::{Changes, DIRECTORY, Instance, Order, attach, change, detach};
+use engine::LinkChanges;
+use engine::kernel::{DIRECTORY, Instance, Order, attach, change, detach};
 use sched::Rate;
 
 use super::bench::{DISCIPLINES, Link, find, register, sent, shaping, wait_until};
@@ -99,16 +100,17 @@ fn victim(step: &str, discipline: &str) -> Result<()> {
 
 fn attach_by_command(discipline: &str) -> Result<()> {
     let spec = &discipline.parse()?;
-    let shaping = shaping(RATE);
-    attach(&Order { device: "v0", spec, shaping, replace: false, keep_offloads: false })?;
+    let link = shaping(RATE).link;
+    attach(&Order { device: "v0", spec, link, replace: false, keep_offloads: false })?;
     Ok(())
 }
 
 fn round(discipline: &str) -> Result<()> {
     attach_by_command(discipline)?;
     for limit in 100..120 {
-        let spec = Some(format!("{discipline}:limit={limit}packets").parse()?);
-        change("v0", &Changes { rate: Some(Rate(20_000_000)), spec, ..Changes::default() })?;
+        let spec = format!("{discipline}:limit={limit}packets").parse()?;
+        let link = LinkChanges { rate: Some(Rate(20_000_000)), ..LinkChanges::default() };
+        change("v0", link, Some(&spec))?;
     }
     detach("v0")?;
     Ok(())

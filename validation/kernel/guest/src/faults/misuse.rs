@@ -1,7 +1,9 @@
 //! What must be refused is refused, with nothing left behind.
 
 use anyhow::{Result, bail, ensure};
+use engine::LinkSettings;
 use engine::kernel::{Instance, Registered};
+use sched::{Nanos, Rate};
 
 use super::bench::{Link, find, must_fail, register};
 use super::census::Census;
@@ -115,8 +117,9 @@ fn options_of_tc() -> Result<()> {
          overhead -4 low_share 10%",
     )?;
     let status = find("v0")?.status();
-    let taken = (status.rate_bps, status.burst_ns, status.framing.overhead, status.from_tc);
-    ensure!(taken == (Some(1_500_000), 2_000_000, -4, true), "{status:?}");
+    let LinkSettings { rate, burst_time, .. } = status.link;
+    let taken = (rate, burst_time, status.framing.overhead, status.from_tc);
+    ensure!(taken == (Rate(1_500_000), Nanos::from_millis(2), -4, true), "{status:?}");
     ensure!(status.limit == "123packets", "{status:?}");
     let (spec, _) = find("v0")?.running()?;
     let text = spec.to_string();
@@ -182,7 +185,7 @@ fn option_bytes() -> Result<()> {
         }
     }
     add_root(ifindex, "shortlane", &with(&[(VERSION, 1), (GIVEN, 1), (RATE, 5_000_000)]))?;
-    ensure!(find("v0")?.status().rate_bps == Some(5_000_000), "the rate was not taken");
+    ensure!(find("v0")?.status().link.rate == Rate(5_000_000), "the rate was not taken");
     println!("misuse: options of a wrong size, version or value are refused");
     delete_root();
     drop(kind);

@@ -9,7 +9,7 @@ use engine::kernel::testing::TestHooks;
 use engine::kernel::{Registered, Shaping, compose, load};
 use engine::overhead::{ETHERNET_HEADER, KEYWORDS};
 use engine::segments::Segments;
-use engine::{Framing, Overhead};
+use engine::{Framing, LinkSettings, Overhead};
 use sched::Rate;
 use serde_json::Value;
 
@@ -70,12 +70,8 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
 }
 
 fn charged(device: &mut Device, overhead: Overhead, framing: Framing) -> Result<u64> {
-    let shaping = Shaping {
-        rate: Rate(RATE),
-        overhead,
-        link_header: ETHERNET_HEADER as u8,
-        ..Shaping::default()
-    };
+    let link = LinkSettings { rate: Rate(RATE), overhead, ..LinkSettings::default() };
+    let shaping = Shaping { link, link_header: ETHERNET_HEADER as u8 };
     let hooks = TestHooks { key_seed: 1, seed: 1, only_slow_parser: false, recorded: true };
     let registered = load(KIND, &compose(&"efd".parse()?, &shaping)?, 1, Some(hooks))?;
     device.attach(KIND)?;

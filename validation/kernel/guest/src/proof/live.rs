@@ -10,10 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use engine::LinkSettings;
 use engine::buffers::Buffers;
 use engine::io::{BATCH, FrameIo};
 use engine::kernel::testing::TestHooks;
-use engine::kernel::{Instance, Registered, Shaping, compose, load};
+use engine::kernel::{Instance, Registered, compose, load};
 use engine::packet_socket::PacketSocket;
 use netdev::link::{Home, Links};
 use netdev::netns::Namespace;
@@ -62,9 +63,10 @@ fn at_rate(spec: &Spec, rate: u64, seconds: u64) -> Result<()> {
     })??;
     links.offloads_off(NEAR)?;
     links.set_up(NEAR)?;
-    let shaping = Shaping { rate: Rate(rate), burst: Nanos::from_millis(5), ..Shaping::default() };
+    let burst_time = Nanos::from_millis(5);
+    let link = LinkSettings { rate: Rate(rate), burst_time, ..LinkSettings::default() };
     let hooks = TestHooks { key_seed: 1, seed: 1, only_slow_parser: false, recorded: true };
-    let registered = load(KIND, &compose(spec, &shaping)?, 1, Some(hooks))?;
+    let registered = load(KIND, &compose(spec, &link.into())?, 1, Some(hooks))?;
     let let_out = |packets| (0..RECORDS).try_for_each(|n| registered.let_out(0, n, packets));
     let_out(u32::MAX)?;
     run_command(&format!("tc qdisc replace dev {NEAR} root {KIND}"))?;
