@@ -15,76 +15,20 @@
 //!
 //! A packet larger than the whole limit is refused at once: nobody should lose a packet to it.
 
+mod entry;
 pub(crate) mod lars;
 pub(crate) mod las;
+mod order;
 pub(crate) mod srpt;
 
+use self::entry::{pack, slot_of};
+pub(crate) use self::order::Order;
 use crate::interface::{
     Amount, Backlog, Dequeue, Drop, DropReason, Event, Lane, Nanos, Packet, ParamError, Params,
     Qdisc, Queue, Sink, shared,
 };
 use crate::queues::heap::{MinHeap, Ranking};
-use crate::queues::per_flow::{FlowQueue, Flows, NONE, Node, PacketStore, Slot};
-
-/// What flows are sorted by, and what an order keeps per flow.
-///
-/// Keys are compared as (first, second) number. While a flow is backlogged its key may fall
-/// only by a departure of its own packet, or when all fall together by [`Order::rebase`].
-pub(crate) trait Order: Send + Sized {
-    /// State per flow.
-    type Flow: Copy + Default + Send;
-
-    /// The order that `params` describe.
-    fn new(params: &Params) -> Self;
-
-    /// Takes over live parameters.
-    fn change(&mut self, params: &Params);
-
-    /// A new flow: `packet`, the `index`-th arrival, is its first.
-    fn created(&mut self, flow: &mut Self::Flow, packet: &Packet, index: u64);
-
-    /// A packet of the flow joins its queue as `node`, at the head if `first`.
-    fn joined(&mut self, flow: &mut Self::Flow, packet: &Packet, node: u32, first: bool);
-
-    /// The flow's head departs; `next` is the node of the new head, if there is one.
-    fn departed(&mut self, flow: &mut Self::Flow, packet: &Packet, next: u32, now: Nanos);
-
-    /// The flow's newest packet is pushed out.
-    fn pushed_out(&mut self, flow: &mut Self::Flow, packet: &Packet);
-
-    /// An arrival of the flow is refused: it could never fit, or the limit was lowered.
-    fn refused(&mut self, flow: &mut Self::Flow, packet: &Packet);
-
-    /// The least key is served next.
-    fn key(&self, flow: &Self::Flow, head: &Node) -> (u64, u64);
-
-    /// The largest rank loses its tail when the buffer is full.
-    fn rank(&self, flow: &Self::Flow, queue: &FlowQueue, tail: &Node) -> (u64, u64);
-
-    /// It is `now`; called before departures and push-outs. Returns whether the numbers that are
-    /// kept have grown so far that they must be brought down first.
-    #[inline(always)]
-    fn tick(&mut self, _now: Nanos) -> bool {
-        false
-    }
-
-    /// Brings the numbers of all flows down together, in the same order.
-    fn rebase<'a>(&mut self, _flows: impl Iterator<Item = &'a mut Self::Flow>)
-    where
-        Self::Flow: 'a,
-    {
-    }
-
-    /// Whether numbers must be brought down before these parameters are taken over.
-    fn rescales(&self, _params: &Params) -> bool {
-        false
-    }
-
-    /// Whether ranks change as time passes: a ranking is then good for one push-out.
-    fn ranks_age(&self) -> bool {
-        false
-    }
-}
+use crate::queues::per_flow::{FlowQueue, Flows, NONE, PacketStore, Slot};
 
 /// A flow: its packets, what the order keeps, and when it was last heard of.
 ///
@@ -386,25 +330,6 @@ impl<O: Order> RankOf<'_, O> {
     }
 }
 
-const SLOT_BITS: u32 = 24;
-const INDEX_BITS: u32 = 54;
-const KEY_BITS: u32 = 50;
-
-/// A heap entry in 16 bytes: key, index, slot. A key saturates at 2^50 bytes, beyond which flows
-/// are served in the order of their heads; an index of 54 bits lasts 38 years of 10 Gbit/s.
-#[inline]
-fn pack((key, index): (u64, u64), slot: u32) -> u128 {
-    let key = key.min((1 << KEY_BITS) - 1);
-    u128::from(key) << (INDEX_BITS + SLOT_BITS)
-        | u128::from(index & ((1 << INDEX_BITS) - 1)) << SLOT_BITS
-        | u128::from(slot)
-}
-
-#[inline]
-fn slot_of(entry: u128) -> u32 {
-    entry as u32 & ((1 << SLOT_BITS) - 1)
-}
-
 impl<S: Sink, O: Order> Qdisc<S> for Sorted<O> {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut S) {
         self.warm_next();
@@ -484,15 +409,6 @@ mod tests {
     use crate::disciplines::sorted::las::Las;
     use crate::interface::{Drop, FlowId};
     use crate::testkit::Random;
-
-    #[test]
-    fn an_entry_sorts_by_key_then_index_and_knows_its_slot() {
-        assert!(pack((1, u64::MAX >> 10), 7) < pack((2, 0), 0));
-        assert!(pack((1, 5), 7) < pack((1, 6), 0));
-        assert_eq!(slot_of(pack((u64::MAX, u64::MAX), 9_999_999)), 9_999_999);
-        assert_eq!(pack((1 << 50, 3), 1), pack((u64::MAX, 3), 1), "keys saturate");
-        assert!(pack((u64::MAX, u64::MAX), (1 << 24) - 2) < u128::MAX);
-    }
 
     /// However packets come, go and are pushed out, a backlogged flow has one entry, and no flow
     /// has two.
