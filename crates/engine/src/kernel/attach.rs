@@ -1,22 +1,21 @@
 //! Putting a qdisc on a device, and leaving the device as it was.
 
-use std::io;
-
-use netdev::clsact::{self, Owner};
 use netdev::device::Device;
-use netdev::netlink::Refusal;
 use netdev::root_qdisc::Former;
-use netdev::tc::{Qdisc, TrafficControl, handle_text};
 use sched::{Rate, Spec};
 
 use super::compose::{Shaping, compose};
 use super::error::KernelError;
 use super::ingress::{self, ingress_of};
 use super::is_ours;
-use super::journal::{Journal, Journals};
+use super::journal::Journal;
 use super::load::{check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
+use super::work::{
+    Work, all_devices, caveats, describe, filters, find_device, free_handle, journal, not_attached,
+    on, refuse_configured, traffic_control,
+};
 use crate::settings::link::LinkSettings;
 
 /// What is to be attached.
@@ -34,119 +33,6 @@ pub struct Order<'a> {
     pub keep_offloads: bool,
 }
 
-/// What a command works with: nobody else does until it is done.
-pub(super) struct Work {
-    pub(super) devices: Vec<Device>,
-    pub(super) journals: Journals,
-    pub(super) tc: TrafficControl,
-}
-
-impl Work {
-    pub(super) fn begin() -> Result<Self, KernelError> {
-        let journals = Journals::lock().map_err(journal)?;
-        let devices = Device::all().map_err(on("all devices", "listing them"))?;
-        let tc = TrafficControl::open()
-            .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
-        Ok(Self { devices, journals, tc })
-    }
-
-    pub(super) fn root(&mut self, device: &Device) -> Result<Option<Qdisc>, KernelError> {
-        self.tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))
-    }
-
-    pub(super) fn journal(&self, ifindex: u32) -> Result<Option<Journal>, KernelError> {
-        let all = self.journals.all().map_err(journal)?;
-        Ok(all.into_iter().find(|journal| journal.ifindex == ifindex))
-    }
-
-    /// What is switched for other devices.
-    fn others(&self, ifindex: u32) -> Result<Vec<Switched>, KernelError> {
-        let all = self.journals.all().map_err(journal)?;
-        let others = all.into_iter().filter(|journal| journal.ifindex != ifindex);
-        Ok(others.map(|journal| journal.offloads).collect())
-    }
-
-    /// Puts back what commands that were killed, or qdiscs that somebody else removed, have left
-    /// changed. Tells which devices that was for, and what was done.
-    pub(super) fn tidy_up(&mut self) -> Result<Vec<(String, String)>, KernelError> {
-        let mut done = Vec::new();
-        for journal in self.journals.all().map_err(journal)? {
-            let device = self.devices.iter().find(|device| device.index == journal.ifindex);
-            let attached = match device.cloned() {
-                Some(device) => {
-                    let root = self.root(&device)?;
-                    journal.is_attached(root.as_ref()).map_err(filters)?
-                }
-                None => false,
-            };
-            if !attached {
-                let notes = self.restore(&journal)?;
-                let what = "put back what an attachment that has ended had changed";
-                done.push((journal.device.clone(), format!("{}: {what}", journal.device)));
-                done.extend(notes.into_iter().map(|note| (journal.device.clone(), note)));
-            }
-        }
-        Ok(done)
-    }
-
-    /// Leaves a device as its journal says that it was, and forgets the journal.
-    pub(super) fn restore(&mut self, journal: &Journal) -> Result<Vec<String>, KernelError> {
-        let device = self.devices.iter().find(|device| device.index == journal.ifindex).cloned();
-        if let (Some(_), Some(marks)) = (&device, &journal.marks) {
-            clsact::tidy_up(Owner::Marks, journal.ifindex).map_err(filters)?;
-            if !marks.had_clsact {
-                // Also if somebody has removed the filter.
-                clsact::remove_unused(journal.ifindex).map_err(filters)?;
-            }
-        }
-        let notes = match &device {
-            Some(device) if !journal.marks.as_ref().is_some_and(|marks| marks.joined) => {
-                self.restore_root(journal, device)?
-            }
-            _ => Vec::new(),
-        };
-        let others = self.others(journal.ifindex)?;
-        let kept: Vec<&Switched> = others.iter().collect();
-        journal.offloads.restore(journal.ifindex, &self.devices, &kept)?;
-        self.journals.remove(journal.ifindex).map_err(self::journal)?;
-        Ok(notes)
-    }
-
-    fn restore_root(
-        &mut self,
-        journal: &Journal,
-        device: &Device,
-    ) -> Result<Vec<String>, KernelError> {
-        let root = self.root(device)?;
-        let ours = root.as_ref().is_some_and(|root| journal.has_put(root));
-        if root.is_some_and(|root| root.is_configured()) && !ours {
-            // Somebody has put another one there meanwhile, or it never went.
-            return Ok(Vec::new());
-        }
-        let mut notes = Vec::new();
-        let not_back = |former: &Former, why: &str| {
-            format!("{}: {} is not put back: {why}", device.name, former.name())
-        };
-        match &journal.former {
-            Some(former) if former.lost.is_none() => {
-                match former.restore(&mut self.tc, device.index) {
-                    Ok(()) => return Ok(notes),
-                    Err(refusal) => notes.push(not_back(former, &refusal.to_string())),
-                }
-            }
-            Some(former) => {
-                let lost = former.lost.as_deref().unwrap_or_default();
-                notes.push(not_back(former, &format!("{lost} would be missing")));
-            }
-            None => {}
-        }
-        if ours {
-            self.tc.delete_root(device.index).map_err(on(&device.name, "removing the qdisc"))?;
-        }
-        Ok(notes)
-    }
-}
-
 /// Puts a qdisc on a device, and switches the offloads that would keep its queue from working.
 /// Tells what else it changed.
 ///
@@ -155,7 +41,7 @@ impl Work {
 /// the kernel cannot do it. Then everything is as it was.
 pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     compose(order.spec, &order.link.into())?;
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, order.device)?;
     let link_header = link_header(&devices, device);
     let composition = compose(order.spec, &Shaping { link: order.link, link_header })?;
@@ -186,15 +72,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     // The qdisc itself keeps its programs from here on.
     drop(registered);
     notes.extend(switched(device, &journal, order.link.rate));
-    if let Some(lost) = journal.former.as_ref().and_then(|former| former.lost.as_ref()) {
-        notes.push(format!(
-            "{}: detach will not put back the former root qdisc: {lost} would be missing",
-            device.name
-        ));
-    }
-    if !device.up {
-        notes.push(format!("{} is down; the qdisc works once it is up", device.name));
-    }
+    notes.extend(caveats(device, &journal, "the qdisc works"));
     Ok(notes)
 }
 
@@ -219,10 +97,9 @@ pub fn can(spec: &Spec, link: LinkSettings) -> Result<(), KernelError> {
 /// # Errors
 /// If there is no such device, or the kernel does not tell.
 pub fn attached_qdisc(name: &str) -> Result<Option<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
-    let mut tc = TrafficControl::open()
-        .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
+    let mut tc = traffic_control()?;
     let root = tc.root(device.index).map_err(on(name, "reading its root qdisc"))?;
     Ok(root.filter(is_ours).map(|root| describe(&root)))
 }
@@ -251,13 +128,7 @@ fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, Ker
         let former = Former::of(&mut work.tc, device.index);
         journal.former = former.map_err(on(name, "reading its root qdisc"))?;
     }
-    if let (Some(former), false) = (&journal.former, order.replace) {
-        return Err(KernelError::Configured {
-            device: name.clone(),
-            found: former.name(),
-            lost: former.lost.clone(),
-        });
-    }
+    refuse_configured(name, journal.former.as_ref().filter(|_| !order.replace))?;
     journal.keep_offloads = order.keep_offloads;
     let wanted = match order.keep_offloads {
         true => Switched::default(),
@@ -282,18 +153,6 @@ pub(super) fn wanted(
     let wanted = Switched::for_rate(rate, device, &devices, &journal.offloads, &others)?;
     // Nothing splits what comes to an ifb before it is queued.
     Ok(Switched { gso_max_segs: None, ..wanted })
-}
-
-/// A handle that no qdisc of the device has, nor the `more` behind it. With a handle of its own a
-/// qdisc takes the place even of another one of its kind.
-pub(super) fn free_handle(work: &mut Work, device: &Device, more: u32) -> Result<u32, KernelError> {
-    let taken = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
-    let is_free = |major: &u32| {
-        let wanted = *major..=*major + more;
-        taken.iter().all(|qdisc| !wanted.contains(&(qdisc.handle >> 16)))
-    };
-    const FIRST: u32 = 0x8001;
-    Ok((FIRST..=0xfff0).find(is_free).unwrap_or_default() << 16)
 }
 
 fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
@@ -363,50 +222,4 @@ pub(super) fn detach_root(name: &str) -> Result<Vec<String>, KernelError> {
     }
     notes.extend(work.restore(&journal)?);
     Ok(notes)
-}
-
-pub(super) fn find_device<'a>(
-    devices: &'a [Device],
-    name: &str,
-) -> Result<&'a Device, KernelError> {
-    devices.iter().find(|device| device.name == name).ok_or_else(|| KernelError::NoDevice {
-        found: name.to_owned(),
-        there: devices.iter().map(|device| device.name.clone()).collect(),
-    })
-}
-
-pub(super) fn not_attached(tc: &mut TrafficControl, device: &Device) -> KernelError {
-    match tc.root(device.index) {
-        Ok(root) => KernelError::NotAttached {
-            device: device.name.clone(),
-            found: root.map_or_else(|| "none yet".into(), |root| describe(&root)),
-        },
-        Err(refusal) => on(&device.name, "reading its root qdisc")(refusal),
-    }
-}
-
-pub(super) fn describe(qdisc: &Qdisc) -> String {
-    match qdisc.is_configured() {
-        true => format!("{} {}", qdisc.kind, handle_text(qdisc.handle)),
-        false => format!("{}, the kernel's default", qdisc.kind),
-    }
-}
-
-/// What the kernel's refusal was about.
-pub(super) fn on(device: &str, doing: &'static str) -> impl FnOnce(Refusal) -> KernelError {
-    let device = device.to_owned();
-    move |refusal| match refusal.number() {
-        Some(libc::EPERM) => {
-            KernelError::NoPermission { doing, capability: "CAP_NET_ADMIN".into() }
-        }
-        _ => KernelError::TrafficControl { device, doing, said: refusal.to_string() },
-    }
-}
-
-pub(super) fn journal(source: io::Error) -> KernelError {
-    KernelError::Journal { source }
-}
-
-pub(super) fn filters(source: io::Error) -> KernelError {
-    KernelError::System { doing: "the filters of a device", source }
 }

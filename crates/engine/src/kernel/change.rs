@@ -1,13 +1,13 @@
 //! Changing a qdisc on a device while packets are queued.
 
-use netdev::device::Device;
 use sched::Spec;
 
-use super::attach::{Work, find_device, not_attached, on, settle, switched, wanted};
+use super::attach::{settle, switched, wanted};
 use super::compose::Shaping;
 use super::error::KernelError;
 use super::instance::Instance;
 use super::privileges::{FIND, NET_ADMIN, require};
+use super::work::{Work, all_devices, find_device, journal, not_attached};
 use crate::settings::link::LinkChanges;
 use crate::settings::merge::merged;
 
@@ -22,7 +22,7 @@ pub fn change(
     link: LinkChanges,
     spec: Option<&Spec>,
 ) -> Result<Vec<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     require("changing a qdisc", &[NET_ADMIN, FIND])?;
     let mut work = Work::begin()?;
@@ -38,7 +38,7 @@ pub fn change(
     let before = journal.offloads.clone();
     let wanted = wanted(&work, device, &journal, rate)?;
     journal.offloads = before.and(&wanted);
-    work.journals.write(&journal).map_err(super::attach::journal)?;
+    work.journals.write(&journal).map_err(self::journal)?;
     instance.change(&spec, &shaping)?;
     settle(&work, device, &mut journal, wanted, rate)?;
     Ok(switched(device, &journal, rate)
@@ -52,7 +52,7 @@ pub fn change(
 /// # Errors
 /// Those of [`change`].
 pub fn check_change(name: &str, link: LinkChanges, spec: Option<&Spec>) -> Result<(), KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     require("changing a qdisc", &[NET_ADMIN, FIND])?;
     match Instance::find(device.index)? {

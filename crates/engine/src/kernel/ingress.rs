@@ -12,10 +12,11 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use netdev::clsact::{self, Clsact, Owner, Point};
 use netdev::device::{Device, add_ifb, remove_device, set_device_up};
 
-use super::attach::{Order, attach, detach_root, find_device, on};
+use super::attach::{Order, attach, detach_root};
 use super::error::KernelError;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use super::skeleton::ingress::IngressSkelBuilder;
+use super::work::{all_devices, find_device, on};
 
 /// The ifb that has what the device of this index receives.
 fn ifb_name(ifindex: u32) -> String {
@@ -34,7 +35,7 @@ pub(super) fn ingress_of(name: &str) -> Option<u32> {
 /// # Errors
 /// If there is no device of this name.
 pub fn ingress_device(name: &str) -> Result<Option<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     Ok(ifb_of(&devices, device).map(|ifb| ifb.name.clone()))
 }
@@ -58,7 +59,7 @@ pub(super) fn attach_ifb(
     replace: bool,
     attach: impl FnOnce(&str) -> Result<Vec<String>, KernelError>,
 ) -> Result<Vec<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
@@ -97,7 +98,7 @@ fn put_in_place(
 }
 
 fn redirect(device: &Device, ifb: &str) -> Result<(), KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let target = find_device(&devices, ifb)?.index;
     let system = |error: libbpf_rs::Error| KernelError::bpf("loading a filter", "CAP_BPF", &error);
     libbpf_rs::set_print(None);
@@ -117,7 +118,7 @@ fn redirect(device: &Device, ifb: &str) -> Result<(), KernelError> {
 /// Takes away the filter, the qdisc and the ifb of a device, as far as they are there; `None` if
 /// there was nothing.
 pub(super) fn remove(name: &str) -> Result<Option<Vec<String>>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     // Packets pass again as soon as the filter is gone.
     let was_placed = clsact::tidy_up(Owner::Kernel, device.index).map_err(looking(&device.name))?;

@@ -14,7 +14,6 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp, XdpAttached};
 use sched::Rate;
 
-use super::attach::{find_device, on};
 use super::error::KernelError;
 use super::ingress::{ifb_of, ingress_of};
 use super::is_ours;
@@ -22,6 +21,7 @@ use super::journal::Journals;
 use super::load::check_kernel;
 use super::marks;
 use super::offloads::segments_at;
+use super::work::{all_devices, find_device, on, traffic_control};
 
 /// What is the same for all devices.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ fn left() -> Vec<String> {
 /// # Errors
 /// If there is no such device, or the kernel does not tell.
 pub fn devices(name: Option<&str>) -> Result<Vec<DeviceFacts>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let wanted: Vec<&Device> = match name {
         Some(name) => vec![find_device(&devices, name)?],
         None => {
@@ -166,8 +166,7 @@ pub fn devices(name: Option<&str>) -> Result<Vec<DeviceFacts>, KernelError> {
             devices.iter().filter(|device| !device.loopback && !ours(device)).collect()
         }
     };
-    let mut tc = TrafficControl::open()
-        .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
+    let mut tc = traffic_control()?;
     wanted.into_iter().map(|device| look_at(device, &devices, &mut tc)).collect()
 }
 

@@ -33,6 +33,7 @@ mod privileges;
 mod register;
 mod show;
 mod skeleton;
+mod work;
 
 pub use attach::{Order, attach, attached_qdisc, can, detach};
 pub use change::{change, check_change};

@@ -1,14 +1,14 @@
 //! What is attached in the current network namespace, and what it has counted.
 
 use netdev::device::Device;
-use netdev::tc::{self, TrafficControl, handle_text};
+use netdev::tc::{self, handle_text};
 
-use super::attach::{find_device, not_attached, on};
 use super::error::KernelError;
 use super::ingress::ingress_of;
 use super::instance;
 use super::instance::Instance;
 use super::privileges::{FIND, require};
+use super::work::{all_devices, find_device, not_attached, on, traffic_control};
 use crate::datapath::clock;
 use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
 
@@ -17,11 +17,10 @@ use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Statu
 /// # Errors
 /// If there is no such device, nothing is attached to it, or the process may not look at maps.
 pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let named = name.map(|name| find_device(&devices, name)).transpose()?;
     require("looking at qdiscs", &[FIND])?;
-    let mut tc = TrafficControl::open()
-        .map_err(|source| KernelError::System { doing: "opening a netlink socket", source })?;
+    let mut tc = traffic_control()?;
     let mut shown = Vec::new();
     for instance in Instance::all()? {
         let status = instance.status();

@@ -1,5 +1,7 @@
-use engine::status::{LaneCounters, Process, Punctuality, Tally};
+use engine::kernel::inspect::{DeviceFacts, Machine};
+use engine::status::{EngineKind, Heading, LaneCounters, Process, Punctuality, Status, Tally};
 use engine::{Framing, LinkSettings};
+use sched::Rate;
 
 use super::*;
 

@@ -5,11 +5,12 @@ use netdev::tc::handle_text;
 
 use super::RATES;
 use super::program::Placed;
-use crate::kernel::attach::{Work, find_device, journal, not_attached};
+
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ifb_of;
 use crate::kernel::journal::Journal;
 use crate::kernel::privileges::{FIND, NET_ADMIN, require};
+use crate::kernel::work::{Work, find_device, journal, not_attached};
 use crate::settings::link::LinkChanges;
 
 /// Changes what is attached to a device, and to the ifb of what it receives, while packets are

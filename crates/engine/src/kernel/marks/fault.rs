@@ -4,8 +4,8 @@ use netdev::clsact::{self, Owner, Point};
 use netdev::tc::handle_text;
 
 use super::queues::{Classes, join};
-use crate::kernel::attach::{Work, filters};
 use crate::kernel::error::KernelError;
+use crate::kernel::work::{Work, filters};
 
 /// What keeps marks from working on a device, for `doctor`; none if nothing does, or there are
 /// none.

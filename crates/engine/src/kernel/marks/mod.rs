@@ -31,12 +31,15 @@ pub use self::program::Trial;
 pub use self::queues::Queues;
 use self::queues::{Classes, Link, join};
 pub use self::show::show;
-use super::attach::{Work, describe, find_device, free_handle, journal, link_header, on};
+use super::attach::link_header;
 use super::error::KernelError;
 use super::ingress::{attach_ifb, ifb_of};
 use super::is_ours;
 use super::journal::Journal;
 use super::privileges::{BPF, NET_ADMIN, require};
+use super::work::{
+    Work, all_devices, caveats, describe, find_device, free_handle, journal, on, refuse_configured,
+};
 use crate::datapath::clock;
 use crate::settings::framing::Framing;
 use crate::settings::link::LinkSettings;
@@ -174,7 +177,7 @@ fn has_kind(kind: &str) -> bool {
 /// If the device is not one to attach to or has something already, if permission is lacking, or
 /// the kernel cannot do it. Then everything is as it was.
 pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, order.device)?;
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
@@ -204,15 +207,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
             return Err(error);
         }
     }
-    if let Some(lost) = journal.former.as_ref().and_then(|former| former.lost.as_ref()) {
-        notes.push(format!(
-            "{}: detach will not put back the former root qdisc: {lost} would be missing",
-            device.name
-        ));
-    }
-    if !device.up {
-        notes.push(format!("{} is down; marks work once it is up", device.name));
-    }
+    notes.extend(caveats(device, &journal, "marks work"));
     Ok(notes)
 }
 
@@ -260,13 +255,7 @@ fn made(
     }
     let former = Former::of(&mut work.tc, device.index);
     journal.former = former.map_err(on(name, "reading its root qdisc"))?;
-    if let (Some(former), false) = (&journal.former, order.replace) {
-        return Err(KernelError::Configured {
-            device: name.clone(),
-            found: former.name(),
-            lost: former.lost.clone(),
-        });
-    }
+    refuse_configured(name, journal.former.as_ref().filter(|_| !order.replace))?;
     let queues = can(order.queues)?;
     let handle = free_handle(work, device, queues.more_handles())?;
     let Classes { short, long } = queues.classes(handle);
@@ -346,7 +335,7 @@ fn put(work: &mut Work, device: &Device, marked: &Marked) -> Result<Vec<String>,
 /// # Errors
 /// If there is no such device, or the kernel does not tell.
 pub fn holder(name: &str) -> Result<Option<String>, KernelError> {
-    let devices = Device::all().map_err(on("all devices", "listing them"))?;
+    let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     let of_ifb = ifb_of(&devices, device).map(|ifb| ifb.index);
     let journals = super::journal::Journals::lock().and_then(|journals| journals.all());

@@ -14,13 +14,13 @@ use sched::Nanos;
 use sched::marks::Marks;
 
 use super::queues::Classes;
-use crate::kernel::attach::filters;
 use crate::kernel::error::KernelError;
 use crate::kernel::memory::{from_bytes, to_bytes};
 use crate::kernel::skeleton::marks::MarksSkelBuilder;
 use crate::kernel::skeleton::marks::types::{
     sl_marks_config, sl_marks_counters, sl_marks_parts, sl_marks_state,
 };
+use crate::kernel::work::filters;
 
 /// Entries of the flow table.
 pub(super) const FLOWS: u64 = 32_768;

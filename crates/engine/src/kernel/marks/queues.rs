@@ -11,8 +11,8 @@ use sched::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::tins::{self, Tins};
-use crate::kernel::attach::on;
 use crate::kernel::error::KernelError;
+use crate::kernel::work::on;
 use crate::settings::framing::{Cells, Framing};
 
 /// Queues with a class for short flows and one for long ones.

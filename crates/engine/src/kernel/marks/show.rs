@@ -7,10 +7,10 @@ use super::program::{Counted, FLOWS, Placed};
 use super::tins::{Tin, Tins};
 use super::{Marked, Work};
 use crate::datapath::clock;
-use crate::kernel::attach::on;
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ingress_of;
 use crate::kernel::privileges::{FIND, require};
+use crate::kernel::work::on;
 use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
 
 /// What is attached by marks to a device, or to any.

@@ -1,18 +1,20 @@
 //! Loading the programs, and registering them as a kind of qdisc.
 
+mod registered;
+mod verifier;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
+use std::{fs, thread};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{
-    ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, OpenObject, PrintLevel, query, set_print,
-};
+use libbpf_rs::{ErrorKind, MapCore, MapHandle, Object, OpenObject};
 
+pub use self::registered::{ProgramCost, Registered};
+use self::registered::{TEST_RECORDS, costs};
 use super::compose::Composition;
 use super::error::KernelError;
 use super::fq_lanes::{block_size, with_sizes};
@@ -20,7 +22,7 @@ use super::instance::SHARED;
 use super::memory::{INSTANCES, Plain, Shared, from_bytes, to_bytes};
 use super::skeleton::fq_lanes::types::fql_parts;
 use super::skeleton::fq_lanes::{FqLanesSkelBuilder, OpenFqLanesSkel};
-use super::skeleton::types::{sl_event, sl_parts};
+use super::skeleton::types::sl_parts;
 use super::skeleton::{OpenShortlaneSkel, ShortlaneSkelBuilder};
 
 const LOADING: &str = "loading BPF programs";
@@ -41,25 +43,6 @@ pub struct TestHooks {
     pub recorded: bool,
 }
 
-/// A kind of qdisc that the kernel knows, for as long as this lives or the link is pinned.
-pub struct Registered {
-    link: Link,
-    pub(super) state: MapHandle,
-    shared: Shared,
-    release: MapHandle,
-    log: MapHandle,
-    costs: Vec<ProgramCost>,
-}
-
-/// What verifying a program took.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ProgramCost {
-    /// Its name.
-    pub program: String,
-    /// Instructions that the verifier walked through; a million is the most it does.
-    pub verified_instructions: u32,
-}
-
 /// Loads a composition for this many qdiscs and registers it under a name of 1 to 15 bytes.
 ///
 /// If another process has registered the name it is waited for, for five seconds: `attach` needs
@@ -78,25 +61,13 @@ pub fn load(
         return Err(KernelError::Instances { found: instances, most: INSTANCES });
     }
     check_kernel()?;
-    start_listening();
-    let result = load_listened(kind, composition, instances, hooks);
-    set_print(None);
-    result
-}
-
-fn load_listened(
-    kind: &str,
-    composition: &Composition,
-    instances: u32,
-    hooks: Option<TestHooks>,
-) -> Result<Registered, KernelError> {
     let parts = parts(composition, instances, hooks)?;
     let job = Job { kind, composition, instances, parts };
     let mut storage = MaybeUninit::uninit();
-    match &composition.fq_lanes {
+    verifier::listen(|| match &composition.fq_lanes {
         None => register(&job, "shortlane", job.open_lanes(&mut storage)?),
         Some(own) => register(&job, "fq_lanes", job.open_fq_lanes(&mut storage, own)?),
-    }
+    })
 }
 
 /// What is to be loaded.
@@ -282,6 +253,25 @@ fn xoshiro_state(mut seed: u64) -> [u64; 4] {
     })
 }
 
+fn out_of_memory(composition: &Composition, instances: u32) -> KernelError {
+    KernelError::Memory { packets: composition.slots(), flows: composition.flows(), instances }
+}
+
+fn why_not_loaded(
+    error: &libbpf_rs::Error,
+    composition: &Composition,
+    instances: u32,
+) -> KernelError {
+    match (verifier::keep_log(), error.kind()) {
+        (Some(Ok(log)), _) => KernelError::Refused { log },
+        (Some(Err(source)), _) => {
+            KernelError::System { doing: "keeping the verifier's log", source }
+        }
+        (None, ErrorKind::OutOfMemory) => out_of_memory(composition, instances),
+        (None, _) => KernelError::bpf(LOADING, CAPABILITY, error),
+    }
+}
+
 /// Looks for what a kernel must have, rather than at its version.
 pub(super) fn check_kernel() -> Result<(), KernelError> {
     let release = || {
@@ -298,128 +288,4 @@ pub(super) fn check_kernel() -> Result<(), KernelError> {
     let registrable: Option<libbpf_rs::btf::types::Struct<'_>> =
         btf.type_by_name("bpf_struct_ops_Qdisc_ops");
     registrable.map(|_| ()).ok_or_else(|| missing("Qdisc_ops is no BPF struct_ops there"))
-}
-
-static SAID: Mutex<String> = Mutex::new(String::new());
-
-/// Collects what libbpf says; the verifier's log is in it if the verifier refuses.
-fn start_listening() {
-    SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    set_print(Some((PrintLevel::Info, |_, text| {
-        SAID.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-    })));
-}
-
-fn out_of_memory(composition: &Composition, instances: u32) -> KernelError {
-    KernelError::Memory { packets: composition.slots(), flows: composition.flows(), instances }
-}
-
-fn why_not_loaded(
-    error: &libbpf_rs::Error,
-    composition: &Composition,
-    instances: u32,
-) -> KernelError {
-    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let log_began = said.contains("BEGIN PROG LOAD LOG");
-    match error.kind() {
-        ErrorKind::OutOfMemory if !log_began => out_of_memory(composition, instances),
-        _ if log_began => match keep(&said) {
-            Ok(log) => KernelError::Refused { log },
-            Err(source) => KernelError::System { doing: "keeping the verifier's log", source },
-        },
-        _ => KernelError::bpf(LOADING, CAPABILITY, error),
-    }
-}
-
-/// Writes a log where nothing was before.
-fn keep(log: &str) -> io::Result<PathBuf> {
-    let path = env::temp_dir().join(format!("shortlane-verifier-{}.log", process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
-    io::Write::write_all(&mut file, log.as_bytes())?;
-    Ok(path)
-}
-
-/// The programs of the load that has this map.
-fn costs(data: &MapHandle) -> Result<Vec<ProgramCost>, KernelError> {
-    let id = data
-        .info()
-        .map_err(|error| KernelError::bpf("reading what was loaded", "CAP_BPF", &error))?;
-    let id = id.info.id;
-    let options = query::ProgInfoQueryOptions::default().include_map_ids(true);
-    let programs = query::ProgInfoIter::with_query_opts(options);
-    Ok(programs
-        .filter(|program| program.map_ids.contains(&id))
-        .map(|program| ProgramCost {
-            program: program.name.to_string_lossy().into_owned(),
-            verified_instructions: program.verified_insns,
-        })
-        .collect())
-}
-
-/// Records and releases of an instance under test before they start over.
-const TEST_RECORDS: u32 = 4096;
-
-/// Where an instance's record or release `n` lies.
-fn test_record(instance: u32, n: u64) -> u32 {
-    instance * TEST_RECORDS + n as u32 % TEST_RECORDS
-}
-
-impl Registered {
-    /// What verifying each program took.
-    #[must_use]
-    pub fn costs(&self) -> &[ProgramCost] {
-        &self.costs
-    }
-
-    /// Keeps the kind known beyond the end of this process, by a file in a BPF file system.
-    ///
-    /// # Errors
-    /// If the file cannot be made.
-    pub fn pin(&mut self, path: &Path) -> Result<(), KernelError> {
-        self.link
-            .pin(path)
-            .map_err(|error| KernelError::bpf("pinning the registration", "CAP_BPF", &error))
-    }
-
-    /// Tests only: after arrival `n` of the instance (counted from 0, modulo 4096), `packets` may
-    /// leave.
-    ///
-    /// # Errors
-    /// If the map cannot be written.
-    pub fn let_out(&self, instance: u32, n: u64, packets: u32) -> Result<(), KernelError> {
-        let at = test_record(instance, n).to_ne_bytes();
-        self.release
-            .update(&at, &packets.to_ne_bytes(), MapFlags::ANY)
-            .map_err(|error| KernelError::bpf("writing a map", "CAP_BPF", &error))
-    }
-
-    /// Tests only: how many arrivals and records there were of the instance, and how many packets
-    /// may still leave.
-    #[must_use]
-    pub fn progress(&self, instance: u32) -> (u64, u64, u64) {
-        let state = self.shared.qdisc(instance as usize).instance;
-        (state.arrivals, state.events, state.released)
-    }
-
-    /// Tests only: when the link of the instance is free again, by the monotonic clock.
-    #[must_use]
-    pub fn link_free_at(&self, instance: u32) -> u64 {
-        self.shared.qdisc(instance as usize).instance.next_tx
-    }
-
-    /// Tests only: record `n` of the instance (counted from 0; the last 4096 are kept).
-    ///
-    /// # Errors
-    /// If the map cannot be read.
-    pub fn record(&self, instance: u32, n: u64) -> Result<sl_event, KernelError> {
-        let reading = "reading the records of a test";
-        let gone =
-            || KernelError::System { doing: reading, source: io::ErrorKind::NotFound.into() };
-        let at = test_record(instance, n).to_ne_bytes();
-        let bytes = self
-            .log
-            .lookup(&at, MapFlags::ANY)
-            .map_err(|error| KernelError::bpf(reading, "CAP_BPF", &error))?;
-        bytes.and_then(|bytes| from_bytes(&bytes)).ok_or_else(gone)
-    }
 }

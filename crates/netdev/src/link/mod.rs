@@ -1,22 +1,20 @@
 //! Interfaces of the current network namespace: make, configure and look at them.
 
+mod address;
+mod look;
+
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
-};
-use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use nix::net::if_::{Interface, if_indextoname, if_nameindex, if_nametoindex};
 
+pub use self::look::{Link, all, index_of, name_of};
 use crate::netlink::Connection;
 use crate::netns::Namespace;
 use crate::offload;
@@ -52,31 +50,6 @@ impl LinkError {
     pub fn is_gone(&self) -> bool {
         self.source.raw_os_error() == Some(libc::ENODEV)
     }
-}
-
-/// What the kernel says about an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Its index.
-    pub index: u32,
-    /// Largest IP packet it carries.
-    pub mtu: u32,
-    /// Whether it is switched on.
-    pub up: bool,
-    /// Whether it can carry frames: for a veth, whether its peer is up as well.
-    pub running: bool,
-    /// Whether it carries Ethernet frames.
-    pub ethernet: bool,
-    /// Whether it carries IP packets without any header in front.
-    pub ip_only: bool,
-    /// Whether it leads back to the machine itself.
-    pub loopback: bool,
-    /// Whether it is made by software (a veth, a TAP device, a bridge, ...), no device.
-    pub software: bool,
-    /// Whether it is a port of a bridge or part of a bond: the index of that.
-    pub controller: Option<u32>,
-    /// Its MAC address.
-    pub mac: [u8; 6],
 }
 
 /// Where an interface is to live.
@@ -132,39 +105,6 @@ impl Links {
         })
     }
 
-    /// What an interface is.
-    ///
-    /// # Errors
-    /// If there is none of this name.
-    pub fn get(&mut self, name: &str) -> Result<Link, LinkError> {
-        let mut message = LinkMessage::default();
-        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        self.look_up(message, || format!("look up interface {name}"))
-    }
-
-    /// What the interface with this index is.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn at(&mut self, index: u32) -> Result<Link, LinkError> {
-        let mut message = LinkMessage::default();
-        message.header.index = index;
-        self.look_up(message, || format!("look up interface {index}"))
-    }
-
-    fn look_up(
-        &mut self,
-        message: LinkMessage,
-        doing: impl Fn() -> String,
-    ) -> Result<Link, LinkError> {
-        let reply = self.request(RouteNetlinkMessage::GetLink(message), 0, &doing)?;
-        let Some(RouteNetlinkMessage::NewLink(link)) = reply else {
-            let source = io::Error::from(io::ErrorKind::InvalidData);
-            return Err(LinkError { doing: doing(), source });
-        };
-        Ok(describe(&link))
-    }
-
     /// Switches an interface on.
     ///
     /// # Errors
@@ -201,70 +141,6 @@ impl Links {
         message.attributes.push(LinkAttribute::Mtu(mtu));
         self.change(RouteNetlinkMessage::SetLink(message), 0, || {
             format!("set the MTU of {name} to {mtu}")
-        })
-    }
-
-    /// Gives an interface an address, usable at once: IPv6 does not look for duplicates.
-    ///
-    /// # Errors
-    /// If the interface has it already, or permission is lacking.
-    pub fn add_address(
-        &mut self,
-        name: &str,
-        address: IpAddr,
-        prefix: u8,
-    ) -> Result<(), LinkError> {
-        let mut message = AddressMessage::default();
-        message.header.index = self.get(name)?.index;
-        message.header.prefix_len = prefix;
-        message.header.family = family(address);
-        message.attributes.push(AddressAttribute::Address(address));
-        match address {
-            IpAddr::V4(_) => message.attributes.push(AddressAttribute::Local(address)),
-            IpAddr::V6(_) => message.header.flags = AddressHeaderFlags::Nodad,
-        }
-        let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.change(RouteNetlinkMessage::NewAddress(message), flags, || {
-            format!("give {name} the address {address}/{prefix}")
-        })
-    }
-
-    /// Sends what has no better route to `gateway`.
-    ///
-    /// # Errors
-    /// If the gateway cannot be reached, or there is a default route already.
-    pub fn add_default_route(&mut self, gateway: IpAddr) -> Result<(), LinkError> {
-        let unspecified = match gateway {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        self.add_route(unspecified, 0, gateway)
-    }
-
-    /// Sends what goes to a prefix to `gateway`.
-    ///
-    /// # Errors
-    /// If the gateway cannot be reached, or there is such a route already.
-    pub fn add_route(
-        &mut self,
-        destination: IpAddr,
-        prefix: u8,
-        gateway: IpAddr,
-    ) -> Result<(), LinkError> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(gateway);
-        message.header.table = RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
-        message.header.scope = RouteScope::Universe;
-        message.header.kind = RouteType::Unicast;
-        message.header.destination_prefix_length = prefix;
-        if prefix > 0 {
-            message.attributes.push(RouteAttribute::Destination(destination.into()));
-        }
-        message.attributes.push(RouteAttribute::Gateway(gateway.into()));
-        let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.change(RouteNetlinkMessage::NewRoute(message), flags, || {
-            format!("route {destination}/{prefix} by way of {gateway}")
         })
     }
 
@@ -354,69 +230,4 @@ impl Links {
             Err(refusal) => Err(LinkError { doing: doing(), source: refusal.into_system() }),
         }
     }
-}
-
-fn describe(link: &LinkMessage) -> Link {
-    let mut described = Link {
-        index: link.header.index,
-        mtu: 0,
-        up: link.header.flags.contains(LinkFlags::Up),
-        running: link.header.flags.contains(LinkFlags::Running),
-        ethernet: link.header.link_layer_type == LinkLayerType::Ether,
-        ip_only: matches!(
-            link.header.link_layer_type,
-            LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip
-        ),
-        loopback: link.header.flags.contains(LinkFlags::Loopback),
-        software: false,
-        controller: None,
-        mac: [0; 6],
-    };
-    for attribute in &link.attributes {
-        match attribute {
-            LinkAttribute::Mtu(mtu) => described.mtu = *mtu,
-            LinkAttribute::Controller(index) => described.controller = Some(*index),
-            LinkAttribute::LinkInfo(infos) => {
-                described.software = infos.iter().any(|info| matches!(info, LinkInfo::Kind(_)));
-            }
-            LinkAttribute::Address(mac) => {
-                described.mac = mac.as_slice().try_into().unwrap_or_default();
-            }
-            _ => {}
-        }
-    }
-    described
-}
-
-fn family(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
-    }
-}
-
-/// Index and name of every interface of the calling thread's network namespace, by index.
-///
-/// # Errors
-/// If the system does not tell.
-pub fn all() -> io::Result<Vec<(u32, String)>> {
-    let found = if_nameindex()?;
-    let name = |interface: &Interface| interface.name().to_string_lossy().into_owned();
-    let mut all: Vec<_> = found.iter().map(|found| (found.index(), name(found))).collect();
-    all.sort();
-    Ok(all)
-}
-
-/// The index of an interface of the calling thread's network namespace.
-///
-/// # Errors
-/// If there is none of this name.
-pub fn index_of(name: &str) -> io::Result<u32> {
-    Ok(if_nametoindex(name)?)
-}
-
-/// What an interface is called now; `None` if it is gone.
-#[must_use]
-pub fn name_of(index: u32) -> Option<String> {
-    if_indextoname(index).ok()?.into_string().ok()
 }
