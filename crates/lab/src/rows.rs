@@ -202,9 +202,9 @@ impl Source<'_> {
             flow_entries_p99: None,
             flow_entries_beyond_backlog: None,
             flows_untracked: None,
-            late_max_ns: Some(punctuality.max_late_ns),
+            late_max_ns: Some(punctuality.max_late.0),
             late_beyond_burst: Some(punctuality.late_beyond_burst),
-            late_lost_ns: Some(punctuality.lost_ns),
+            late_lost_ns: Some(punctuality.lost.0),
             burst_max_packets: Some(punctuality.largest_burst_packets),
             burst_max_bytes: Some(punctuality.largest_burst_bytes),
         }

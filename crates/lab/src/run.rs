@@ -274,12 +274,12 @@ fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
     let most_late_ns = (MOST_LATE_NS * 100.0 * late_limit) as u64;
     for direction in outcome.engines().flat_map(|report| &report.directions) {
         let punctuality = &direction.punctuality;
-        let lost = punctuality.lost_ns as f64 / direction.duration_ns.max(1) as f64;
+        let lost = punctuality.lost.0 as f64 / direction.duration.0.max(1) as f64;
         if lost > late_limit {
             return Some(format!("the pacer gave up {:.1} % of its time", lost * 100.0));
         }
-        if punctuality.max_late_ns > most_late_ns {
-            return Some(format!("the pacer woke {} ms late", punctuality.max_late_ns / 1_000_000));
+        if punctuality.max_late.0 > most_late_ns {
+            return Some(format!("the pacer woke {} ms late", punctuality.max_late.0 / 1_000_000));
         }
         let lost = direction.lost_in_kernel;
         if lost as f64 > MOST_PACKETS_LOST * direction.received.packets as f64 {

@@ -8,6 +8,7 @@ use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use units::Rate;
 
 /// Commands that switch one offload each (`linux/ethtool.h`), first those that need the later
 /// ones: the kernel refuses segmentation without checksums, not the other way round.
@@ -100,9 +101,9 @@ pub fn receive_queues(interface: &str) -> io::Result<Option<u32>> {
     }
 }
 
-/// What an interface says it carries, in bit/s; none if it does not know.
+/// What an interface says it carries; none if it does not know.
 #[must_use]
-pub fn speed_bps(interface: &str) -> Option<u64> {
+pub fn speed(interface: &str) -> Option<Rate> {
     /// `ETHTOOL_GSET`, whose answer every driver can give.
     const GET_SETTINGS: u32 = 1;
     // `struct ethtool_cmd`: the command, ..., `speed` at byte 12, ..., `speed_hi` at byte 28.
@@ -112,7 +113,7 @@ pub fn speed_bps(interface: &str) -> Option<u64> {
     unsafe { ethtool(&control().ok()?, interface, settings.as_mut_ptr().cast()) }.ok()?;
     let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
     let mbps = u32::from(half(settings[7])) << 16 | u32::from(half(settings[3]));
-    (mbps > 0 && mbps < u32::MAX).then(|| u64::from(mbps) * 1_000_000)
+    (mbps > 0 && mbps < u32::MAX).then(|| Rate(u64::from(mbps) * 1_000_000))
 }
 
 /// Any socket will do to speak about interfaces.

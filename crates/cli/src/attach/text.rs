@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::status::{
     Auto, EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
 };
-use sched::Rate;
+use sched::{Nanos, Rate};
 
 use super::link;
 
@@ -66,7 +66,7 @@ pub(crate) fn place(status: &Status, flow: &Flow) -> String {
 fn head(status: &Status) -> String {
     let name = status.scheduler.split(':').next().unwrap_or_default();
     let rate = link::shown(status.link.rate);
-    let uptime = Duration::from_secs(status.uptime_ns / 1_000_000_000);
+    let uptime = Duration::from_secs(status.uptime.0 / 1_000_000_000);
     let direction = match status.direction {
         Heading::Egress => "",
         Heading::Ingress => " ingress",
@@ -121,14 +121,14 @@ fn follows(auto: &Auto) -> String {
     text += &match (blind, auto.round_trip_ns, auto.extra_delay_ns) {
         (true, ..) => ":\n  no answer: blind, at the base\n".into(),
         (false, Some(least), Some(extra)) => {
-            format!(":\n  round trip {} at best, now {} more\n", duration(least), duration(extra))
+            format!(":\n  round trip {} at best, now {} more\n", duration(Nanos(least)), duration(Nanos(extra)))
         }
         _ => "\n".into(),
     };
     text += &format!(" lowered {lowered} times, raised {raised} times\n");
     if let (Some(decision), Some(ago)) = (&auto.last_decision, auto.decided_ns_ago) {
         let (change, why) = decision.split_once(": ").unwrap_or((decision, ""));
-        text += &format!(" last {change}, {} ago:\n  {why}\n", duration(ago));
+        text += &format!(" last {change}, {} ago:\n  {why}\n", duration(Nanos(ago)));
     }
     text
 }
@@ -145,8 +145,8 @@ fn by_process(status: &Status, process: &Process) -> String {
     if !status.link.rate.is_unlimited() {
         text += &format!(
             " started at most {} late; lost to the rate by lateness {}\n",
-            duration(late.max_late_ns),
-            duration(late.lost_ns)
+            duration(late.max_late),
+            duration(late.lost)
         );
     }
     let backlog = |of: Counter| status.lanes.iter().map(of).sum::<u64>();
@@ -197,20 +197,20 @@ fn row(label: &str, cells: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 fn quantile(times: &Histogram, part: f64) -> String {
-    below(times.quantile_ns(part))
+    below(times.quantile(part))
 }
 
 /// Sojourn times are counted in buckets: the bound of the one that is meant.
-pub(crate) fn below(bound: u64) -> String {
+pub(crate) fn below(bound: Nanos) -> String {
     match bound {
-        0 => "-".into(),
-        u64::MAX => "> 1min".into(),
+        Nanos::ZERO => "-".into(),
+        Nanos::MAX => "> 1min".into(),
         bound => format!("< {}", duration(bound)),
     }
 }
 
 /// Three digits.
-pub(crate) fn duration(ns: u64) -> String {
+pub(crate) fn duration(Nanos(ns): Nanos) -> String {
     let (value, unit) = match ns {
         0..1_000_000 => (ns as f64 / 1e3, "us"),
         1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),

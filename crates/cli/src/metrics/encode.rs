@@ -8,6 +8,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
+use sched::Nanos;
 
 use super::family::{ALL, COMMON, Family, Kind, Read, Value};
 
@@ -116,12 +117,15 @@ fn single(
 }
 
 fn times(metric: &mut MetricEncoder<'_>, labels: &Labels, times: &Histogram) -> fmt::Result {
-    let bound = |bucket| Histogram::bound_ns(bucket).map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    let seconds = |time: Nanos| time.0 as f64 / 1e9;
+    let bound = |bucket| match Histogram::bound(bucket) {
+        Nanos::MAX => f64::INFINITY,
+        bound => seconds(bound),
+    };
     let buckets: Vec<(f64, u64)> =
         (0..BUCKETS).map(|bucket| (bound(bucket), times.counts[bucket])).collect();
-    let sum = times.sum_ns as f64 / 1e9;
     metric.encode_family(labels)?.encode_histogram::<NoLabelSet>(
-        sum,
+        seconds(times.sum),
         times.packets(),
         &buckets,
         None,

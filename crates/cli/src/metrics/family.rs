@@ -3,6 +3,7 @@
 //! `docs/operators/metrics.md` has this as a table; a test compares them.
 
 use engine::status::{Auto, Histogram, LaneCounters, Process, Status};
+use sched::Nanos;
 
 /// A name with all its series.
 pub(super) struct Family {
@@ -63,8 +64,8 @@ fn auto(status: &Status, read: fn(&Auto) -> Option<Value>) -> Option<Value> {
     read(status.process.as_ref()?.auto.as_ref()?)
 }
 
-fn seconds(ns: u64) -> Value {
-    Real(ns as f64 / 1e9)
+fn seconds(time: Nanos) -> Value {
+    Real(time.0 as f64 / 1e9)
 }
 
 const fn whole(
@@ -110,7 +111,7 @@ pub(super) const ALL: &[Family] = &[
     whole(
         "shortlane_uptime_seconds",
         Gauge,
-        |status| Some(seconds(status.uptime_ns)),
+        |status| Some(seconds(status.uptime)),
         "Time since it was attached",
     ),
     by_lane(
@@ -232,13 +233,13 @@ pub(super) const ALL: &[Family] = &[
     whole(
         "shortlane_lost_transmission_seconds",
         Counter,
-        |status| process(status, |process| seconds(process.punctuality.lost_ns)),
+        |status| process(status, |process| seconds(process.punctuality.lost)),
         "Time of the link that was lost since the userspace engine was late by more than burst-time",
     ),
     whole(
         "shortlane_lateness_max_seconds",
         Gauge,
-        |status| process(status, |process| seconds(process.punctuality.max_late_ns)),
+        |status| process(status, |process| seconds(process.punctuality.max_late)),
         "The longest that a transmission of the userspace engine began after it was due",
     ),
     whole(
@@ -263,7 +264,7 @@ pub(super) const ALL: &[Family] = &[
     whole(
         "shortlane_auto_extra_delay_seconds",
         Gauge,
-        |status| auto(status, |auto| auto.extra_delay_ns.map(seconds)),
+        |status| auto(status, |auto| auto.extra_delay_ns.map(|ns| seconds(Nanos(ns)))),
         "What the latest probes took longer than the fastest of the last minute",
     ),
     whole(

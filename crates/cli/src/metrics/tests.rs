@@ -11,7 +11,7 @@ use super::family::{ALL, COMMON, Kind};
 
 fn status() -> Status {
     let mut long = LaneCounters { sent_packets: 7, backlog_bytes: 1500, ..LaneCounters::default() };
-    [500, 2000, 3_000_000, u64::MAX / 4].iter().for_each(|ns| long.sojourn.count(*ns));
+    [500, 2000, 3_000_000, u64::MAX / 4].iter().for_each(|ns| long.sojourn.count(Nanos(*ns)));
     Status {
         device: "eth0".into(),
         ifindex: 2,
@@ -26,8 +26,8 @@ fn status() -> Status {
             burst_time: Nanos(1),
         },
         framing: Framing { mpu: 64, ..Framing::bytes(4) },
-        uptime_ns: 1_500_000_000,
-        attached_at_ns: 1,
+        uptime: Nanos::from_millis(1500),
+        attached_at: Nanos(1),
         lanes: vec![LaneCounters::default(), long],
         drops: vec![
             DropCounter { reason: "full".into(), lane: Some(1), packets: 3 },

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::status::{Heading, Status};
 use responsiveness::Measured;
+use sched::Rate;
 use serde::Serialize;
 
 /// What load adds below this is no queue to look for: the bound of the best grade.
@@ -29,7 +30,7 @@ pub(super) enum Whose {
 pub(super) struct Carried {
     pub(super) device: String,
     pub(super) heading: Heading,
-    pub(super) rate_bps: Option<u64>,
+    pub(super) rate: Rate,
     /// What short flows waited in it, on average.
     pub(super) wait: Duration,
     pub(super) wireless: bool,
@@ -46,8 +47,8 @@ pub(super) fn carried(measured: &Measured, before: &[Status], after: &[Status]) 
         .iter()
         .filter_map(|now| {
             let then = before.iter().find(|then| {
-                (then.ifindex, then.direction, then.attached_at_ns)
-                    == (now.ifindex, now.direction, now.attached_at_ns)
+                (then.ifindex, then.direction, then.attached_at)
+                    == (now.ifindex, now.direction, now.attached_at)
             })?;
             let expected = match now.direction {
                 Heading::Egress => up?,
@@ -61,8 +62,8 @@ pub(super) fn carried(measured: &Measured, before: &[Status], after: &[Status]) 
             (waited.packets() > 0).then(|| Carried {
                 device: now.device.clone(),
                 heading: now.direction,
-                rate_bps: now.link.rate.limit(),
-                wait: Duration::from_nanos(waited.mean_ns()),
+                rate: now.link.rate,
+                wait: Duration::from_nanos(waited.mean().0),
                 wireless: Path::new("/sys/class/net").join(&now.device).join("phy80211").exists(),
             })
         })
@@ -94,7 +95,7 @@ mod tests {
         Carried {
             device: "wan0".into(),
             heading: Heading::Egress,
-            rate_bps: Some(20_000_000),
+            rate: Rate(20_000_000),
             wait: Duration::from_millis(ms),
             wireless,
         }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use engine::status::Heading;
 use measure::text;
 use responsiveness::{Class, Confidence, Interval, Load, Measured, grade, quantile};
-use sched::Rate;
 use serde_json::{Value, json};
 
 use super::queue::{Carried, Whose, whose};
@@ -96,8 +95,8 @@ impl Phase {
     }
 
     fn rates(&self) -> String {
-        let rates = self.carried.iter().filter_map(|queue| queue.rate_bps);
-        let rates: Vec<String> = rates.map(|bps| Rate(bps).to_string()).collect();
+        let rates = self.carried.iter().map(|queue| queue.rate).filter(|rate| !rate.is_unlimited());
+        let rates: Vec<String> = rates.map(|rate| rate.to_string()).collect();
         if rates.is_empty() { String::new() } else { format!(" (now {})", rates.join(", ")) }
     }
 
@@ -110,7 +109,7 @@ impl Phase {
                 json!({
                     "device": queue.device,
                     "direction": queue.heading,
-                    "rate_bps": queue.rate_bps,
+                    "rate_bps": queue.rate.limit(),
                     "short_wait_ms": ms(queue.wait),
                 })
             })

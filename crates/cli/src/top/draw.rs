@@ -90,7 +90,7 @@ fn head(page: &mut Page<'_>, way: &Way) {
         Some(peer) => format!("{} {} (bridge with {peer})", status.device, status.direction.name()),
         None => format!("{} {}", status.device, status.direction.name()),
     };
-    let uptime = Duration::from_secs(status.uptime_ns / 1_000_000_000);
+    let uptime = Duration::from_secs(status.uptime.0 / 1_000_000_000);
     let engine = status.engine.name();
     let uptime = humantime::format_duration(uptime);
     page.write(&format!("{device}: {}, {engine} engine, up {uptime}", status.scheduler), TITLE);
@@ -132,8 +132,8 @@ fn lanes(page: &mut Page<'_>, way: &Way) {
                 format!("{}p", lane.sent_packets),
                 format!("{}p", lane.backlog_packets),
                 bytes(lane.backlog_bytes),
-                below(times.quantile_ns(0.5)),
-                below(times.quantile_ns(0.99)),
+                below(times.quantile(0.5)),
+                below(times.quantile(0.99)),
             ),
             Style::new(),
         );
@@ -205,7 +205,7 @@ fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], place: impl Fn(&Flow)
         // Of flows that age, what that is reckoned by says more than how long they are there.
         let age = match &flow.standing {
             Some(standing) => bytes(standing.excess_bytes),
-            None => duration(flow.age_ns),
+            None => duration(flow.age),
         };
         page.write(
             &format!(

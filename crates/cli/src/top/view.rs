@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::status::{Histogram, Status};
+use sched::Nanos;
 
 /// Looks that the sparkline goes back.
 const HISTORY: usize = 300;
@@ -80,7 +81,7 @@ impl Way {
     fn is_of(&self, status: &Status) -> bool {
         let place = |of: &Status| {
             let qdisc = of.qdisc.as_ref().map(|qdisc| qdisc.handle.clone());
-            (of.ifindex, of.direction, of.attached_at_ns, qdisc)
+            (of.ifindex, of.direction, of.attached_at, qdisc)
         };
         place(&self.now) == place(status)
     }
@@ -89,9 +90,9 @@ impl Way {
         let before = std::mem::replace(&mut self.now, now);
         let bits = self.now.sent_bytes().saturating_sub(before.sent_bytes()).saturating_mul(8);
         self.before = Some(before);
-        let nanos = self.nanos();
-        if nanos > 0 {
-            let rate = u128::from(bits) * 1_000_000_000 / u128::from(nanos);
+        let elapsed = self.elapsed();
+        if elapsed > Nanos::ZERO {
+            let rate = u128::from(bits) * 1_000_000_000 / u128::from(elapsed.0);
             self.rates.push_back(u64::try_from(rate).unwrap_or(u64::MAX));
         }
         if self.rates.len() > HISTORY {
@@ -106,9 +107,9 @@ impl Way {
     }
 
     /// Time between the last two looks; 0 if there was only one.
-    pub(super) fn nanos(&self) -> u64 {
+    pub(super) fn elapsed(&self) -> Nanos {
         let before = self.before.as_ref();
-        before.map_or(0, |before| self.now.uptime_ns.saturating_sub(before.uptime_ns))
+        before.map_or(Nanos::ZERO, |before| self.now.uptime.since(before.uptime))
     }
 
     /// Bits per second that left the queue between the last two looks.

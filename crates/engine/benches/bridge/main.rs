@@ -195,8 +195,8 @@ fn rates() {
             "  {io:7} {:13} {}  (latest {} us, lost {:.3} %, largest burst {} packets)",
             mbit(rate),
             ratios.join(" "),
-            seen.max_late_ns / 1000,
-            seen.lost_ns as f64 / forth.duration_ns as f64 * 100.0,
+            seen.max_late.0 / 1000,
+            seen.lost.0 as f64 / forth.duration.0 as f64 * 100.0,
             seen.largest_burst_packets,
         );
     }

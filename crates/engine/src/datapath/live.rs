@@ -118,7 +118,7 @@ impl Book for Live {
         if lane >= self.sojourns.len() {
             self.sojourns.resize(lane + 1, Histogram::default());
         }
-        self.sojourns[lane].count(now.since(held.arrival).0);
+        self.sojourns[lane].count(now.since(held.arrival));
         if let Some(flow) = self.flows.at(held.ticket) {
             flow.sent.count(packet.size);
         }

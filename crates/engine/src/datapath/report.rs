@@ -4,6 +4,7 @@
 //! bytes; what the kernel lost before the engine saw it stands apart. Bytes are those of the
 //! frames, without the link's overhead.
 
+use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 pub use crate::status::{Punctuality, Tally};
@@ -26,8 +27,9 @@ pub struct DirectionReport {
     pub to: String,
     /// The discipline, with the parameters it was given.
     pub scheduler: String,
-    /// How long it ran, in ns.
-    pub duration_ns: u64,
+    /// How long it ran.
+    #[serde(rename = "duration_ns")]
+    pub duration: Nanos,
     /// Frames that the engine received.
     pub received: Tally,
     /// Frames that it sent.

@@ -154,10 +154,10 @@ impl Shaper {
             return;
         }
         let seen = &mut self.punctuality;
-        seen.max_late_ns = seen.max_late_ns.max((now - due).0);
+        seen.max_late = seen.max_late.max(now - due);
         if start > due {
             seen.late_beyond_burst += 1;
-            seen.lost_ns += (start - due).0;
+            seen.lost += start - due;
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
             let start = shaper.start(1500, shaper.due());
             assert_eq!(start.0, n * 12_000_000 / 7, "packet {n}");
         }
-        assert_eq!(shaper.punctuality().max_late_ns, 0);
+        assert_eq!(shaper.punctuality().max_late, Nanos::ZERO);
         assert_eq!(shaper.punctuality().largest_burst_packets, 1);
     }
 
@@ -219,11 +219,11 @@ mod tests {
         };
         assert_eq!(starts(&mut shaper, 0), [0]);
         assert_eq!(starts(&mut shaper, 3 * ms), [1, 2, 3], "2 ms late: all of it");
-        assert_eq!(shaper.punctuality().lost_ns, 0);
+        assert_eq!(shaper.punctuality().lost, Nanos::ZERO);
         assert_eq!(starts(&mut shaper, 9 * ms), [7, 8, 9], "5 ms late: 3 ms are lost");
         let seen = shaper.punctuality();
-        assert_eq!((seen.lost_ns, seen.late_beyond_burst), (3 * ms, 1));
-        assert_eq!((seen.max_late_ns, seen.largest_burst_packets), (5 * ms, 3));
+        assert_eq!((seen.lost, seen.late_beyond_burst), (Nanos(3 * ms), 1));
+        assert_eq!((seen.max_late, seen.largest_burst_packets), (Nanos(5 * ms), 3));
         assert_eq!(seen.largest_burst_bytes, 3750);
     }
 
@@ -262,7 +262,7 @@ mod tests {
             assert_eq!(shaper.start(1500, Nanos(5)), Nanos(5));
             assert!(shaper.due() <= Nanos(5));
         }
-        assert_eq!(shaper.punctuality().lost_ns, 0);
+        assert_eq!(shaper.punctuality().lost, Nanos::ZERO);
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
             let wakes: Vec<u64> =
                 std::iter::once(0).chain(gaps.iter().map(|gap| { now += gap; now })).collect();
             let sent = serve(&mut shaper, &wakes, &[1000]);
-            prop_assert_eq!(shaper.punctuality().lost_ns, 0);
+            prop_assert_eq!(shaper.punctuality().lost, Nanos::ZERO);
             // All that the rate allows has been started.
             let expected = u128::from(now) * u128::from(rate) / 8_000_000_000_000 + 1;
             prop_assert_eq!(sent.len() as u128, expected);

@@ -12,7 +12,7 @@ use netdev::tc::{Qdisc, TrafficControl, handle_text};
 use netdev::tcx;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp, XdpAttached};
-use sched::Rate;
+use sched::{Nanos, Rate};
 
 use super::error::KernelError;
 use super::ingress::{ifb_of, ingress_of};
@@ -40,9 +40,9 @@ pub struct Machine {
     pub ifb: Option<Result<(), String>>,
     /// What the kernel's clock is read from; empty if it does not tell.
     pub clock_source: String,
-    /// How long an idle processor of this virtual machine stays awake, in ns, if the machine
-    /// decides on that.
-    pub halt_poll_ns: Option<u64>,
+    /// How long an idle processor of this virtual machine stays awake, if the machine decides on
+    /// that.
+    pub halt_poll: Option<Nanos>,
     /// Capabilities that the userspace engine needs and this process has not.
     pub lacking: Option<String>,
     /// Devices for which something is to be put back, by an attachment that has ended.
@@ -60,8 +60,8 @@ pub struct DeviceFacts {
     pub up: bool,
     /// Whether it has a carrier.
     pub running: bool,
-    /// What it says it carries, in bit/s; none if it does not know.
-    pub speed_bps: Option<u64>,
+    /// What it says it carries; none if it does not know.
+    pub speed: Option<Rate>,
     /// Queues that it sends from.
     pub transmit_queues: u32,
     /// Segments that a super-packet of its own may have.
@@ -115,18 +115,18 @@ pub fn machine() -> Machine {
         tun: tun.map(|_| ()).map_err(|error| error.to_string()),
         ifb: try_ifb(),
         clock_source: fs::read_to_string(CLOCK).unwrap_or_default().trim().to_owned(),
-        halt_poll_ns: halt_poll_ns(),
+        halt_poll: halt_poll(),
         lacking: lacking(&[NET_ADMIN, NET_RAW, BPF]),
         left: left(),
     }
 }
 
-fn halt_poll_ns() -> Option<u64> {
+fn halt_poll() -> Option<Nanos> {
     const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
     const LIMIT: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
     let governor = fs::read_to_string(GOVERNOR).ok()?;
     let limit = fs::read_to_string(LIMIT).ok()?.trim().parse().ok()?;
-    (governor.trim() == "haltpoll").then_some(limit)
+    (governor.trim() == "haltpoll").then_some(Nanos(limit))
 }
 
 /// Tries it out in a fresh network namespace, which goes with it.
@@ -204,7 +204,7 @@ fn look_at(
         ifindex: device.index,
         up: device.up,
         running: more.running,
-        speed_bps: offload::speed_bps(&device.name),
+        speed: offload::speed(&device.name),
         transmit_queues: more.transmit_queues,
         gso_max_segs: device.gso_max_segs,
         mtu: device.mtu,

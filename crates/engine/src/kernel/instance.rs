@@ -49,8 +49,8 @@ pub struct Status {
     pub ifindex: u32,
     /// The qdisc's handle, as `tc` shows its major number.
     pub handle: String,
-    /// Since when it has been attached, in nanoseconds of the monotonic clock.
-    pub attached_at_ns: u64,
+    /// Since when it has been attached, by the monotonic clock.
+    pub attached_at: Nanos,
     /// By lane, first the short one.
     pub lanes: Vec<LaneCounters>,
     /// Most packets that were queued at once.
@@ -250,7 +250,7 @@ fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
         backlog_packets: queue.tail.wrapping_sub(queue.head).into(),
         backlog_segments: queue.segments,
         backlog_bytes: queue.bytes,
-        sojourn: Histogram { counts: times.bucket[lane], sum_ns: times.sum[lane] },
+        sojourn: Histogram { counts: times.bucket[lane], sum: Nanos(times.sum[lane]) },
     }
 }
 
@@ -274,7 +274,7 @@ fn status(qdisc: &sl_qdisc) -> Status {
         limit: limit(config).to_string(),
         ifindex: state.ifindex,
         handle: format!("{:x}:", state.handle >> 16),
-        attached_at_ns: state.attached_at,
+        attached_at: Nanos(state.attached_at),
         lanes: (0..lanes(config)).map(|lane| lane_counters(qdisc, lane)).collect(),
         most_packets: state.most_packets,
         flows: state.flows + state.alone,

@@ -1,5 +1,6 @@
 //! How long packets were queued, in buckets.
 
+use sched::Nanos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Buckets of a [`Histogram`].
@@ -13,24 +14,24 @@ const FIRST_BOUND: usize = 10;
 pub struct Histogram {
     /// Packets, by bucket.
     pub counts: [u64; BUCKETS],
-    /// All times together, in nanoseconds. It begins anew at 2^64, as the kernel's does: after
-    /// months of a busy link with a long queue.
-    pub sum_ns: u64,
+    /// All times together. It begins anew at 2^64 ns, as the kernel's does: after months of a busy
+    /// link with a long queue.
+    pub sum: Nanos,
 }
 
 impl Histogram {
     /// Counts a time.
     #[inline]
-    pub fn count(&mut self, ns: u64) {
-        let bits = (u64::BITS - ns.leading_zeros()) as usize;
+    pub fn count(&mut self, time: Nanos) {
+        let bits = (u64::BITS - time.0.leading_zeros()) as usize;
         self.counts[bits.saturating_sub(FIRST_BOUND).min(BUCKETS - 1)] += 1;
-        self.sum_ns = self.sum_ns.wrapping_add(ns);
+        self.sum = Nanos(self.sum.0.wrapping_add(time.0));
     }
 
-    /// What the times in a bucket are below, in nanoseconds; none for the open one.
+    /// What the times in a bucket are below; [`Nanos::MAX`] for the open one.
     #[must_use]
-    pub const fn bound_ns(bucket: usize) -> Option<u64> {
-        if bucket + 1 < BUCKETS { Some(1 << (bucket + FIRST_BOUND)) } else { None }
+    pub const fn bound(bucket: usize) -> Nanos {
+        if bucket + 1 < BUCKETS { Nanos(1 << (bucket + FIRST_BOUND)) } else { Nanos::MAX }
     }
 
     /// Packets in all.
@@ -39,25 +40,24 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// A time that this part of the packets stayed below, in nanoseconds; 0 without packets,
-    /// `u64::MAX` for the open bucket.
+    /// A time that this part of the packets stayed below: a bucket's bound; 0 without packets.
     #[must_use]
-    pub fn quantile_ns(&self, part: f64) -> u64 {
+    pub fn quantile(&self, part: f64) -> Nanos {
         let wanted = (self.packets() as f64 * part).ceil() as u64;
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += count;
             if *count > 0 && seen >= wanted {
-                return Self::bound_ns(bucket).unwrap_or(u64::MAX);
+                return Self::bound(bucket);
             }
         }
-        0
+        Nanos::ZERO
     }
 
-    /// Their mean, in nanoseconds; 0 without packets.
+    /// Their mean; 0 without packets.
     #[must_use]
-    pub fn mean_ns(&self) -> u64 {
-        self.sum_ns.checked_div(self.packets()).unwrap_or(0)
+    pub fn mean(&self) -> Nanos {
+        Nanos(self.sum.0.checked_div(self.packets()).unwrap_or(0))
     }
 
     /// What has been counted since an earlier look.
@@ -66,7 +66,7 @@ impl Histogram {
         let counts = std::array::from_fn(|bucket| {
             self.counts[bucket].saturating_sub(earlier.counts[bucket])
         });
-        Self { counts, sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns) }
+        Self { counts, sum: self.sum.since(earlier.sum) }
     }
 }
 
@@ -74,12 +74,14 @@ impl Histogram {
 #[derive(Serialize, Deserialize)]
 struct Written {
     buckets: Vec<Bucket>,
-    sum_ns: u64,
+    #[serde(rename = "sum_ns")]
+    sum: Nanos,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Bucket {
-    below_ns: Option<u64>,
+    #[serde(rename = "below_ns")]
+    below: Option<Nanos>,
     packets: u64,
 }
 
@@ -87,20 +89,20 @@ impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let occupied = self.counts.iter().enumerate().filter(|(_, packets)| **packets > 0);
         let bucket = |(at, packets): (usize, &u64)| Bucket {
-            below_ns: Self::bound_ns(at),
+            below: Some(Self::bound(at)).filter(|bound| *bound < Nanos::MAX),
             packets: *packets,
         };
-        Written { buckets: occupied.map(bucket).collect(), sum_ns: self.sum_ns }
-            .serialize(serializer)
+        Written { buckets: occupied.map(bucket).collect(), sum: self.sum }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { buckets, sum_ns } = Written::deserialize(deserializer)?;
-        let mut histogram = Self { sum_ns, ..Self::default() };
-        for Bucket { below_ns, packets } in buckets {
-            let at = (0..BUCKETS).find(|bucket| Self::bound_ns(*bucket) == below_ns);
+        let Written { buckets, sum } = Written::deserialize(deserializer)?;
+        let mut histogram = Self { sum, ..Self::default() };
+        for Bucket { below, packets } in buckets {
+            let bound = below.unwrap_or(Nanos::MAX);
+            let at = (0..BUCKETS).find(|bucket| Self::bound(*bucket) == bound);
             let unknown = || serde::de::Error::custom("a bucket that is none of a histogram's");
             histogram.counts[at.ok_or_else(unknown)?] += packets;
         }

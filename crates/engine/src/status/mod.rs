@@ -8,6 +8,7 @@ mod process;
 
 pub use account::Tally;
 pub use netdev::tc::TcStats;
+use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 pub use self::histogram::{BUCKETS, Histogram};
@@ -39,10 +40,12 @@ pub struct Status {
     /// What its overhead makes of the device's frames.
     #[serde(flatten)]
     pub framing: Framing,
-    /// How long it has been attached, in nanoseconds.
-    pub uptime_ns: u64,
-    /// Since when it has been attached, in nanoseconds of the monotonic clock.
-    pub attached_at_ns: u64,
+    /// How long it has been attached.
+    #[serde(rename = "uptime_ns")]
+    pub uptime: Nanos,
+    /// Since when it has been attached, by the monotonic clock.
+    #[serde(rename = "attached_at_ns")]
+    pub attached_at: Nanos,
     /// By lane; the first is the short one. A discipline without lanes has one.
     pub lanes: Vec<LaneCounters>,
     /// Packets that were dropped, by reason and lane.

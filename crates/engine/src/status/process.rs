@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use account::Tally;
+use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What only the userspace engine has.
@@ -97,10 +98,12 @@ pub struct Decided {
 /// How punctual the shaper was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Punctuality {
-    /// The longest that a transmission started after it was due, in ns.
-    pub max_late_ns: u64,
-    /// Transmission time that was lost, as wake-ups came later than can be caught up, in ns.
-    pub lost_ns: u64,
+    /// The longest that a transmission started after it was due.
+    #[serde(rename = "max_late_ns")]
+    pub max_late: Nanos,
+    /// Transmission time that was lost, as wake-ups came later than can be caught up.
+    #[serde(rename = "lost_ns")]
+    pub lost: Nanos,
     /// How many transmissions were later than can be caught up.
     pub late_beyond_burst: u64,
     /// Most packets that were started at one instant.
@@ -129,10 +132,12 @@ pub struct Flow {
     pub marked_packets: u64,
     /// What of it arrived during the last second, in bit/s.
     pub arriving_bps: u64,
-    /// Time since it was taken up, in nanoseconds.
-    pub age_ns: u64,
-    /// Time since its latest packet arrived, in nanoseconds.
-    pub idle_ns: u64,
+    /// Time since it was taken up.
+    #[serde(rename = "age_ns")]
+    pub age: Nanos,
+    /// Time since its latest packet arrived.
+    #[serde(rename = "idle_ns")]
+    pub idle: Nanos,
 }
 
 /// Where a flow stands among others, by its age.

@@ -1,38 +1,36 @@
-use sched::Nanos;
-
 use super::*;
 use crate::settings::framing::Cells;
 
 #[test]
 fn times_beyond_the_sum_are_counted_all_the_same() {
     let mut times = Histogram::default();
-    times.count(u64::MAX);
-    times.count(2);
-    assert_eq!((times.packets(), times.sum_ns), (2, 1));
+    times.count(Nanos::MAX);
+    times.count(Nanos(2));
+    assert_eq!((times.packets(), times.sum), (2, Nanos(1)));
 }
 
 #[test]
 fn times_fall_into_buckets_that_double() {
     let mut times = Histogram::default();
     for ns in [0, 1, 1023, 1024, 2047, 2048, 1 << 36, u64::MAX / 2] {
-        times.count(ns);
+        times.count(Nanos(ns));
     }
     assert_eq!(times.counts[..3], [3, 2, 1]);
     assert_eq!(times.counts[BUCKETS - 1], 2);
-    assert_eq!(Histogram::bound_ns(0), Some(1024));
-    assert_eq!(Histogram::bound_ns(BUCKETS - 2), Some(1 << 36));
-    assert_eq!(Histogram::bound_ns(BUCKETS - 1), None);
+    assert_eq!(Histogram::bound(0), Nanos(1024));
+    assert_eq!(Histogram::bound(BUCKETS - 2), Nanos(1 << 36));
+    assert_eq!(Histogram::bound(BUCKETS - 1), Nanos::MAX);
     assert_eq!(times.packets(), 8);
-    assert_eq!(times.quantile_ns(0.3), 1024);
-    assert_eq!(times.quantile_ns(0.5), 2048);
-    assert_eq!(times.quantile_ns(1.0), u64::MAX);
-    assert_eq!(Histogram::default().quantile_ns(0.5), 0);
+    assert_eq!(times.quantile(0.3), Nanos(1024));
+    assert_eq!(times.quantile(0.5), Nanos(2048));
+    assert_eq!(times.quantile(1.0), Nanos::MAX);
+    assert_eq!(Histogram::default().quantile(0.5), Nanos::ZERO);
 }
 
 #[test]
 fn a_histogram_comes_back_from_a_document() {
     let mut times = Histogram::default();
-    [5, 5000, 1 << 40].iter().for_each(|ns| times.count(*ns));
+    [5, 5000, 1 << 40].iter().for_each(|ns| times.count(Nanos(*ns)));
     let text = serde_json::to_string(&times).unwrap();
     assert!(text.starts_with(r#"{"buckets":[{"below_ns":1024,"packets":1},"#), "{text}");
     assert!(text.contains(r#"{"below_ns":null,"packets":1}"#), "{text}");
@@ -44,11 +42,11 @@ fn a_histogram_comes_back_from_a_document() {
 #[test]
 fn what_has_been_counted_since_an_earlier_look() {
     let mut times = Histogram::default();
-    times.count(5);
+    times.count(Nanos(5));
     let earlier = times.clone();
-    times.count(3000);
+    times.count(Nanos(3000));
     let since = times.since(&earlier);
-    assert_eq!((since.packets(), since.sum_ns, since.counts[0]), (1, 3000, 0));
+    assert_eq!((since.packets(), since.sum, since.counts[0]), (1, Nanos(3000), 0));
 }
 
 fn status() -> Status {
@@ -66,8 +64,8 @@ fn status() -> Status {
             ..LinkSettings::default()
         },
         framing: Framing { overhead: -4, mpu: 0, cells: Cells::Atm },
-        uptime_ns: 2,
-        attached_at_ns: 3,
+        uptime: Nanos(2),
+        attached_at: Nanos(3),
         lanes: vec![LaneCounters::default(); 2],
         drops: vec![DropCounter { reason: "full".into(), lane: Some(1), packets: 7 }],
         marked: 0,
@@ -127,8 +125,8 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
             dropped_packets: 1,
             marked_packets: 0,
             arriving_bps: 5,
-            age_ns: 1,
-            idle_ns: 1,
+            age: Nanos(1),
+            idle: Nanos(1),
         }],
         newest_flows: Vec::new(),
     };

@@ -40,7 +40,7 @@ impl About<'_> {
 
     /// Is the device up, and does it carry what it is to pace for?
     fn link(&self, all: &mut Vec<Finding>) {
-        let DeviceFacts { name, up, running, speed_bps, .. } = self.facts;
+        let DeviceFacts { name, up, running, speed, .. } = self.facts;
         let is_up = *up && *running;
         let state = match (up, running) {
             (false, _) => "down",
@@ -54,27 +54,29 @@ impl About<'_> {
         };
         let remedy = format!("`ip link set {name} up`, or look at the cable or the other end");
         self.add(all, "link", verdict, state, &remedy);
-        let Some(speed) = speed_bps else { return };
+        let Some(speed) = *speed else { return };
         for status in self.attached {
             let way = status.direction.name();
-            match status.link.rate.limit() {
-                Some(rate) if rate > *speed => self.add(
+            let rate = status.link.rate;
+            if rate.is_unlimited() {
+                continue;
+            }
+            if rate > speed {
+                self.add(
                     all,
                     "rate",
                     Verdict::Problem,
-                    format!("{way} at {} is more than the link's {}", Rate(rate), Rate(*speed)),
+                    format!("{way} at {rate} is more than the link's {speed}"),
                     &format!(
                         "the queue forms in the device, where no discipline orders it: `shortlane \
                          change {name} {} {}`, or what the slowest link behind it carries",
                         flag(status.direction),
-                        Rate(speed / 100 * 98)
+                        Rate(speed.0 / 100 * 98)
                     ),
-                ),
-                Some(rate) => {
-                    let found = format!("{way} at {} of the link's {}", Rate(rate), Rate(*speed));
-                    self.add(all, "rate", Verdict::Ok, found, "");
-                }
-                None => {}
+                );
+            } else {
+                let found = format!("{way} at {rate} of the link's {speed}");
+                self.add(all, "rate", Verdict::Ok, found, "");
             }
         }
     }
@@ -269,7 +271,7 @@ impl About<'_> {
                     "conntrack, asked by programs with TCX (Linux 6.6), tells them apart",
                 );
             }
-            let part = process.punctuality.lost_ns as f64 / status.uptime_ns.max(1) as f64;
+            let part = process.punctuality.lost.0 as f64 / status.uptime.0.max(1) as f64;
             if !status.link.rate.is_unlimited() {
                 self.add(
                     all,

@@ -1,6 +1,7 @@
 //! What is to be said of a machine, whatever is attached.
 
 use engine::kernel::inspect::Machine;
+use sched::Nanos;
 
 use super::{Finding, Verdict, finding, note_unless, problem_unless};
 
@@ -77,11 +78,11 @@ pub(in crate::doctor) fn machine(machine: &Machine) -> Vec<Finding> {
         "each look at this clock is a slow access to a device: write tsc, if it is among \
          available_clocksource, to /sys/devices/system/clocksource/clocksource0/current_clocksource",
     );
-    if let Some(ns) = machine.halt_poll_ns {
+    if let Some(awake) = machine.halt_poll {
         add(
             "idle processors",
-            note_unless(ns > 0),
-            format!("this virtual machine keeps an idle one awake for {} us", ns / 1000),
+            note_unless(awake > Nanos::ZERO),
+            format!("this virtual machine keeps an idle one awake for {} us", awake.0 / 1000),
             "nothing, unless each round trip through the userspace engine counts: to wake one takes \
              the hypervisor tens of us; the kernel's default is 200000 in \
              /sys/module/haltpoll/parameters/guest_halt_poll_ns",

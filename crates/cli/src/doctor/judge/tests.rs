@@ -1,7 +1,7 @@
 use engine::kernel::inspect::{DeviceFacts, Machine};
 use engine::status::{EngineKind, Heading, LaneCounters, Process, Punctuality, Status, Tally};
 use engine::{Framing, LinkSettings};
-use sched::Rate;
+use sched::{Nanos, Rate};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn sound_machine() -> Machine {
         tun: Ok(()),
         ifb: Some(Ok(())),
         clock_source: "tsc".into(),
-        halt_poll_ns: Some(200_000),
+        halt_poll: Some(Nanos(200_000)),
         lacking: None,
         left: Vec::new(),
     }
@@ -28,7 +28,7 @@ fn sound_device() -> DeviceFacts {
         ifindex: 2,
         up: true,
         running: true,
-        speed_bps: Some(GBIT),
+        speed: Some(Rate(GBIT)),
         transmit_queues: 1,
         gso_max_segs: 1,
         mtu: 1500,
@@ -72,8 +72,8 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
         limit: None,
         link: LinkSettings { rate: Rate(rate), ..LinkSettings::default() },
         framing: Framing::NONE,
-        uptime_ns: 10 * GBIT,
-        attached_at_ns: 0,
+        uptime: Nanos::from_secs(10),
+        attached_at: Nanos::ZERO,
         lanes: vec![LaneCounters::default()],
         drops: Vec::new(),
         marked: 0,
@@ -125,7 +125,7 @@ fn each_fault_of_the_machine_is_found_with_a_remedy() {
         (|m| m.xdp = false, "AF_XDP", Verdict::Note),
         (|m| m.ifb = Some(Err("unknown".into())), "ifb", Verdict::Note),
         (|m| m.clock_source = "acpi_pm".into(), "clock", Verdict::Problem),
-        (|m| m.halt_poll_ns = Some(0), "idle processors", Verdict::Note),
+        (|m| m.halt_poll = Some(Nanos::ZERO), "idle processors", Verdict::Note),
         (|m| m.left = vec!["eth1".into()], "left behind", Verdict::Problem),
     ];
     for (inject, check, verdict) in faults {
@@ -153,7 +153,7 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
         (|d| d.marks_fault = Some("gone".into()), NOTHING, "marks", Verdict::Problem),
         (|d| d.up = false, NOTHING, "link", Verdict::Note),
         (|d| d.running = false, USERSPACE, "link", Verdict::Problem),
-        (|d| d.speed_bps = Some(10_000_000), USERSPACE, "rate", Verdict::Problem),
+        (|d| d.speed = Some(Rate(10_000_000)), USERSPACE, "rate", Verdict::Problem),
         (|d| d.filters[0] = vec!["matchall".into()], NOTHING, "filters", Verdict::Note),
         (|d| d.filters[1] = vec!["u32".into()], NOTHING, "filters", Verdict::Note),
         (|d| d.userspace_filters = true, NOTHING, "redirect", Verdict::Problem),
@@ -189,7 +189,7 @@ fn an_engine_that_does_not_keep_up_is_found() {
     let faults: [(Planted<Process>, &str, Verdict); 4] = [
         (|p| p.realtime = false, "priority", Verdict::Problem),
         (|p| p.nat_revealed = false, "NAT", Verdict::Note),
-        (|p| p.punctuality.lost_ns = GBIT / 2, "punctuality", Verdict::Problem),
+        (|p| p.punctuality.lost = Nanos::from_millis(500), "punctuality", Verdict::Problem),
         (|p| p.lost_in_kernel = 50, "speed", Verdict::Problem),
     ];
     for (inject, check, verdict) in faults {

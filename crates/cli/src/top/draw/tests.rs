@@ -20,8 +20,8 @@ fn flow(n: u64, lane: u8) -> Flow {
         dropped_packets: n,
         marked_packets: 0,
         arriving_bps: 1_230_000 * n,
-        age_ns: n * 1_500_000_000,
-        idle_ns: 0,
+        age: Nanos::from_millis(n * 1500),
+        idle: Nanos::ZERO,
     }
 }
 
@@ -34,7 +34,7 @@ fn lane(packets: u64, wait_ns: u64) -> LaneCounters {
         backlog_bytes: 4500,
         ..LaneCounters::default()
     };
-    (0..packets).for_each(|_| lane.sojourn.count(wait_ns));
+    (0..packets).for_each(|_| lane.sojourn.count(Nanos(wait_ns)));
     lane
 }
 
@@ -54,8 +54,8 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
             burst_time: Nanos::from_millis(1),
         },
         framing: Framing { mpu: 64, ..Framing::bytes(4) },
-        uptime_ns: seconds * 1_000_000_000,
-        attached_at_ns: 7,
+        uptime: Nanos::from_secs(seconds),
+        attached_at: Nanos(7),
         lanes: vec![lane(250 * seconds, 700_000), lane(750 * seconds, 50_000_000)],
         drops: vec![DropCounter { reason: "full".into(), lane: Some(1), packets: 5 * seconds }],
         marked: 0,
@@ -187,7 +187,7 @@ fn the_other_direction_has_a_page_of_its_own() {
 #[test]
 fn attached_anew_it_counts_anew() {
     let mut view = after(9);
-    let anew = Status { attached_at_ns: 8, ..status(1, Heading::Egress) };
+    let anew = Status { attached_at: Nanos(8), ..status(1, Heading::Egress) };
     view.update(vec![anew]);
     let text = plain(&view, LEAST_SIZE);
     assert!(text.contains("up 1s") && text.contains("rate - of 20mbit"), "{text}");

@@ -95,7 +95,7 @@ fn way(way: &Way, at_ms: u64) -> WaySample {
         way: name(now),
         limit_bps: now.link.rate.limit(),
         flows: now.flows,
-        nanos: way.nanos(),
+        nanos: way.elapsed().0,
         lanes: (0..now.lanes.len()).map(|at| lane(way, at)).collect(),
         drops: drops.collect(),
         marked: way.grown(|status| status.marked),

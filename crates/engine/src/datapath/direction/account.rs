@@ -25,7 +25,7 @@ impl<O: Observer> Direction<O> {
     pub(super) fn report(mut self, duration: Nanos) -> DirectionReport {
         let counted = self.counted();
         let observed = self.parts.observer.finish();
-        DirectionReport { duration_ns: duration.0, observed, ..counted }
+        DirectionReport { duration, observed, ..counted }
     }
 
     /// What has been counted so far.
@@ -50,7 +50,7 @@ impl<O: Observer> Direction<O> {
             from: String::new(),
             to: String::new(),
             scheduler: String::new(),
-            duration_ns: 0,
+            duration: Nanos::ZERO,
             received: self.counts.received,
             sent: self.counts.sent,
             queued: Tally { packets: backlog.packets, bytes: backlog.bytes },

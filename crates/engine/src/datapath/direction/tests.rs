@@ -500,7 +500,7 @@ fn packets_leave_the_queue_when_their_transmission_starts_and_no_sooner() {
     assert_eq!(caught_up[0], us(148 + 2000));
     assert_eq!(caught_up.len(), 1000 / 74 + 1);
     assert!(caught_up.windows(2).all(|pair| pair[1] - pair[0] == Nanos(74_000)));
-    assert_eq!(direction.shaper.punctuality().lost_ns, 2_000_000);
+    assert_eq!(direction.shaper.punctuality().lost, Nanos::from_millis(2));
     direction.send(us(20_074)).unwrap();
     assert_eq!(direction.counts.sent.packets, 2, "what has travelled is released");
 }

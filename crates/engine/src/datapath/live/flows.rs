@@ -125,8 +125,8 @@ impl Entry {
             dropped_packets: self.dropped,
             marked_packets: self.marked,
             arriving_bps: self.arriving_bps(now),
-            age_ns: now.since(self.first).0,
-            idle_ns: now.since(self.last).0,
+            age: now.since(self.first),
+            idle: now.since(self.last),
         }
     }
 }

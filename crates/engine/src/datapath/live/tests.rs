@@ -72,8 +72,8 @@ fn lanes_are_counted_with_their_times() {
         assert_eq!(lane.enqueued_packets, lane.sent_packets);
         assert_eq!(lane.sojourn.packets(), lane.sent_packets);
         // All waited a little less than 5000 ns.
-        assert_eq!(lane.sojourn.quantile_ns(0.0), 8192);
-        assert_eq!(Histogram::bound_ns(3), Some(8192));
+        assert_eq!(lane.sojourn.quantile(0.0), Nanos(8192));
+        assert_eq!(Histogram::bound(3), Nanos(8192));
     }
 }
 

@@ -20,7 +20,7 @@ use netdev::device::Device;
 use netdev::netns::Namespace;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
-use sched::Rate;
+use sched::{Nanos, Rate};
 use sched::marks::Marks;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,8 @@ pub(super) struct Marked {
     threshold: Option<u64>,
     link_header: u32,
     received: bool,
-    attached_at_ns: u64,
+    #[serde(rename = "attached_at_ns")]
+    attached_at: Nanos,
 }
 
 impl Marked {
@@ -107,10 +108,10 @@ impl Marked {
 
     fn link(&self) -> Link {
         Link {
-            rate_bps: self.link.rate.0,
+            rate: self.link.rate,
             framing: self.framing(),
             link_header: self.link_header,
-            burst_ns: self.link.burst_time.0,
+            burst_time: self.link.burst_time,
             received: self.received,
         }
     }
@@ -272,7 +273,7 @@ fn made(
         threshold: order.threshold,
         link_header,
         received: super::ingress::ingress_of(name).is_some(),
-        attached_at_ns: clock::now().0,
+        attached_at: clock::now(),
     };
     queues.check(&marked.link())?;
     Ok(marked)
@@ -305,7 +306,7 @@ fn joined(
         threshold: order.threshold,
         link_header,
         received: false,
-        attached_at_ns: clock::now().0,
+        attached_at: clock::now(),
     })
 }
 

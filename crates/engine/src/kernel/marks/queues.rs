@@ -7,7 +7,7 @@
 use netdev::netlink::{Refusal, attributes};
 use netdev::tc::{Place, Qdisc, TrafficControl, handle_text};
 use netlink_packet_core::{DefaultNla, Emitable};
-use sched::Rate;
+use sched::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::tins::{self, Tins};
@@ -31,11 +31,11 @@ pub enum Queues {
 /// What the queues are made with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
-    pub(super) rate_bps: u64,
+    pub(super) rate: Rate,
     pub(super) framing: Framing,
     /// Bytes of a packet before its IP header.
     pub(super) link_header: u32,
-    pub(super) burst_ns: u64,
+    pub(super) burst_time: Nanos,
     /// Whether packets have crossed the link already when they get here.
     pub(super) received: bool,
 }
@@ -166,12 +166,12 @@ impl Queues {
         handle: u32,
         link: &Link,
     ) -> Result<(), Refusal> {
-        let rate = link.rate_bps;
-        let parts = [(1, rate, 0), (2, rate - rate / 16, 0), (3, rate / 16, 1)];
+        let Rate(all) = link.rate;
+        let parts = [(1, all, 0), (2, all - all / 16, 0), (3, all / 16, 1)];
         for (minor, rate, precedence) in parts {
             let parent = if minor == 1 { u32::MAX } else { handle | 1 };
             let place = Place { ifindex, parent, handle: handle | minor };
-            tc.put_class(place, "htb", &htb_class(link, rate, precedence))?;
+            tc.put_class(place, "htb", &htb_class(link, Rate(rate), precedence))?;
         }
         Ok(())
     }
@@ -293,6 +293,11 @@ fn long_number(kind: u16, value: u64) -> DefaultNla {
     DefaultNla::new(kind, value.to_ne_bytes().to_vec())
 }
 
+/// Bytes per second, in which the kernel's queues are told rates.
+const fn bytes(rate: Rate) -> u64 {
+    rate.0 / 8
+}
+
 /// `TCA_CAKE_*`.
 fn cake(link: &Link) -> Vec<u8> {
     const ATM: u16 = 4;
@@ -309,7 +314,7 @@ fn cake(link: &Link) -> Vec<u8> {
     // CAKE adds to the IP packet.
     let overhead = overhead.saturating_add_unsigned(link.link_header);
     emitted(&[
-        long_number(tins::BASE_RATE64, link.rate_bps / 8),
+        long_number(tins::BASE_RATE64, bytes(link.rate)),
         number(tins::DIFFSERV_MODE, tins::DIFFSERV3),
         number(ATM, cells),
         number(OVERHEAD, overhead.cast_unsigned()),
@@ -322,7 +327,7 @@ fn cake(link: &Link) -> Vec<u8> {
 }
 
 /// `struct tc_ratespec`: a rate that a rate of 64 bits overrides, and what a packet counts.
-fn rate_spec(link: &Link, rate_bps: u64) -> [u8; 12] {
+fn rate_spec(link: &Link, rate: Rate) -> [u8; 12] {
     const ETHERNET: u8 = 1;
     const ATM: u8 = 2;
     let Framing { overhead, mpu, cells } = link.framing;
@@ -331,14 +336,14 @@ fn rate_spec(link: &Link, rate_bps: u64) -> [u8; 12] {
     spec[1] = link_layer;
     spec[2..4].copy_from_slice(&(overhead.clamp(0, 0xffff) as u16).to_ne_bytes());
     spec[6..8].copy_from_slice(&(mpu.min(0xffff) as u16).to_ne_bytes());
-    spec[8..].copy_from_slice(&u32::try_from(rate_bps / 8).unwrap_or(u32::MAX).to_ne_bytes());
+    spec[8..].copy_from_slice(&u32::try_from(bytes(rate)).unwrap_or(u32::MAX).to_ne_bytes());
     spec
 }
 
 /// Bytes that may leave at once: a few packets at least.
 fn burst_bytes(link: &Link) -> u32 {
     const LEAST: u64 = 3200;
-    let bytes = u128::from(link.rate_bps / 8) * u128::from(link.burst_ns) / 1_000_000_000;
+    let bytes = u128::from(bytes(link.rate)) * u128::from(link.burst_time.0) / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX).clamp(LEAST, u32::MAX.into()) as u32
 }
 
@@ -349,14 +354,14 @@ fn tbf(link: &Link) -> Vec<u8> {
     const BURST: u16 = 6;
     /// Of the queue that it makes until it gets its own.
     const LIMIT: u32 = 1_000_000;
-    let mut parms = rate_spec(link, link.rate_bps).to_vec();
+    let mut parms = rate_spec(link, link.rate).to_vec();
     parms.extend([0; 12]); // no peak rate
     for word in [LIMIT, 0, 0] {
         parms.extend(word.to_ne_bytes());
     }
     emitted(&[
         DefaultNla::new(PARMS, parms),
-        long_number(RATE64, link.rate_bps / 8),
+        long_number(RATE64, bytes(link.rate)),
         number(BURST, burst_bytes(link)),
     ])
 }
@@ -376,26 +381,26 @@ fn htb() -> Vec<u8> {
 }
 
 /// `TCA_HTB_*` of a class.
-fn htb_class(link: &Link, rate_bps: u64, precedence: u32) -> Vec<u8> {
+fn htb_class(link: &Link, rate: Rate, precedence: u32) -> Vec<u8> {
     const PARMS: u16 = 1;
     const RATE64: u16 = 6;
     const CEIL64: u16 = 7;
     /// Nanoseconds of the clock that bursts are told in.
     const TICK: u64 = 64;
-    let ceiling = link.rate_bps;
-    let burst = |rate: u64| {
-        let ns = u128::from(burst_bytes(link)) * 8_000_000_000 / u128::from(rate.max(1));
+    let ceiling = link.rate;
+    let burst = |Rate(rate)| {
+        let ns = u128::from(burst_bytes(link)) * 8_000_000_000 / u128::from(rate.max(1_u64));
         u32::try_from(ns / u128::from(TICK)).unwrap_or(u32::MAX)
     };
-    let quantum = (ceiling / 800).clamp(1514, 60_000) as u32;
-    let mut parms = rate_spec(link, rate_bps).to_vec();
+    let quantum = (ceiling.0 / 800).clamp(1514, 60_000) as u32;
+    let mut parms = rate_spec(link, rate).to_vec();
     parms.extend(rate_spec(link, ceiling));
-    for word in [burst(rate_bps), burst(ceiling), quantum, 0, precedence] {
+    for word in [burst(rate), burst(ceiling), quantum, 0, precedence] {
         parms.extend(word.to_ne_bytes());
     }
     emitted(&[
         DefaultNla::new(PARMS, parms),
-        long_number(RATE64, rate_bps / 8),
-        long_number(CEIL64, ceiling / 8),
+        long_number(RATE64, bytes(rate)),
+        long_number(CEIL64, bytes(ceiling)),
     ])
 }

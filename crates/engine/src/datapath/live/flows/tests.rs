@@ -95,7 +95,7 @@ fn a_flow_is_described() {
     entry.sent.count(100);
     let flow = table.top(Nanos(25)).0[0].describe(Nanos(25));
     assert_eq!(flow.flow, "10.0.0.1:1 > 10.0.0.1:2 udp");
-    assert_eq!((flow.lane, flow.age_ns, flow.idle_ns), (Some(1), 20, 20));
+    assert_eq!((flow.lane, flow.age, flow.idle), (Some(1), Nanos(20), Nanos(20)));
     assert_eq!((flow.arrived.bytes, flow.sent.packets), (100, 1));
     assert!(table.at(Place::default()).is_none());
 }
