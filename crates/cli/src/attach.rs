@@ -16,6 +16,7 @@ pub(crate) mod link;
 #[cfg(not(feature = "kernel"))]
 mod missing;
 mod order;
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "it takes an engine to read it"))]
 mod probe;
 pub(crate) mod text;
 
@@ -204,12 +205,16 @@ pub(crate) fn attach(options: AttachOptions, call: &Call) -> Result<(), Failure>
 }
 
 fn attach_one(options: AttachOptions, call: &Call) -> Result<(), Failure> {
-    let (order, kind) = Order::of(options)?;
-    match kind {
-        Some(kind) => engines::engine(kind).attach(&order, None, call),
+    let (order, engine) = Order::of(options)?;
+    attach_as_told(&order, engine, call)
+}
+
+fn attach_as_told(order: &Order, engine: Option<EngineKind>, call: &Call) -> Result<(), Failure> {
+    match engine {
+        Some(kind) => engines::engine(kind).attach(order, None, call),
         None => {
-            let (engine, since) = first_that_can(&order)?;
-            engine.attach(&order, since.as_deref(), call)
+            let (engine, since) = first_that_can(order)?;
+            engine.attach(order, since.as_deref(), call)
         }
     }
 }

@@ -5,6 +5,7 @@
 //! it was skipped. CAKE and the others, which not every kernel has, are tested in guests.
 #![cfg(feature = "kernel")]
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
@@ -257,6 +258,16 @@ fn queues_that_are_there_are_joined_and_stay() {
     path.refused("change t0 --overhead 18", 1, &["somebody's", "tc changes"]);
     path.succeed("change t0 --rate 40mbit");
     assert_eq!(path.faults(), "");
+    // What is somebody's, overhead and burst, is not wanted to be another.
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("shortlane.toml");
+    let apply = |rate: &str| {
+        fs::write(&file, format!("[t0]\nrate = \"{rate}\"\njoin = \"1:10,1:20\"\n")).unwrap();
+        path.succeed(&format!("apply {}", file.display())).output
+    };
+    assert_eq!(apply("40mbit"), "t0: as it is\n");
+    assert_eq!(apply("50mbit"), "t0: change send at 50mbit instead of 40mbit\n");
+    assert_eq!(number(&path.only()["rate_bps"]), 50_000_000);
     path.succeed("detach t0");
     assert_eq!(path.state(), before);
 }

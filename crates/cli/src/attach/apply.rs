@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use engine::control::Changes;
 use engine::status::{EngineKind, Heading, Status};
-use sched::{Rate, Spec};
+use sched::Rate;
 
+use super::engines::engine;
 use super::goal::Goal;
-use super::probe::Named;
-use super::{
-    AttachOptions, DEFAULT, Queues, attach_one, attached, change_as_told, hosts, index_of,
-};
+use super::order::Order;
+use super::{AttachOptions, attach_as_told, attached, change_as_told, index_of};
 use crate::{Call, Failure, config, print};
 
 /// The options of `shortlane apply`.
@@ -56,7 +55,9 @@ fn unnamed<'a>(plans: &[Result<Plan, Failure>], there: &'a [Status]) -> Vec<&'a 
 
 /// What is to be done with a device.
 struct Plan {
-    wanted: AttachOptions,
+    wanted: Order,
+    /// The engine that is asked for; `None`: the one that runs, or the first that can.
+    engine: Option<EngineKind>,
     step: Step,
 }
 
@@ -73,12 +74,13 @@ impl Plan {
     fn of(wanted: AttachOptions, there: &[Status]) -> Result<Self, Failure> {
         let ifindex = index_of(wanted.device.as_deref().unwrap_or_default())?;
         let now: Vec<_> = there.iter().filter(|status| status.ifindex == ifindex).collect();
-        let step = step(&wanted, &now)?;
-        Ok(Self { wanted, step })
+        let (wanted, engine) = Order::of(wanted)?;
+        let step = step(&wanted, engine, &now)?;
+        Ok(Self { wanted, engine, step })
     }
 
     fn device(&self) -> &str {
-        self.wanted.device.as_deref().unwrap_or_default()
+        &self.wanted.device
     }
 
     fn describe(&self) -> String {
@@ -86,9 +88,9 @@ impl Plan {
         match &self.step {
             Step::Keep => format!("{device}: as it is"),
             Step::Attach => {
-                let way = |does, goal: Option<Goal>| goal.map(|goal| format!("{does} at {goal}"));
-                let ways = [way("send", self.wanted.rate), way("receive", self.wanted.ingress)];
-                let ways: Vec<String> = ways.into_iter().flatten().collect();
+                let way =
+                    |heading| Some(format!("{} at {}", does(heading), self.wanted.goal(heading)?));
+                let ways: Vec<String> = HEADINGS.into_iter().filter_map(way).collect();
                 format!("{device}: attach, to {}", ways.join(", "))
             }
             Step::Change(_, differences) => format!("{device}: change {}", differences.join(", ")),
@@ -97,17 +99,31 @@ impl Plan {
     }
 
     fn carry_out(self, call: &Call) -> Result<(), Failure> {
-        match &self.step {
+        let Self { mut wanted, engine, step } = self;
+        match step {
             Step::Keep => Ok(()),
-            Step::Attach => attach_one(self.wanted, call),
-            Step::Change(changes, _) => change_as_told(self.device(), changes),
-            Step::Replace(_) => attach_one(AttachOptions { replace: true, ..self.wanted }, call),
+            Step::Attach => attach_as_told(&wanted, engine, call),
+            Step::Change(changes, _) => change_as_told(&wanted.device, &changes),
+            Step::Replace(_) => {
+                wanted.replace = true;
+                attach_as_told(&wanted, engine, call)
+            }
         }
     }
 }
 
+const HEADINGS: [Heading; 2] = [Heading::Egress, Heading::Ingress];
+
+/// What a direction does, as an order.
+const fn does(heading: Heading) -> &'static str {
+    match heading {
+        Heading::Egress => "send",
+        Heading::Ingress => "receive",
+    }
+}
+
 /// What brings a device from what it has to what is wanted.
-fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
+fn step(wanted: &Order, asked: Option<EngineKind>, now: &[&Status]) -> Result<Step, Failure> {
     let Some(first) = now.first() else { return Ok(Step::Attach) };
     let device = &first.device;
     if let Some(peer) = now.iter().find_map(|status| status.peer.as_ref()) {
@@ -115,31 +131,29 @@ fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
             "{device} is bridged to {peer}; `shortlane detach {device}` ends that"
         )));
     }
-    if let Some(difference) = replaced(wanted, now)? {
+    if let Some(difference) = replaced(wanted, asked, now)? {
         return Ok(Step::Replace(difference));
     }
-    let mut differences = Vec::new();
-    let mut changes = Changes::default();
+    let (mut changes, mut differences) = (Changes::default(), Vec::new());
     for status in now {
-        let (goal, does, rate) = match status.direction {
-            Heading::Egress => (wanted.rate, "send", &mut changes.rate),
-            Heading::Ingress => (wanted.ingress, "receive", &mut changes.ingress_rate),
+        let link = engine(status.engine).changes(wanted, status);
+        let rate = match status.direction {
+            Heading::Egress => &mut changes.rate,
+            Heading::Ingress => &mut changes.ingress_rate,
         };
-        // One that follows the link is where it is.
-        let fixed = goal.and_then(Goal::fixed).unwrap_or(status.link.rate);
-        let link = status.link.changes_to(wanted.link.at(fixed));
-        if let Some(wanted) = link.rate {
+        if let (None, Some(wanted)) = (*rate, link.rate) {
+            let does = does(status.direction);
             differences.push(format!("{does} at {wanted} instead of {}", status.link.rate));
+            *rate = Some(wanted);
         }
-        *rate = link.rate;
         changes.overhead = changes.overhead.or(link.overhead);
         changes.burst_time = changes.burst_time.or(link.burst_time);
     }
-    if let Some(wanted) = changes.overhead {
-        differences.push(format!("overhead {wanted} instead of {}", first.link.overhead));
+    if let Some(overhead) = changes.overhead {
+        differences.push(format!("overhead {overhead} instead of {}", first.link.overhead));
     }
-    if let Some(wanted) = changes.burst_time {
-        differences.push(format!("burst time {wanted} instead of {}", first.link.burst_time));
+    if let Some(time) = changes.burst_time {
+        differences.push(format!("burst time {time} instead of {}", first.link.burst_time));
     }
     Ok(match differences.is_empty() {
         true => Step::Keep,
@@ -147,42 +161,36 @@ fn step(wanted: &AttachOptions, now: &[&Status]) -> Result<Step, Failure> {
     })
 }
 
-/// What differs that cannot change while it runs: engine, directions, discipline, queues.
-fn replaced(wanted: &AttachOptions, now: &[&Status]) -> Result<Option<String>, Failure> {
-    let engine = now[0].engine;
-    if let Some(asked) = wanted.engine.kind().filter(|asked| *asked != engine) {
-        return Ok(Some(format!("engine {} instead of {}", asked.name(), engine.name())));
+/// What differs that cannot change while it runs: engine, directions, and what the engine says.
+fn replaced(
+    wanted: &Order,
+    asked: Option<EngineKind>,
+    now: &[&Status],
+) -> Result<Option<String>, Failure> {
+    let runs = now[0].engine;
+    if let Some(asked) = asked.filter(|asked| *asked != runs) {
+        return Ok(Some(format!("engine {} instead of {}", asked.name(), runs.name())));
     }
-    let sends = wanted.rate.is_some() || wanted.join.is_some();
-    for (heading, wanted) in
-        [(Heading::Egress, sends), (Heading::Ingress, wanted.ingress.is_some())]
-    {
-        if now.iter().any(|status| status.direction == heading) != wanted {
-            let what = if wanted { "is to be attached" } else { "is not to be attached" };
+    for heading in HEADINGS {
+        let is_wanted = wanted.attaches(heading);
+        if now.iter().any(|status| status.direction == heading) != is_wanted {
+            let what = if is_wanted { "is to be attached" } else { "is not to be attached" };
             return Ok(Some(format!("{} {what}", heading.name())));
         }
     }
     for status in now {
-        let goal = match status.direction {
-            Heading::Egress => wanted.rate,
-            Heading::Ingress => wanted.ingress,
-        };
-        if let Some(difference) = followed(goal, wanted, status) {
+        if let Some(difference) = followed(wanted, status) {
             return Ok(Some(difference));
         }
-        let scheduler = match engine {
-            EngineKind::Marks => marks(wanted, &status.scheduler),
-            EngineKind::Kernel | EngineKind::Userspace => discipline(wanted, status)?,
-        };
-        if let Some(scheduler) = scheduler {
-            return Ok(Some(format!("{scheduler} instead of {}", status.scheduler)));
+        if let Some(other) = engine(status.engine).other_than(wanted, status)? {
+            return Ok(Some(format!("{other} instead of {}", status.scheduler)));
         }
     }
     Ok(None)
 }
 
 /// What differs in how a rate follows the link.
-fn followed(goal: Option<Goal>, wanted: &AttachOptions, status: &Status) -> Option<String> {
+fn followed(wanted: &Order, status: &Status) -> Option<String> {
     let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
     let only = |dry_run: bool| if dry_run { ", dry run" } else { "" };
     let now = auto.map(|auto| {
@@ -191,42 +199,12 @@ fn followed(goal: Option<Goal>, wanted: &AttachOptions, status: &Status) -> Opti
         format!("auto:{floor}..{base}..{ceiling} by {}{}", auto.probe, only(auto.dry_run))
     });
     // Whoever was chosen as nobody was named stays.
-    let named = wanted.probe.as_ref().map(|Named { address, .. }| address.to_string());
+    let named = wanted.probe.as_ref().map(|named| named.address.to_string());
     let probe = named.or(auto.map(|auto| auto.probe.clone())).unwrap_or("a probe".into());
-    let wanted = match goal {
+    let wanted = match wanted.goal(status.direction) {
         Some(goal @ Goal::Auto(_)) => Some(format!("{goal} by {probe}{}", only(wanted.dry_run))),
         _ => None,
     };
     let name = |rate: Option<String>| rate.unwrap_or_else(|| "a fixed rate".into());
     (now != wanted).then(|| format!("{} instead of {}", name(wanted), name(now)))
-}
-
-/// The discipline that is wanted, if another one runs. A limit that is not asked for is that which
-/// it got when it was attached: it stays when the rate changes.
-fn discipline(wanted: &AttachOptions, status: &Status) -> Result<Option<String>, Failure> {
-    let spec: Spec = wanted.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
-    let mut spec = match status.direction {
-        Heading::Egress => hosts::leaving(&spec, &status.device),
-        Heading::Ingress => hosts::arriving(&spec, &status.device),
-    };
-    let Ok(runs) = status.scheduler.parse::<Spec>() else { return Ok(Some(spec.to_string())) };
-    let has_limit = |spec: &Spec| spec.params().has("limit") && spec.params().is_given("limit");
-    if spec.info().name == runs.info().name && has_limit(&runs) && !has_limit(&spec) {
-        spec = spec.with("limit", &runs.params().amount("limit").to_string())?;
-    }
-    Ok((spec.to_string() != runs.to_string()).then(|| spec.to_string()))
-}
-
-/// The queues behind marks that are wanted, if others are there.
-fn marks(wanted: &AttachOptions, runs: &str) -> Option<String> {
-    if let Some(scheduler) = &wanted.scheduler {
-        return Some(scheduler.clone());
-    }
-    let name = |queues: Queues| queues.to_possible_value().map(|value| value.get_name().to_owned());
-    let asked = match (wanted.join, wanted.queues.and_then(name)) {
-        (Some(_), _) => "marks:joined=".to_owned(),
-        (None, Some(queues)) => format!("marks:queues={queues},"),
-        (None, None) => "marks:queues=".to_owned(),
-    };
-    (!runs.starts_with(&asked)).then(|| asked.trim_end_matches([',', '=']).to_owned())
 }

@@ -1,8 +1,10 @@
 //! The engines, as `attach` and its kin see them: one after the other is asked.
 
+use engine::LinkChanges;
 use engine::control::Changes;
 use engine::status::{EngineKind, Status};
 
+use super::goal::Goal;
 use super::in_userspace::Userspace;
 #[cfg(not(feature = "kernel"))]
 use super::missing::Missing;
@@ -26,6 +28,18 @@ pub(super) trait Engine: Sync {
 
     /// Changes what of it is on a device, if anything is; tells whether.
     fn change(&self, device: &str, changes: &Changes) -> Result<bool, Failure>;
+
+    /// What a change has to do for what runs to become what is wanted.
+    fn changes(&self, wanted: &Order, runs: &Status) -> LinkChanges {
+        // A rate that follows the link is where it is.
+        let rate = wanted.goal(runs.direction).and_then(Goal::fixed).unwrap_or(runs.link.rate);
+        runs.link.changes_to(wanted.options.at(rate))
+    }
+
+    /// What is wanted in the place of what runs, if no change makes it that.
+    fn other_than(&self, wanted: &Order, runs: &Status) -> Result<Option<String>, Failure> {
+        Ok(wanted.other_than(runs)?.map(|spec| spec.to_string()))
+    }
 
     /// Takes what of it is off a device, if anything is; tells whether.
     fn detach(&self, device: &str) -> Result<bool, Failure>;

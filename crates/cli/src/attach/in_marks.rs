@@ -1,5 +1,6 @@
 //! The commands by marks in front of the kernel's own queues.
 
+use engine::LinkChanges;
 use engine::control::Changes;
 use engine::kernel::{KernelError, marks};
 use engine::status::{EngineKind, Heading, Status};
@@ -99,6 +100,27 @@ impl Engine for Marks {
         let [sent, received] = links;
         marks::change(device, sent, received)?;
         Ok(true)
+    }
+
+    /// Queues that are somebody's count and burst as they do.
+    fn changes(&self, wanted: &Order, runs: &Status) -> LinkChanges {
+        let rate = wanted.rate(runs.direction).filter(|rate| *rate != runs.link.rate);
+        match wanted.join {
+            Some(_) => LinkChanges { rate, ..LinkChanges::default() },
+            None => runs.link.changes_to(wanted.options.at(rate.unwrap_or(runs.link.rate))),
+        }
+    }
+
+    /// The queues behind marks that are wanted, if others are there.
+    fn other_than(&self, wanted: &Order, runs: &Status) -> Result<Option<String>, Failure> {
+        let asked = match (wanted.join, wanted.queues.map(Queues::of_engine)) {
+            _ if wanted.is_named => wanted.discipline(runs.direction).to_string(),
+            (Some(_), _) => "marks:joined=".to_owned(),
+            (None, Some(queues)) => format!("marks:queues={},", queues.name()),
+            (None, None) => "marks:queues=".to_owned(),
+        };
+        let is_other = !runs.scheduler.starts_with(&asked);
+        Ok(is_other.then(|| asked.trim_end_matches([',', '=']).to_owned()))
     }
 
     /// The kernel engine does so: one journal tells what both have changed.

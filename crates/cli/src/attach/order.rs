@@ -1,7 +1,7 @@
 //! What is to be attached to one device.
 
 use engine::LinkSettings;
-use engine::status::{EngineKind, Heading};
+use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
 use super::goal::{self, Goal};
@@ -16,8 +16,8 @@ pub(super) struct Order {
     pub(super) device: String,
     sends: Option<Goal>,
     receives: Option<Goal>,
-    /// Whom rates that follow the link go by, if they do.
-    pub(super) probe: Option<Probe>,
+    /// Whom rates that follow the link are to go by, if that is said.
+    pub(super) probe: Option<Named>,
     pub(super) dry_run: bool,
     spec: Spec,
     /// Whether the discipline is asked for by its name.
@@ -35,11 +35,11 @@ impl Order {
     pub(super) fn of(options: AttachOptions) -> Result<(Self, Option<EngineKind>), Failure> {
         let AttachOptions { rate, ingress, queues, join, .. } = options;
         let spec = options.scheduler.as_deref().unwrap_or(DEFAULT).parse()?;
-        let mut order = Self {
+        let order = Self {
             device: options.device.unwrap_or_default(),
             sends: rate,
             receives: ingress,
-            probe: None,
+            probe: options.probe,
             dry_run: options.dry_run,
             spec,
             is_named: options.scheduler.is_some(),
@@ -51,7 +51,6 @@ impl Order {
             foreground: options.foreground,
         };
         let engine = order.check(options.engine)?;
-        order.probe = order.probed(options.probe)?;
         Ok((order, engine))
     }
 
@@ -60,18 +59,10 @@ impl Order {
         [self.sends, self.receives].into_iter().flatten().any(|goal| goal.bounds().is_some())
     }
 
-    fn probed(&self, named: Option<Named>) -> Result<Option<Probe>, Failure> {
-        if self.follows() {
-            return Probe::choose(named, &self.device).map(Some);
-        }
-        let option = match named {
-            Some(_) => "--probe",
-            None if self.dry_run => "--dry-run",
-            None => return Ok(None),
-        };
-        Err(Failure::Usage(format!(
-            "{option} is for a rate that follows the link, auto:FLOOR..BASE..CEILING"
-        )))
+    /// Whom rates that follow the link go by, if they do.
+    pub(super) fn chosen_probe(&self) -> Result<Option<Probe>, Failure> {
+        let choose = || Probe::choose(self.probe.clone(), &self.device);
+        self.follows().then(choose).transpose()
     }
 
     fn check(&self, choice: Choice) -> Result<Option<EngineKind>, Failure> {
@@ -99,6 +90,12 @@ impl Order {
         if self.sends.is_none() && self.receives.is_none() && self.join.is_none() {
             return refused(&format!("{}: it takes --rate, --ingress, or both", self.device));
         }
+        let idle = [(self.probe.is_some(), "--probe"), (self.dry_run, "--dry-run")];
+        if let Some((_, option)) = idle.iter().find(|(given, _)| *given && !self.follows()) {
+            return refused(&format!(
+                "{option} is for a rate that follows the link, auto:FLOOR..BASE..CEILING"
+            ));
+        }
         Ok(engine)
     }
 }
@@ -123,15 +120,44 @@ impl Order {
         self.rate(heading).map(|rate| self.options.at(rate))
     }
 
-    /// The discipline of a direction, with a queue that is long enough for the highest rate.
-    pub(super) fn spec(&self, heading: Heading) -> Spec {
-        let spec = match heading {
+    /// Whether a direction is to have something attached.
+    pub(super) fn attaches(&self, heading: Heading) -> bool {
+        self.goal(heading).is_some() || heading == Heading::Egress && self.join.is_some()
+    }
+
+    /// The discipline of a direction.
+    pub(super) fn discipline(&self, heading: Heading) -> Spec {
+        match heading {
             Heading::Egress => hosts::leaving(&self.spec, &self.device),
             Heading::Ingress => hosts::arriving(&self.spec, &self.device),
-        };
+        }
+    }
+
+    /// The same with a queue that is long enough for the highest rate.
+    pub(super) fn spec(&self, heading: Heading) -> Spec {
+        let spec = self.discipline(heading);
         match self.goal(heading) {
             Some(goal) => spec.with_limit_for(goal.most()),
             None => spec,
         }
+    }
+
+    /// The discipline of a direction, if what runs there is another one. A limit that is not asked
+    /// for is that which it got when it was attached: it stays when the rate changes.
+    pub(super) fn other_than(&self, runs: &Status) -> Result<Option<Spec>, Failure> {
+        let spec = self.discipline(runs.direction);
+        let Ok(now) = runs.scheduler.parse::<Spec>() else { return Ok(Some(spec)) };
+        let limit = |spec: &Spec| {
+            let params = spec.params();
+            let is_given = params.has("limit") && params.is_given("limit");
+            is_given.then(|| params.amount("limit").to_string())
+        };
+        let spec = match limit(&now) {
+            Some(is) if spec.info() == now.info() && limit(&spec).is_none() => {
+                spec.with("limit", &is)?
+            }
+            _ => spec,
+        };
+        Ok((spec.to_string() != now.to_string()).then_some(spec))
     }
 }

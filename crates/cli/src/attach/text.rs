@@ -121,7 +121,11 @@ fn follows(auto: &Auto) -> String {
     text += &match (blind, auto.round_trip_ns, auto.extra_delay_ns) {
         (true, ..) => ":\n  no answer: blind, at the base\n".into(),
         (false, Some(least), Some(extra)) => {
-            format!(":\n  round trip {} at best, now {} more\n", duration(Nanos(least)), duration(Nanos(extra)))
+            format!(
+                ":\n  round trip {} at best, now {} more\n",
+                duration(Nanos(least)),
+                duration(Nanos(extra))
+            )
         }
         _ => "\n".into(),
     };

@@ -44,7 +44,7 @@ struct Links {
 }
 
 impl Task {
-    fn of(order: &Order) -> Self {
+    fn of(order: &Order, probe: Option<&Probe>) -> Self {
         let way = |heading| {
             let rate = order.goal(heading)?.to_string();
             Some(Way { rate, scheduler: order.spec(heading).to_string() })
@@ -54,8 +54,8 @@ impl Task {
             egress: way(Heading::Egress),
             ingress: way(Heading::Ingress),
             link: order.options,
-            probe: order.probe.as_ref().map(|probe| probe.address),
-            is_beyond: order.probe.as_ref().is_some_and(Probe::is_beyond),
+            probe: probe.map(|probe| probe.address),
+            is_beyond: probe.is_some_and(Probe::is_beyond),
             dry_run: order.dry_run,
         }
     }
@@ -104,7 +104,8 @@ pub(in crate::attach) fn attach(
     call: &Call,
 ) -> Result<(), Failure> {
     let device = &order.device;
-    let task = Task::of(order);
+    let probe = order.chosen_probe()?;
+    let task = Task::of(order, probe.as_ref());
     if order.replace {
         // Validated before the running one is detached.
         let Links { egress, ingress, .. } = task.links()?;
@@ -113,16 +114,16 @@ pub(in crate::attach) fn attach(
     make_way_for(order, EngineKind::Userspace)?;
     if order.foreground {
         let engine = task.open(say)?;
-        said(order, since);
+        said(order, probe.as_ref(), since);
         return daemon::foreground(engine, || ());
     }
     let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
     daemon::start(device, &text, call)?;
-    said(order, since);
+    said(order, probe.as_ref(), since);
     Ok(())
 }
 
-fn said(order: &Order, since: Option<&str>) {
+fn said(order: &Order, probe: Option<&Probe>, since: Option<&str>) {
     let device = &order.device;
     if let Some(since) = since {
         say(&format!("{device}: the userspace engine, since {since}"));
@@ -138,7 +139,7 @@ fn said(order: &Order, since: Option<&str>) {
         ways.push(format!("{spec} for what it {}, at {at}", does(heading)));
     }
     say(&format!("{device}: {}, in userspace; {NEXT}", ways.join("; ")));
-    if let Some(probe) = &order.probe {
+    if let Some(probe) = probe {
         let dry = if order.dry_run { "a dry run, the rate stays at its base; " } else { "" };
         say(&format!("{device}: {dry}{probe}"));
     }
