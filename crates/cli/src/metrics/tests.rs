@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use engine::status::{DropCounter, EngineKind, Heading, LaneCounters, Status};
+use engine::status::{DropCounter, LaneCounters, Status};
 use engine::{Framing, LinkSettings};
 use sched::{Nanos, Rate};
 
@@ -15,11 +15,7 @@ fn status() -> Status {
     Status {
         device: "eth0".into(),
         ifindex: 2,
-        engine: EngineKind::Kernel,
-        direction: Heading::Egress,
-        peer: None,
         scheduler: "efd:limit=\"3\"".into(),
-        limit: None,
         link: LinkSettings {
             rate: Rate(20_000_000),
             overhead: "docsis".parse().unwrap(),
@@ -33,22 +29,9 @@ fn status() -> Status {
             DropCounter { reason: "full".into(), lane: Some(1), packets: 3 },
             DropCounter { reason: "oversize".into(), lane: None, packets: 1 },
         ],
-        marked: 0,
-        most_packets: 0,
         flows: 5,
-        most_flows: 0,
-        flow_bound: None,
-        flows_created: 0,
-        flows_removed: 0,
         demoted: 9,
-        promoted: 0,
-        flows_untracked: 0,
-        fragments: 0,
-        not_ip: 0,
-        super_packets: 0,
-        paced: 0,
-        qdisc: None,
-        process: None,
+        ..Status::default()
     }
 }
 

@@ -13,9 +13,8 @@ use super::compose::{Shaping, compose, framing_of, overhead_of, text_of};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
-use crate::settings::framing::Framing;
 use crate::settings::link::LinkSettings;
-use crate::status::{Histogram, LaneCounters};
+use crate::status::{EngineKind, Histogram, LaneCounters, Qdisc, Status};
 use sched::{Amount, Nanos, Rate, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
@@ -30,60 +29,6 @@ pub(super) const SHARED: &str = ".data.shortlane";
 pub struct Instance {
     shared: Shared,
     index: usize,
-}
-
-/// What a qdisc is and what it has counted since it was attached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The discipline with the parameters that were given.
-    pub scheduler: String,
-    /// Whether `tc` gave options of its own.
-    pub from_tc: bool,
-    /// The link, as it was given.
-    pub link: LinkSettings,
-    /// What its overhead makes of the device's frames.
-    pub framing: Framing,
-    /// What the backlog may be at most, in packets or bytes.
-    pub limit: String,
-    /// The interface's index.
-    pub ifindex: u32,
-    /// The qdisc's handle, as `tc` shows its major number.
-    pub handle: String,
-    /// Since when it has been attached, by the monotonic clock.
-    pub attached_at: Nanos,
-    /// By lane, first the short one.
-    pub lanes: Vec<LaneCounters>,
-    /// Most packets that were queued at once.
-    pub most_packets: u64,
-    /// Entries in the flow table.
-    pub flows: u32,
-    /// Most entries there were at once.
-    pub most_flows: u32,
-    /// Entries that there is room for.
-    pub flow_bound: u32,
-    /// Entries of the flow table that were made. A packet that meets an empty queue needs none
-    /// unless a second one comes while it is queued.
-    pub flows_created: u64,
-    /// Entries of the flow table that went.
-    pub flows_removed: u64,
-    /// Times that a flow became long.
-    pub demoted: u64,
-    /// Packets that found the flow table full and were served as short.
-    pub flows_untracked: u64,
-    /// Fragments, among the packets whose headers had to be read.
-    pub fragments: u64,
-    /// Packets without a readable IP header, among the same.
-    pub not_ip: u64,
-    /// Packets that a device has still to cut into segments.
-    pub super_packets: u64,
-    /// Times that the rate made a packet wait.
-    pub paced: u64,
-    /// Arrivals dropped since a lane had no slot left, below a limit in bytes.
-    pub no_slots: u64,
-    /// Packets that were queued when the interface went down or lost its carrier.
-    pub flushed: u64,
-    /// Packets that got lost by a defect of the qdisc: 0.
-    pub lost: u64,
 }
 
 impl Instance {
@@ -129,7 +74,8 @@ impl Instance {
         self.shared.qdisc(self.index)
     }
 
-    /// What it is and what it has counted.
+    /// What it is and what it has counted, as far as it knows: what the kernel tells of the device
+    /// and of the qdisc's place is open.
     #[must_use]
     pub fn status(&self) -> Status {
         status(&self.qdisc())
@@ -267,19 +213,20 @@ fn status(qdisc: &sl_qdisc) -> Status {
     let (state, config) = (&qdisc.instance, &wanted(qdisc));
     let counters = &state.counters;
     Status {
+        ifindex: state.ifindex,
+        engine: EngineKind::Kernel,
         scheduler: spec_of(config).map_or_else(|_| text(config), |spec| spec.to_string()),
-        from_tc: config.origin == FROM_TC,
+        limit: Some(limit(config).to_string()),
         link: link_of(config),
         framing: framing_of(config),
-        limit: limit(config).to_string(),
-        ifindex: state.ifindex,
-        handle: format!("{:x}:", state.handle >> 16),
         attached_at: Nanos(state.attached_at),
         lanes: (0..lanes(config)).map(|lane| lane_counters(qdisc, lane)).collect(),
         most_packets: state.most_packets,
-        flows: state.flows + state.alone,
-        most_flows: state.most_flows.max(u32::from(state.most_packets > 0)),
-        flow_bound: config.flow_bound,
+        flows: (state.flows + state.alone).into(),
+        most_flows: state.most_flows.max(u32::from(state.most_packets > 0)).into(),
+        flow_bound: Some(config.flow_bound.into()),
+        // A packet that meets an empty queue needs no entry unless a second one comes while it is
+        // queued.
         flows_created: counters.flows_created,
         flows_removed: counters.flows_removed,
         demoted: counters.demoted,
@@ -288,8 +235,14 @@ fn status(qdisc: &sl_qdisc) -> Status {
         not_ip: counters.not_ip,
         super_packets: counters.super_packets,
         paced: counters.paced,
-        no_slots: counters.no_slots,
-        flushed: counters.flushed,
-        lost: counters.lost,
+        qdisc: Some(Qdisc {
+            handle: format!("{:x}:", state.handle >> 16),
+            from_tc: config.origin == FROM_TC,
+            no_slots: counters.no_slots,
+            flushed: counters.flushed,
+            lost: counters.lost,
+            ..Qdisc::default()
+        }),
+        ..Status::default()
     }
 }

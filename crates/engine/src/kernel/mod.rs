@@ -40,7 +40,7 @@ pub use change::{change, check_change};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
 pub use ingress::{attach_ingress, ingress_device};
-pub use instance::{Instance, Status};
+pub use instance::Instance;
 pub use journal::DIRECTORY;
 pub use load::{ProgramCost, Registered, load};
 pub use offloads::LONGEST;

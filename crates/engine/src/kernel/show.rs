@@ -5,12 +5,11 @@ use netdev::tc::{self, handle_text};
 
 use super::error::KernelError;
 use super::ingress::ingress_of;
-use super::instance;
 use super::instance::Instance;
 use super::privileges::{FIND, require};
 use super::work::{all_devices, find_device, not_attached, on, traffic_control};
 use crate::datapath::clock;
-use crate::status::{DropCounter, EngineKind, Heading, LaneCounters, Qdisc, Status};
+use crate::status::{DropCounter, Heading, LaneCounters, Qdisc, Status};
 
 /// What is attached to a device, or to any.
 ///
@@ -35,7 +34,8 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
             continue;
         }
         let qdiscs = tc.qdiscs(found.index).map_err(on(&found.name, "reading its qdiscs"))?;
-        let qdisc = qdiscs.into_iter().find(|qdisc| handle_text(qdisc.handle) == status.handle);
+        let handle = status.qdisc.as_ref().map(|qdisc| qdisc.handle.clone());
+        let qdisc = qdiscs.into_iter().find(|qdisc| Some(handle_text(qdisc.handle)) == handle);
         shown.extend(qdisc.map(|qdisc| describe(device, direction, qdisc, status)));
     }
     let place = |shown: &Status| shown.qdisc.as_ref().map(|qdisc| qdisc.parent.clone());
@@ -53,56 +53,20 @@ fn parent(qdisc: &tc::Qdisc) -> String {
     format!("{:x}:{:x}", qdisc.parent >> 16, qdisc.parent & 0xffff)
 }
 
-fn describe(
-    device: &Device,
-    direction: Heading,
-    qdisc: tc::Qdisc,
-    status: instance::Status,
-) -> Status {
-    let drops = drops(&status);
+fn describe(device: &Device, direction: Heading, qdisc: tc::Qdisc, status: Status) -> Status {
+    let counted = status.qdisc.clone().unwrap_or_default();
     Status {
         device: device.name.clone(),
         ifindex: device.index,
-        engine: EngineKind::Kernel,
         direction,
-        peer: None,
-        scheduler: status.scheduler,
-        limit: Some(status.limit),
-        link: status.link,
-        framing: status.framing,
         uptime: clock::now().since(status.attached_at),
-        attached_at: status.attached_at,
-        lanes: status.lanes,
-        drops,
-        marked: 0,
-        most_packets: status.most_packets,
-        flows: status.flows.into(),
-        most_flows: status.most_flows.into(),
-        flow_bound: Some(status.flow_bound.into()),
-        flows_created: status.flows_created,
-        flows_removed: status.flows_removed,
-        demoted: status.demoted,
-        promoted: 0,
-        flows_untracked: status.flows_untracked,
-        fragments: status.fragments,
-        not_ip: status.not_ip,
-        super_packets: status.super_packets,
-        paced: status.paced,
-        qdisc: Some(Qdisc {
-            parent: parent(&qdisc),
-            kind: qdisc.kind,
-            handle: status.handle,
-            from_tc: status.from_tc,
-            tc: qdisc.stats,
-            no_slots: status.no_slots,
-            flushed: status.flushed,
-            lost: status.lost,
-        }),
-        process: None,
+        drops: drops(&status.lanes, &counted),
+        qdisc: Some(Qdisc { parent: parent(&qdisc), kind: qdisc.kind, tc: qdisc.stats, ..counted }),
+        ..status
     }
 }
 
-fn drops(status: &instance::Status) -> Vec<DropCounter> {
+fn drops(lanes: &[LaneCounters], qdisc: &Qdisc) -> Vec<DropCounter> {
     let of_lane = |(lane, counters): (usize, &LaneCounters)| {
         let reasons = [
             ("full", counters.full),
@@ -112,11 +76,11 @@ fn drops(status: &instance::Status) -> Vec<DropCounter> {
         reasons.map(|(reason, packets)| (reason, Some(lane as u8), packets))
     };
     let whole = [
-        ("no-slot", None, status.no_slots),
-        ("flushed", None, status.flushed),
-        ("lost", None, status.lost),
+        ("no-slot", None, qdisc.no_slots),
+        ("flushed", None, qdisc.flushed),
+        ("lost", None, qdisc.lost),
     ];
-    let all = status.lanes.iter().enumerate().flat_map(of_lane).chain(whole);
+    let all = lanes.iter().enumerate().flat_map(of_lane).chain(whole);
     all.filter(|(_, _, packets)| *packets > 0)
         .map(|(reason, lane, packets)| DropCounter { reason: reason.to_owned(), lane, packets })
         .collect()

@@ -16,8 +16,9 @@ pub use self::process::{Auto, Decided, Flow, Host, Process, Punctuality, Standin
 use crate::settings::framing::Framing;
 use crate::settings::link::LinkSettings;
 
-/// A queue at work: what it is and what it has counted since it was attached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A queue at work: what it is and what it has counted since it was attached. By default it has
+/// counted nothing, and no engine has more to say of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The device.
     pub device: String,
@@ -107,10 +108,11 @@ impl Status {
 }
 
 /// What runs a discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
     /// A qdisc inside the kernel.
+    #[default]
     Kernel,
     /// A program that marks packets for the kernel's own queues.
     Marks,
@@ -131,10 +133,13 @@ impl EngineKind {
 }
 
 /// Which way packets go, seen from a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Heading {
     /// Out of the device.
+    #[default]
     Egress,
     /// In by the device.
     Ingress,
@@ -188,7 +193,7 @@ pub struct DropCounter {
 }
 
 /// What only a qdisc has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qdisc {
     /// The kind of qdisc, as `tc` shows it.
     pub kind: String,

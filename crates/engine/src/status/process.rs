@@ -7,7 +7,7 @@ use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What only the userspace engine has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// The engine's process.
     pub pid: u32,

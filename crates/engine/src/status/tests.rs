@@ -53,9 +53,6 @@ fn status() -> Status {
     Status {
         device: "eth0".into(),
         ifindex: 2,
-        engine: EngineKind::Kernel,
-        direction: Heading::Egress,
-        peer: None,
         scheduler: "efd".into(),
         limit: Some("300packets".into()),
         link: LinkSettings {
@@ -68,22 +65,7 @@ fn status() -> Status {
         attached_at: Nanos(3),
         lanes: vec![LaneCounters::default(); 2],
         drops: vec![DropCounter { reason: "full".into(), lane: Some(1), packets: 7 }],
-        marked: 0,
-        most_packets: 0,
-        flows: 0,
-        most_flows: 0,
-        flow_bound: None,
-        flows_created: 0,
-        flows_removed: 0,
-        demoted: 0,
-        promoted: 0,
-        flows_untracked: 0,
-        fragments: 0,
-        not_ip: 0,
-        super_packets: 0,
-        paced: 0,
-        qdisc: None,
-        process: None,
+        ..Status::default()
     }
 }
 
@@ -93,28 +75,18 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         kind: "shortlane".into(),
         handle: "8001:".into(),
         parent: "root".into(),
-        from_tc: false,
-        tc: TcStats::default(),
-        no_slots: 0,
-        flushed: 0,
-        lost: 0,
+        ..Qdisc::default()
     };
     let process = Process {
         pid: 1,
         received: Tally { packets: u64::MAX, bytes: 1 },
-        handed_on: Tally::default(),
-        in_flight: Tally::default(),
-        lost_in_kernel: 0,
-        passed: Tally::default(),
         realtime: true,
-        nat_revealed: false,
         auto: Some(Auto {
             probe: "10.0.0.1".into(),
             extra_delay_ns: Some(1),
             last_decision: Some("2000kbit -> 1000kbit: no probe is answered".into()),
             ..Auto::default()
         }),
-        punctuality: Punctuality::default(),
         busiest_hosts: vec![Host { host: "a".into(), ..Host::default() }],
         biggest_flows: vec![Flow {
             flow: "a > b tcp".into(),
@@ -128,7 +100,7 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
             age: Nanos(1),
             idle: Nanos(1),
         }],
-        newest_flows: Vec::new(),
+        ..Process::default()
     };
     let kernel = Status { qdisc: Some(qdisc), ..status() };
     let userspace = Status { engine: EngineKind::Userspace, process: Some(process), ..status() };

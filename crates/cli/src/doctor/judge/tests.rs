@@ -1,6 +1,6 @@
+use engine::LinkSettings;
 use engine::kernel::inspect::{DeviceFacts, Machine};
-use engine::status::{EngineKind, Heading, LaneCounters, Process, Punctuality, Status, Tally};
-use engine::{Framing, LinkSettings};
+use engine::status::{EngineKind, Heading, LaneCounters, Process, Status, Tally};
 use sched::{Nanos, Rate};
 
 use super::*;
@@ -50,48 +50,20 @@ fn status(engine: EngineKind, direction: Heading, rate: u64) -> Status {
     let process = Process {
         pid: 1,
         received: Tally { packets: 1000, bytes: 1_000_000 },
-        handed_on: Tally::default(),
-        in_flight: Tally::default(),
-        lost_in_kernel: 0,
-        passed: Tally::default(),
         realtime: true,
         nat_revealed: true,
-        auto: None,
-        punctuality: Punctuality::default(),
-        busiest_hosts: Vec::new(),
-        biggest_flows: Vec::new(),
-        newest_flows: Vec::new(),
+        ..Process::default()
     };
     Status {
         device: "eth0".into(),
         ifindex: 2,
         engine,
         direction,
-        peer: None,
-        scheduler: "efd".into(),
-        limit: None,
         link: LinkSettings { rate: Rate(rate), ..LinkSettings::default() },
-        framing: Framing::NONE,
         uptime: Nanos::from_secs(10),
-        attached_at: Nanos::ZERO,
         lanes: vec![LaneCounters::default()],
-        drops: Vec::new(),
-        marked: 0,
-        most_packets: 0,
-        flows: 0,
-        most_flows: 0,
-        flow_bound: None,
-        flows_created: 0,
-        flows_removed: 0,
-        demoted: 0,
-        promoted: 0,
-        flows_untracked: 0,
-        fragments: 0,
-        not_ip: 0,
-        super_packets: 0,
-        paced: 0,
-        qdisc: None,
         process: (engine == EngineKind::Userspace).then_some(process),
+        ..Status::default()
     }
 }
 

@@ -1,8 +1,6 @@
 //! Frames of made-up statuses.
 
-use engine::status::{
-    DropCounter, Heading, Host, LaneCounters, Process, Punctuality, Standing, Tally,
-};
+use engine::status::{DropCounter, Heading, Host, LaneCounters, Process, Standing, Tally};
 use engine::{Framing, LinkSettings};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -45,7 +43,6 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
         ifindex: 2,
         engine: EngineKind::Userspace,
         direction,
-        peer: None,
         scheduler: "efd:threshold=30packets".into(),
         limit: Some("300packets".into()),
         link: LinkSettings {
@@ -58,7 +55,6 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
         attached_at: Nanos(7),
         lanes: vec![lane(250 * seconds, 700_000), lane(750 * seconds, 50_000_000)],
         drops: vec![DropCounter { reason: "full".into(), lane: Some(1), packets: 5 * seconds }],
-        marked: 0,
         most_packets: 100,
         flows: 12,
         most_flows: 40,
@@ -67,27 +63,15 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
         flows_removed: 38,
         demoted: 2 * seconds,
         promoted: seconds,
-        flows_untracked: 0,
-        fragments: 0,
-        not_ip: 0,
-        super_packets: 0,
-        paced: 0,
-        qdisc: None,
         process: Some(Process {
             pid: 17,
-            received: Tally::default(),
-            handed_on: Tally::default(),
-            in_flight: Tally::default(),
-            lost_in_kernel: 0,
-            passed: Tally::default(),
             realtime: true,
             nat_revealed: true,
-            auto: None,
-            punctuality: Punctuality::default(),
-            busiest_hosts: Vec::new(),
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),
             newest_flows: (20..=29).map(|n| flow(n, 0)).collect(),
+            ..Process::default()
         }),
+        ..Status::default()
     }
 }
 

@@ -20,8 +20,8 @@ use netdev::device::Device;
 use netdev::netns::Namespace;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
-use sched::{Nanos, Rate};
 use sched::marks::Marks;
+use sched::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 pub use self::change::change;

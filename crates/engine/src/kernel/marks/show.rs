@@ -74,9 +74,7 @@ fn describe(
         ifindex: device.index,
         engine: EngineKind::Marks,
         direction,
-        peer: None,
         scheduler: format!("marks:{queues},threshold={}bytes", marks.threshold_bytes()),
-        limit: None,
         link: marks.link,
         framing: marks.framing(),
         uptime: clock::now().since(marks.attached_at),
@@ -84,7 +82,6 @@ fn describe(
         lanes: lanes.iter().map(lane).collect(),
         drops: drops(&lanes),
         marked: lanes.iter().map(|lane| lane.marked).sum(),
-        most_packets: 0,
         flows,
         most_flows: created.min(FLOWS),
         flow_bound: Some(FLOWS),
@@ -101,13 +98,10 @@ fn describe(
             kind: root.kind,
             handle: handle_text(root.handle),
             parent: "root".into(),
-            from_tc: false,
             tc: root.stats,
-            no_slots: 0,
-            flushed: 0,
-            lost: 0,
+            ..Qdisc::default()
         }),
-        process: None,
+        ..Status::default()
     }
 }
 

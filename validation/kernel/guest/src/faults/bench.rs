@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use engine::LinkSettings;
-use engine::kernel::{Instance, Registered, Shaping, Status, compose, load};
+use engine::kernel::{Instance, Registered, Shaping, compose, load};
+use engine::status::{Qdisc, Status};
 use sched::{Nanos, Rate, Spec};
 
 use crate::{command, namespace};
@@ -106,6 +107,11 @@ pub(crate) fn must_fail(line: &str) -> Result<String> {
     }
 }
 
+/// What only a qdisc has of a status.
+pub(crate) fn qdisc(status: &Status) -> &Qdisc {
+    status.qdisc.as_ref().expect("it is a qdisc's")
+}
+
 pub(crate) fn backlog(status: &Status) -> u64 {
     status.lanes.iter().map(|lane| lane.backlog_packets).sum()
 }
@@ -120,13 +126,13 @@ pub(crate) fn enqueued(status: &Status) -> u64 {
 
 /// Arrivals that were dropped since the queue was full.
 pub(crate) fn refused(status: &Status) -> u64 {
-    status.lanes.iter().map(|lane| lane.full).sum::<u64>() + status.no_slots
+    status.lanes.iter().map(|lane| lane.full).sum::<u64>() + qdisc(status).no_slots
 }
 
 /// Every packet that was enqueued has left, or is there; to be asked when nothing moves.
 pub(crate) fn check_conservation(status: &Status) -> Result<()> {
     let dropped: u64 = status.lanes.iter().map(|lane| lane.pushed_out + lane.congested).sum();
-    let gone = sent(status) + dropped + status.flushed;
+    let gone = sent(status) + dropped + qdisc(status).flushed;
     ensure!(
         enqueued(status) == gone + backlog(status),
         "of {} packets {gone} left and {} are there",
@@ -134,8 +140,9 @@ pub(crate) fn check_conservation(status: &Status) -> Result<()> {
         backlog(status)
     );
     let flows = (status.flows_created, status.flows_removed, status.flows);
-    ensure!(flows.0 - flows.1 == u64::from(flows.2), "created, removed, there: {flows:?}");
-    ensure!(status.lost == 0, "{} packets were lost", status.lost);
+    ensure!(flows.0 - flows.1 == flows.2, "created, removed, there: {flows:?}");
+    let lost = qdisc(status).lost;
+    ensure!(lost == 0, "{lost} packets were lost");
     Ok(())
 }
 

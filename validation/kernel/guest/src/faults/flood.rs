@@ -87,6 +87,6 @@ fn one(discipline: &str, what: &str, varying: Option<Varying>) -> Result<Left> {
         status.most_flows,
         status.flows_untracked,
     );
-    ensure!(status.most_flows <= status.flow_bound, "the table is beyond its bound");
+    ensure!(Some(status.most_flows) <= status.flow_bound, "the table is beyond its bound");
     Ok(left)
 }

@@ -5,7 +5,7 @@ use engine::LinkSettings;
 use engine::kernel::{Instance, Registered};
 use sched::{Nanos, Rate};
 
-use super::bench::{Link, find, must_fail, register};
+use super::bench::{Link, find, must_fail, qdisc, register};
 use super::census::Census;
 use super::netlink::add_root;
 use crate::traffic::{Frames, Sender, Varying};
@@ -118,9 +118,9 @@ fn options_of_tc() -> Result<()> {
     )?;
     let status = find("v0")?.status();
     let LinkSettings { rate, burst_time, .. } = status.link;
-    let taken = (rate, burst_time, status.framing.overhead, status.from_tc);
+    let taken = (rate, burst_time, status.framing.overhead, qdisc(&status).from_tc);
     ensure!(taken == (Rate(1_500_000), Nanos::from_millis(2), -4, true), "{status:?}");
-    ensure!(status.limit == "123packets", "{status:?}");
+    ensure!(status.limit.as_deref() == Some("123packets"), "{status:?}");
     let (spec, _) = find("v0")?.running()?;
     let text = spec.to_string();
     for part in ["limit=123packets", "threshold=7packets", "low-share=0.1"] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use engine::kernel::Instance;
 
-use super::bench::{DISCIPLINES, Link, attach, drained, find, sent, wait_until};
+use super::bench::{DISCIPLINES, Link, attach, drained, find, qdisc, sent, wait_until};
 use super::census::Census;
 use crate::namespace::{self, HERE};
 use crate::traffic::{Frames, Sender, Varying, flood};
@@ -104,8 +104,10 @@ fn qdisc_stays(discipline: &str) -> Result<()> {
         println!("removal: {what}: it goes on");
     }
     load.finish()?;
-    let flushed = instance.status().flushed;
-    ensure!(flushed > 0, "packets that were queued when it went down are not counted");
+    ensure!(
+        qdisc(&instance.status()).flushed > 0,
+        "packets that were queued when it went down are not counted"
+    );
     drained(&instance)?;
     let shown = command::run("tc -s qdisc show dev v0")?;
     ensure!(shown.contains("backlog 0b 0p"), "{shown}");

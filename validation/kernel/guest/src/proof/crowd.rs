@@ -33,7 +33,7 @@ pub(crate) fn run(device: &mut Device) -> Result<()> {
     }
     let instance = Instance::find(device.ifindex)?.context("the qdisc is not found")?;
     let status = instance.status();
-    ensure!(status.flows == FULL, "{} flows in the chain", status.flows);
+    ensure!(status.flows == u64::from(FULL), "{} flows in the chain", status.flows);
     let beyond = u64::from(FLOWS - FULL);
     ensure!(status.flows_untracked == beyond * 2, "{} untracked", status.flows_untracked);
     let long = status.lanes[1].backlog_packets;
