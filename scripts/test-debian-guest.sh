@@ -49,8 +49,11 @@ while read -r line; do
 		shortlane show wan0 | grep 'wan0: marks, rate 19mbit'
 		long_flow
 		;;
-	tc*) awk '$1 == "Bulk" { is_tins = 1 } $1 == "pkts" && is_tins { long += $2 }
-		END { print long " packets in Bulk"; exit !(long > 100) }' /tmp/said ;;
+	tc*)
+		long=$(awk '$1 == "Bulk" { is_tins = 1 } $1 == "pkts" && is_tins { print $2; exit }' /tmp/said)
+		echo "$long packets in Bulk"
+		[ "$long" -gt 100 ]
+		;;
 	esac
 done < /root/commands
 [ -n "$attached" ]
