@@ -6,7 +6,9 @@ use sched::{Rate, Spec};
 
 use super::goal::{self, Goal};
 use super::link::LinkOptions;
-use super::probe::{Named, Probe};
+use super::probe::Named;
+#[cfg(feature = "kernel")]
+use super::probe::Probe;
 use super::{AttachOptions, Choice, DEFAULT, Join, Queues, hosts};
 use crate::Failure;
 
@@ -60,6 +62,7 @@ impl Order {
     }
 
     /// Whom rates that follow the link go by, if they do.
+    #[cfg(feature = "kernel")]
     pub(super) fn chosen_probe(&self) -> Result<Option<Probe>, Failure> {
         let choose = || Probe::choose(self.probe.clone(), &self.device);
         self.follows().then(choose).transpose()
