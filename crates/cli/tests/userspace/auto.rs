@@ -339,7 +339,9 @@ fn it_goes_by_what_is_there_if_no_probe_is_named() {
     // No other file of this machine is to be read.
     let attach = |words: &str| {
         let script = format!(
-            "mount --bind {} /etc/resolv.conf &&              {{ test ! -d /run/systemd/resolve || mount -t tmpfs none /run/systemd/resolve; }} &&              exec $S attach t0 --rate {AUTO} --engine userspace --replace{words}",
+            "mount --bind {} /etc/resolv.conf && \
+             {{ test ! -d /run/systemd/resolve || mount -t tmpfs none /run/systemd/resolve; }} && \
+             exec $S attach t0 --rate {AUTO} --engine userspace --replace{words}",
             resolvers.display()
         );
         line.path.run(
