@@ -18,7 +18,7 @@ command=$(realpath "$target/debug/shortlane")
 validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
 	--program "$command" \
 	--program /usr/bin/setpriv --program /usr/bin/prlimit \
-	--out target/kernel-runs/userspace --timeout 1200 -- sh -c "
+	--out target/kernel-runs/userspace --timeout 2400 -- sh -c "
 		set -e
 		mkdir -p '$(dirname "$command")'
 		ln -s /usr/bin/shortlane '$command'
@@ -26,4 +26,4 @@ validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
 		touch /etc/resolv.conf
 		test-xdp --test-threads 1
 		test-attach_userspace --test-threads 1
-		KILLED_STEP=${KILLED_STEP:-200} test-userspace --test-threads 1"
+		KILLED_STEP=${KILLED_STEP:-400} test-userspace --test-threads 1"
