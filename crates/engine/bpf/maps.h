@@ -49,8 +49,8 @@ static __always_inline u32 *bucket_of(const struct queue *q, u64 flow)
 }
 
 /* Tests only. */
-static __always_inline void record(const struct queue *q, enum sl_event_kind kind, u64 now, u64 flow,
-				   u32 lane, const struct sl_slot *packet)
+static __always_inline void record(const struct queue *q, enum sl_event_kind kind, u64 now,
+				   u64 flow, u32 lane, const struct sl_slot *packet)
 {
 	struct sl_event *event = parts.tested ? new_record(q, kind, now) : 0;
 

@@ -48,8 +48,9 @@ struct reader {
 	u32 length;
 };
 
-#define READ(reader, at, size, buffer) \
-	(bpf_skb_load_bytes((reader)->packet, (at), (buffer), (size)) ? (void *)0 : (void *)(buffer))
+#define READ(reader, at, size, buffer)                                            \
+	(bpf_skb_load_bytes((reader)->packet, (at), (buffer), (size)) ? (void *)0 \
+								      : (void *)(buffer))
 
 #include "headers.h"
 
@@ -186,8 +187,8 @@ static __always_inline u64 known_fingerprint(const struct flow_key *key)
 	at = (at ^ at >> 8) & (AT_HAND - 1);
 	known = bpf_map_lookup_elem(&sl_marks_hashed, &at);
 	if (known && known->key[0] == words[0] && known->key[1] == words[1] &&
-	    known->key[2] == words[2] && known->key[3] == words[3] &&
-	    known->key[4] == words[4] && known->key[5] == words[5])
+	    known->key[2] == words[2] && known->key[3] == words[3] && known->key[4] == words[4] &&
+	    known->key[5] == words[5])
 		return known->id;
 	id = fingerprint(key, parts.key);
 	if (known) {
@@ -236,7 +237,8 @@ static __always_inline u64 threshold(const struct sl_marks_config *config,
 
 /* Whether a packet of a flow is long, and the flow from here on. */
 static __always_inline u32 classify(const struct sl_marks_config *config,
-				    struct sl_marks_state *state, struct sl_marks_flow *flow, u64 bytes, u64 now)
+				    struct sl_marks_state *state, struct sl_marks_flow *flow,
+				    u64 bytes, u64 now)
 {
 	/* Another processor may have looked at the clock later. */
 	if ((s64)(now - flow->last) >= (s64)config->idle) {

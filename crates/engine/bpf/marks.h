@@ -18,12 +18,12 @@
 /* What can change while packets pass. A packet that comes in the middle of a change goes by a part of
  * either, which does no harm. */
 struct sl_marks_config {
-	__u64 flow_cost;  /* of a flow's bucket, which drains at the allowance of a flow */
+	__u64 flow_cost; /* of a flow's bucket, which drains at the allowance of a flow */
 	__u64 class_cost; /* of the bucket of all short flows, which drains at their share */
-	__u64 threshold;  /* level at which a flow becomes long while short flows keep to their share */
-	__u64 least;	  /* the same once their bucket is full */
-	__u64 depth;	  /* of the bucket of all short flows; half of it is free */
-	__u64 idle;	  /* a flow without a packet for this long starts afresh */
+	__u64 threshold; /* level at which a flow becomes long while short flows keep to their share */
+	__u64 least; /* the same once their bucket is full */
+	__u64 depth; /* of the bucket of all short flows; half of it is free */
+	__u64 idle; /* a flow without a packet for this long starts afresh */
 	__u64 priority[SL_MARKS_CLASSES]; /* of packets, by class; 0: as it is */
 	__u64 test_now; /* tests only: what the clock says */
 };

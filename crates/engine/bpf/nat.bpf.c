@@ -54,8 +54,8 @@ struct bpf_sock_tuple {
 	__be16 dport;
 };
 
-struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple, u32 tuple__sz,
-				  struct bpf_ct_opts *opts, u32 opts__sz) __ksym;
+struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
+				  u32 tuple__sz, struct bpf_ct_opts *opts, u32 opts__sz) __ksym;
 void bpf_ct_release(struct nf_conn *ct) __ksym;
 
 char LICENSE[] SEC("license") = "GPL";
@@ -127,13 +127,12 @@ static __always_inline int note_client(struct __sk_buff *skb, bool leaves)
 	tuple.sport = leaves ? ip.destination_port : ip.source_port;
 	tuple.dport = leaves ? ip.source_port : ip.destination_port;
 	opts.l4proto = ip.protocol;
-	connection = bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple), &opts,
-				       sizeof(opts));
+	connection = bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple), &opts, sizeof(opts));
 	if (!connection)
 		return NEXT;
 	/* Who answers to what arrives. */
-	client = opts.dir ? connection->tuplehash[0].tuple.src.u3.ip :
-			    connection->tuplehash[1].tuple.src.u3.ip;
+	client = opts.dir ? connection->tuplehash[0].tuple.src.u3.ip
+			  : connection->tuplehash[1].tuple.src.u3.ip;
 	bpf_ct_release(connection);
 	clients = bpf_map_lookup_elem(&sl_clients, &zero);
 	hash = connection_hash(&tuple, ip.protocol);

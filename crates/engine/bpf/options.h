@@ -24,8 +24,8 @@ static __always_inline int check_options(const struct sl_config *config,
 		return -ENOSPC;
 	if (given & SL_TC_THRESHOLD && !options->threshold_in_bytes != !config->threshold_in_bytes)
 		return -EINVAL;
-	if (given & SL_TC_OVERHEAD && (options->overhead < SL_TC_LEAST_OVERHEAD ||
-				       options->overhead > SL_TC_MOST_OVERHEAD))
+	if (given & SL_TC_OVERHEAD &&
+	    (options->overhead < SL_TC_LEAST_OVERHEAD || options->overhead > SL_TC_MOST_OVERHEAD))
 		return -EINVAL;
 	if (given & SL_TC_LOW_SHARE && options->low_share > SL_TC_MOST_LOW_SHARE)
 		return -EINVAL;

@@ -128,8 +128,8 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 	parsed->flow = fingerprint(&key, secret);
 	if (KNOWS_HOSTS) {
 		parsed->kind = key.kind;
-		parsed->ends_at = at - (u32)(skb->data - skb->head) +
-				  (key.kind == ENDPOINTS_V4 ? 12 : 8);
+		parsed->ends_at =
+			at - (u32)(skb->data - skb->head) + (key.kind == ENDPOINTS_V4 ? 12 : 8);
 	}
 	return true;
 }

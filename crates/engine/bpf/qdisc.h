@@ -228,8 +228,8 @@ static __always_inline void count_sent(const struct queue *q, struct Qdisc *sch,
 {
 	bpf_qdisc_bstats_update(sch, skb);
 	if (q->config->rate)
-		q->in->next_tx += on_link(q->config, skb, size, segments) * 8 * SL_BILLION /
-				  q->config->rate;
+		q->in->next_tx +=
+			on_link(q->config, skb, size, segments) * 8 * SL_BILLION / q->config->rate;
 	observe_sojourn(q, lane, sojourn);
 	q->in->counters.sent[lane]++;
 	q->in->counters.sent_bytes[lane] += size;

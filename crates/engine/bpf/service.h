@@ -44,7 +44,7 @@ static __always_inline u32 fair_lane(const struct queue *q)
 
 	if (parts.service == SL_COIN)
 		return q->config->coin_always || draw(in->coin) < q->config->coin ? SL_HIGH
-										   : SL_LOW;
+										  : SL_LOW;
 	if (in->low_tag != in->high_tag)
 		return in->low_tag < in->high_tag ? SL_LOW : SL_HIGH;
 	/* The earlier arrival: the low head iff all that was in the short lane then has left. */

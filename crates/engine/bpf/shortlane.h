@@ -22,17 +22,17 @@
 /* Whose packet is long? */
 enum sl_accounting {
 	SL_WHILE_QUEUED, /* flows with a packet queued (EFD) */
-	SL_EVERY_FLOW,	 /* every flow (Run2C, SB) */
-	SL_PER_PACKET,	 /* flows found by sampling packets (SIFT, X-Protect) */
-	SL_PER_BYTE,	 /* flows found by sampling bytes (sample and hold, SB-SH) */
+	SL_EVERY_FLOW, /* every flow (Run2C, SB) */
+	SL_PER_PACKET, /* flows found by sampling packets (SIFT, X-Protect) */
+	SL_PER_BYTE, /* flows found by sampling bytes (sample and hold, SB-SH) */
 };
 
 /* How do the lanes share the link? */
 enum sl_service {
 	SL_STRICT,
 	SL_GUARANTEED, /* strict, with a least share for the long lane */
-	SL_WEIGHTED,   /* two-class self-clocked fair queueing */
-	SL_COIN,       /* weighted, by a coin at each packet */
+	SL_WEIGHTED, /* two-class self-clocked fair queueing */
+	SL_COIN, /* weighted, by a coin at each packet */
 };
 
 /* Who is dropped when it is full? */
@@ -77,7 +77,7 @@ struct sl_parts {
  * one that is not in use, then moves the generation on by one.
  */
 struct sl_config {
-	__u64 rate;  /* 0: as fast as the device takes packets */
+	__u64 rate; /* 0: as fast as the device takes packets */
 	__u64 burst; /* how far a late pacer may catch up */
 	__u64 limit;
 	__u64 high_limit; /* what of it the short lane may take */
@@ -85,19 +85,19 @@ struct sl_config {
 	__u64 idle;
 	__u64 sweep;
 	__u64 draw; /* sampling: a draw below this (or, by bytes, above its power) is a hit */
-	__u64 high_cap;	 /* rate that the short lane may take alone */
-	__u64 coin;	 /* a draw below this serves the short lane */
-	__u64 target;	 /* CoDel's; SL_UNLIMITED never drops */
+	__u64 high_cap; /* rate that the short lane may take alone */
+	__u64 coin; /* a draw below this serves the short lane */
+	__u64 target; /* CoDel's; SL_UNLIMITED never drops */
 	__u64 interval;
-	__u32 weight;	 /* share of the short lane */
+	__u32 weight; /* share of the short lane */
 	__u32 low_share;
-	__s32 overhead;	 /* of a packet on the link, beside its bytes */
-	__u32 mpu;	 /* what it counts there at least; not 0 */
+	__s32 overhead; /* of a packet on the link, beside its bytes */
+	__u32 mpu; /* what it counts there at least; not 0 */
 	__u32 flow_bound;
 	__u8 limit_in_bytes;
 	__u8 threshold_in_bytes;
 	__u8 inclusive; /* the count that is looked at includes the arrival */
-	__u8 always;	/* sampling: every packet is a hit */
+	__u8 always; /* sampling: every packet is a hit */
 	__u8 count_sampled;
 	__u8 sampled_to; /* enum sl_sampled_to */
 	__u8 coin_always;
@@ -128,7 +128,7 @@ enum sl_cells {
 /* What `tc qdisc add ... shortlane_* [options]` sends as TCA_OPTIONS. */
 struct sl_tc_options {
 	__u32 version; /* SL_TC_VERSION */
-	__u32 given;   /* which of the rest: SL_TC_* */
+	__u32 given; /* which of the rest: SL_TC_* */
 	__u64 rate;
 	__u64 limit;
 	__u64 threshold; /* as written; the boundary is applied by the qdisc */
@@ -158,21 +158,22 @@ struct sl_counters {
 	__u64 enqueued[SL_MOST_LANES];
 	__u64 sent[SL_MOST_LANES];
 	__u64 sent_bytes[SL_MOST_LANES];
-	__u64 full[SL_MOST_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
+	__u64 full
+		[SL_MOST_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
 	__u64 pushed_out[SL_MOST_LANES]; /* queued packets dropped for an arrival */
-	__u64 congested[SL_MOST_LANES];	 /* by CoDel */
-	__u64 flushed;	      /* queued when the interface went down or lost its carrier */
+	__u64 congested[SL_MOST_LANES]; /* by CoDel */
+	__u64 flushed; /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
 	__u64 flows_created;
 	__u64 flows_removed;
 	__u64 flows_untracked; /* arrivals that found no room for their flow: served as short */
-	__u64 demoted;	       /* flows that became long */
+	__u64 demoted; /* flows that became long */
 	__u64 fragments; /* this and the next of packets whose headers had to be read */
 	__u64 not_ip; /* frames keyed by their MAC addresses; malformed IP is among them */
 	__u64 super_packets;
-	__u64 paced;	/* times that the link's rate made a packet wait */
-	__u64 lost;	/* packets that a ring had no slot for; more than 0 is a bug */
+	__u64 paced; /* times that the link's rate made a packet wait */
+	__u64 lost; /* packets that a ring had no slot for; more than 0 is a bug */
 	__u64 no_slots; /* arrivals dropped since a lane had no slot left, below a limit in bytes */
 };
 

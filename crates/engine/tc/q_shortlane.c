@@ -38,6 +38,8 @@ struct unit {
 	long double factor;
 };
 
+/* Tables. */
+/* clang-format off */
 static const struct unit rates[] = {
 	{ "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 },
 	{ "bps", 8 }, { "kbps", 8e3 }, { "mbps", 8e6 }, { "gbps", 8e9 }, {},
@@ -63,17 +65,19 @@ static const struct option {
 	{ "burst", SL_TC_BURST },   { "overhead", SL_TC_OVERHEAD }, { "low_share", SL_TC_LOW_SHARE },
 	{},
 };
+/* clang-format on */
 
 static int explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... " NAME(KIND) " [ limit AMOUNT ] [ rate RATE ] [ threshold AMOUNT ]\n"
-		"\t[ burst TIME ] [ overhead BYTES ] [ low_share SHARE ]\n"
-		"limit, threshold: 300 or 300packets, or bytes such as 64kb\n"
-		"rate: such as 10mbit; without it the device sets the pace\n"
-		"burst: how far a late pacer may catch up, such as 5ms\n"
-		"overhead: what a packet takes on the link beside its bytes, from %d to %d\n"
-		"low_share: least share of the link for long flows, from 0 to 0.9 or 90%%\n",
+		"Usage: ... " NAME(
+			KIND) " [ limit AMOUNT ] [ rate RATE ] [ threshold AMOUNT ]\n"
+			      "\t[ burst TIME ] [ overhead BYTES ] [ low_share SHARE ]\n"
+			      "limit, threshold: 300 or 300packets, or bytes such as 64kb\n"
+			      "rate: such as 10mbit; without it the device sets the pace\n"
+			      "burst: how far a late pacer may catch up, such as 5ms\n"
+			      "overhead: what a packet takes on the link beside its bytes, from %d to %d\n"
+			      "low_share: least share of the link for long flows, from 0 to 0.9 or 90%%\n",
 		SL_TC_LEAST_OVERHEAD, SL_TC_MOST_OVERHEAD);
 	return -1;
 }
@@ -123,8 +127,7 @@ static _Bool read_value(struct sl_tc_options *to, __u32 option, const char *text
 	case SL_TC_RATE:
 		return read_quantity(text, rates, 1, SL_UNLIMITED - 1, &to->rate);
 	case SL_TC_THRESHOLD:
-		return read_amount(text, 0, 4000000000ULL, &to->threshold,
-				   &to->threshold_in_bytes);
+		return read_amount(text, 0, 4000000000ULL, &to->threshold, &to->threshold_in_bytes);
 	case SL_TC_BURST:
 		return read_quantity(text, times, 0, SL_UNLIMITED - 1, &to->burst);
 	case SL_TC_OVERHEAD:
@@ -163,7 +166,8 @@ static int parse_options(const struct qdisc_util *util, int argc, char **argv, s
 		if (argc < 2)
 			return refuse(util, argv[0], "without a value");
 		if (!read_value(&given, option->given, argv[1])) {
-			fprintf(stderr, "%s: %s '%s' is not accepted\n", util->id, argv[0], argv[1]);
+			fprintf(stderr, "%s: %s '%s' is not accepted\n", util->id, argv[0],
+				argv[1]);
 			return explain();
 		}
 		given.given |= option->given;

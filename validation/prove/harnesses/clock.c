@@ -16,7 +16,8 @@ struct fql_block nondet_block(void);
 int main(void)
 {
 	struct fql_block block = nondet_block();
-	u64 then = nondet_u64(), wait = nondet_u64(), stood = nondet_u64(), lane = nondet_u64(), stamp;
+	u64 then = nondet_u64(), wait = nondet_u64(), stood = nondet_u64(), lane = nondet_u64(),
+	    stamp;
 	u64 real, oldest, rounded;
 
 	__CPROVER_assume(then < 1ULL << 62 && wait < 1ULL << REAL_BITS && lane <= SL_LANE_MASK);
@@ -30,6 +31,7 @@ int main(void)
 	__CPROVER_assert(lane_of(stamp) == lane, "the lane");
 	__CPROVER_assert(real == wait, "the real wait");
 	__CPROVER_assert(oldest <= wait, "not longer by the clock that stands");
-	__CPROVER_assert(oldest == (wait > rounded ? wait - rounded : 0), "shorter by what it stood");
+	__CPROVER_assert(oldest == (wait > rounded ? wait - rounded : 0),
+			 "shorter by what it stood");
 	return 0;
 }

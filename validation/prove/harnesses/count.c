@@ -24,16 +24,19 @@ int main(void)
 	cost = config.threshold_in_bytes ? packet.size : packet.segments;
 	seen = (u64)flow.count + (config.inclusive ? cost : 0);
 	lane = classify(&queue, &flow, &packet);
-	__CPROVER_assert(queued_packets(&flow) == queued_packets(&before) + 1, "one more is queued");
+	__CPROVER_assert(queued_packets(&flow) == queued_packets(&before) + 1,
+			 "one more is queued");
 	__CPROVER_assert(is_demoted(&flow) == (lane == SL_LOW), "the lane is the flow's");
 	if (is_demoted(&before)) {
 		__CPROVER_assert(lane == SL_LOW, "long stays long");
 		__CPROVER_assert(flow.mark == before.mark, "demoted once");
 	} else {
-		__CPROVER_assert((lane == SL_HIGH) == (seen < config.threshold), "short below the threshold");
+		__CPROVER_assert((lane == SL_HIGH) == (seen < config.threshold),
+				 "short below the threshold");
 	}
 	if (lane == SL_HIGH)
-		__CPROVER_assert(flow.count >= before.count && (flow.count == before.count + cost || flow.count == ~0u),
+		__CPROVER_assert(flow.count >= before.count &&
+					 (flow.count == before.count + cost || flow.count == ~0u),
 				 "counted, without wrapping");
 	else
 		__CPROVER_assert(flow.count == before.count, "a long flow is not counted");

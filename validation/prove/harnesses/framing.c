@@ -18,7 +18,8 @@ int main(void)
 	u64 got;
 
 	__CPROVER_assume(frame <= 256 * 1024);
-	__CPROVER_assume(config.overhead >= SL_TC_LEAST_OVERHEAD && config.overhead <= SL_TC_MOST_OVERHEAD);
+	__CPROVER_assume(config.overhead >= SL_TC_LEAST_OVERHEAD &&
+			 config.overhead <= SL_TC_MOST_OVERHEAD);
 	__CPROVER_assume(config.mpu >= 1 && config.mpu <= 4096);
 	__CPROVER_assume(config.cells <= SL_PTM);
 	got = frame_on_link(&config, frame);

@@ -51,7 +51,8 @@ int main(void)
 
 		__CPROVER_assert(key.ends_at + size <= r.length, "addresses lie in the frame");
 		if (i < size)
-			__CPROVER_assert(key.ends[i] == frame[key.ends_at + i], "they are the frame's");
+			__CPROVER_assert(key.ends[i] == frame[key.ends_at + i],
+					 "they are the frame's");
 	} else {
 		__CPROVER_assert(!key.selector && key.protocol <= 0xffff, "no ports without IP");
 	}

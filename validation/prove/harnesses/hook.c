@@ -68,7 +68,8 @@ int main(void)
 {
 	struct __sk_buff skb = nondet_skb(), was = skb;
 	struct sl_pulses before;
-	bool ours, is_ip = skb.protocol == bpf_htons(ETH_P_IP) || skb.protocol == bpf_htons(ETH_P_IPV6);
+	bool ours, is_ip = skb.protocol == bpf_htons(ETH_P_IP) ||
+			   skb.protocol == bpf_htons(ETH_P_IPV6);
 	int verdict;
 
 	shared = before = nondet_pulses();
@@ -84,7 +85,8 @@ int main(void)
 	verdict = shortlane_in(&skb);
 	if (was.mark == hook.token) {
 		__CPROVER_assert(verdict == NEXT && !skb.mark, "what comes back passes, unmarked");
-		__CPROVER_assert(shared.ingress.passed == before.ingress.passed, "and is not counted");
+		__CPROVER_assert(shared.ingress.passed == before.ingress.passed,
+				 "and is not counted");
 	} else {
 		check(verdict, &skb, &was, &shared.ingress, &before.ingress, hook.ingress_tap,
 		      !hook.only_ip || is_ip);
@@ -93,7 +95,8 @@ int main(void)
 	shared = before;
 	verdict = shortlane_back(&skb);
 	__CPROVER_assert(verdict == REDIRECTED && led_to == hook.device, "given back");
-	__CPROVER_assert(skb.mark == (before.ingress.heartbeat ? hook.token : 0), "and not led again");
+	__CPROVER_assert(skb.mark == (before.ingress.heartbeat ? hook.token : 0),
+			 "and not led again");
 	skb = was;
 	__CPROVER_assert(shortlane_only(&skb) == (was.mark == hook.token ? (int)was.len : 0),
 			 "the engine takes only what was led to it");

@@ -50,7 +50,8 @@ int main(void)
 	__CPROVER_assert(!fails && given.version == SL_TC_VERSION, "read, and of this version");
 	__CPROVER_assert(attribute.nla_len == 4 + sizeof(given), "of this length");
 	__CPROVER_assert(!(flags & ~SL_TC_ALL), "nothing unknown");
-	__CPROVER_assert(config.rate == (flags & SL_TC_RATE ? given.rate : before.rate), "the rate");
+	__CPROVER_assert(config.rate == (flags & SL_TC_RATE ? given.rate : before.rate),
+			 "the rate");
 	__CPROVER_assert(!(flags & SL_TC_RATE) || config.rate, "no rate of zero");
 	__CPROVER_assert(!(flags & SL_TC_LIMIT) || config.limit, "no limit of zero");
 	__CPROVER_assert(!(flags & SL_TC_LIMIT) || config.limit_in_bytes ||
@@ -59,10 +60,11 @@ int main(void)
 	__CPROVER_assert(!(flags & SL_TC_OVERHEAD) || (config.overhead >= SL_TC_LEAST_OVERHEAD &&
 						       config.overhead <= SL_TC_MOST_OVERHEAD),
 			 "overhead within bounds");
-	__CPROVER_assert(!(flags & SL_TC_THRESHOLD) || (before.has_threshold &&
-							config.threshold >= given.threshold),
+	__CPROVER_assert(!(flags & SL_TC_THRESHOLD) ||
+				 (before.has_threshold && config.threshold >= given.threshold),
 			 "a threshold does not wrap");
-	__CPROVER_assert(!(flags & SL_TC_LOW_SHARE) || before.has_low_share, "a share only if it has one");
+	__CPROVER_assert(!(flags & SL_TC_LOW_SHARE) || before.has_low_share,
+			 "a share only if it has one");
 	__CPROVER_assert(config.low_share <= SL_TC_MOST_LOW_SHARE, "a share within bounds");
 	__CPROVER_assert(config.high_limit <= config.limit, "the short lane's part");
 	return 0;

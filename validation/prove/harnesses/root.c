@@ -18,6 +18,7 @@ int main(void)
 	root = square_root(square);
 	__CPROVER_assert(root * root <= square, "not too great");
 	__CPROVER_assert((root + 1) * (root + 1) > square, "not too small");
-	__CPROVER_assert(FQL_MOST_INTERVAL * FQL_MOST_INTERVAL < 1ULL << 63, "the highest interval's");
+	__CPROVER_assert(FQL_MOST_INTERVAL * FQL_MOST_INTERVAL < 1ULL << 63,
+			 "the highest interval's");
 	return 0;
 }

@@ -38,7 +38,8 @@ int main(void)
 	before = instance.credit;
 	due = low_is_due(&queue);
 	if (due)
-		__CPROVER_assert(both && before >= (u64)(u64)head.size * SL_BILLION, "due only if it is covered");
+		__CPROVER_assert(both && before >= (u64)(u64)head.size * SL_BILLION,
+				 "due only if it is covered");
 	else if (both && before >= (u64)head.size * SL_BILLION)
 		__CPROVER_assert(head.flow && flow.queued & SL_DEMOTED_FLAG &&
 					 flow.mark != instance.lane[SL_HIGH].head,
@@ -50,7 +51,8 @@ int main(void)
 	else if (lane == SL_HIGH)
 		__CPROVER_assert(instance.credit == gained, "its share of what others send");
 	else if (gained >= (u64)size * SL_BILLION)
-		__CPROVER_assert(instance.credit == gained - (u64)size * SL_BILLION, "pays for what it sends");
+		__CPROVER_assert(instance.credit == gained - (u64)size * SL_BILLION,
+				 "pays for what it sends");
 	else
 		__CPROVER_assert(!instance.credit, "never in debt");
 	return 0;

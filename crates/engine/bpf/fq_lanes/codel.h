@@ -31,7 +31,7 @@ static __always_inline u64 square_root(u64 square)
 		u64 greater = root | 1ULL << bit;
 		s64 left_over = square - greater * greater;
 
-		root |= (u64)~(left_over >> 63) & 1ULL << bit;
+		root |= (u64) ~(left_over >> 63) & 1ULL << bit;
 	}
 	return root;
 }
@@ -85,7 +85,8 @@ static __always_inline void drop_head(const struct fq_lanes *fq, struct Qdisc *s
 
 /* Begins a run of drops. If the last one ended not long ago, the rate at which it controlled the
  * queue is where this one starts. */
-static __always_inline void start_dropping(const struct fq_lanes *fq, struct fql_flow *flow, u64 now)
+static __always_inline void start_dropping(const struct fq_lanes *fq, struct fql_flow *flow,
+					   u64 now)
 {
 	struct fql_control *control = &flow->control;
 	u32 grown = minus(control->count, control->last_count);

@@ -170,7 +170,8 @@ spilled:
 }
 
 /* The place of the arrival's flow. */
-static __always_inline u32 flow_of(const struct fq_lanes *fq, struct sk_buff *skb, struct Qdisc *sch)
+static __always_inline u32 flow_of(const struct fq_lanes *fq, struct sk_buff *skb,
+				   struct Qdisc *sch)
 {
 	u32 index = find_flow(fq, fq->block->arrival.id);
 
@@ -257,7 +258,8 @@ static __noinline u32 take_up_host(const struct fq_lanes *fq, u64 key)
 }
 
 /* The place of a flow's host. */
-static __always_inline u32 host_of(const struct fq_lanes *fq, const struct fql_flow *flow, u32 index)
+static __always_inline u32 host_of(const struct fq_lanes *fq, const struct fql_flow *flow,
+				   u32 index)
 {
 	u64 key;
 

@@ -8,15 +8,15 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define CONTROL 0
-#define ECN_DIRECT 1	 /* store to the packet's memory */
-#define ECN_HELPER 2	 /* bpf_skb_ecn_set_ce() */
-#define ECN_STORE 3	 /* bpf_skb_store_bytes() */
-#define ECN_DYNPTR 4	 /* bpf_dynptr_write() */
+#define ECN_DIRECT 1 /* store to the packet's memory */
+#define ECN_HELPER 2 /* bpf_skb_ecn_set_ce() */
+#define ECN_STORE 3 /* bpf_skb_store_bytes() */
+#define ECN_DYNPTR 4 /* bpf_dynptr_write() */
 #define CONNTRACK_KFUNC 5 /* bpf_skb_ct_lookup() */
 #define CONNTRACK_READ 6 /* the entry that the packet points to, read only */
-#define GSO_SEGMENT 7	 /* __skb_gso_segment() */
-#define CHANGE 8	 /* the operation behind `tc qdisc change` */
-#define DUMP 9		 /* the operation behind `tc qdisc show` */
+#define GSO_SEGMENT 7 /* __skb_gso_segment() */
+#define CHANGE 8 /* the operation behind `tc qdisc change` */
+#define DUMP 9 /* the operation behind `tc qdisc show` */
 
 /* What the probe's call returned; 1 if it was not made. */
 int result = 1;
@@ -25,10 +25,18 @@ __u8 mark = 3;
 
 #if PROBE == CONNTRACK_KFUNC
 /* Whole types, which is all that libbpf compares. */
-struct bpf_ct_opts { int error; };
-struct nf_conn { u32 mark; };
-struct bpf_sock_tuple { u32 ports; };
-struct __sk_buff { u32 len; };
+struct bpf_ct_opts {
+	int error;
+};
+struct nf_conn {
+	u32 mark;
+};
+struct bpf_sock_tuple {
+	u32 ports;
+};
+struct __sk_buff {
+	u32 len;
+};
 extern struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 					 u32 tuple_size, struct bpf_ct_opts *opts,
 					 u32 opts_size) __ksym;

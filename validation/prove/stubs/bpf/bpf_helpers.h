@@ -10,17 +10,17 @@
 #define __ksym
 #define likely(x) (x)
 #define unlikely(x) (x)
-#define __uint(name, val) int(*name)[val]
+#define __uint(name, val) int (*name)[val]
 #define __type(name, val) typeof(val) *name
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 
 /* Harnesses say what is in a map. */
 void *bpf_map_lookup_elem(const void *map, const void *key);
-#define bpf_kptr_xchg(at, with)              \
-	({                                   \
+#define bpf_kptr_xchg(at, with)               \
+	({                                    \
 		typeof(*(at)) before = *(at); \
-		*(at) = (with);              \
-		before;                      \
+		*(at) = (with);               \
+		before;                       \
 	})
 
 #endif
