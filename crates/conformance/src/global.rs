@@ -146,7 +146,7 @@ fn check_bound(step: &Step) -> Result<(), Violation> {
 
 /// Whose idle flows stay until another one needs their place: what they are remembered for (their
 /// age) matters when they come back, and the table's bound is all the memory there is.
-const REMEMBER_IDLE_FLOWS: &[&str] = &["fq-lanes"];
+const REMEMBER_IDLE_FLOWS: &[&str] = &["fq-lanes", "marked"];
 
 /// G6: after the queue has drained and every timeout has passed, only the flow that was used to
 /// look at it can have an entry.

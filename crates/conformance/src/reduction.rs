@@ -71,6 +71,11 @@ pub const ALL: &[Reduction] = &[
     Reduction("cake:rtt=inf,isolation=flowblind", "fifo:limit=1gb", OwnLimits),
     Reduction("cake", "cake:isolation=flows", OnePacketFlows),
     Reduction("cake:isolation=hosts", "cake:isolation=flowblind", OneFlow),
+    // With one tin in use there is nothing to choose; without a rate nothing is ever long.
+    Reduction("cake:tins=diffserv3,rate=10mbit", "cake:rate=10mbit", OneFlow),
+    Reduction("cake:tins=diffserv3", "cake", OneFlow),
+    Reduction("marked", "cake:tins=diffserv3", OwnLimits),
+    Reduction("marked:queues=prio", "fq-codel", OwnLimits),
     Reduction("las", "fifo", OnePacketFlows),
     Reduction("las", "fifo", OneFlow),
     Reduction("las:victim=most-served", "fifo", OneFlow),

@@ -567,3 +567,38 @@ fn cake() {
     golden("cake:limit=4000b", "+A=2500 +C=1500 +C!A1 >C1 >C2");
     golden("cake", "+A @10ms >A1 @2s +A @3s >A2");
 }
+
+/// A and B have no DSCP, C is EF, D is CS1. At 10 Mbit/s a packet of 1000 bytes takes Best Effort
+/// 0.8 ms, Voice 3.2, Bulk 12.8.
+#[test]
+fn cake_with_tins() {
+    let one = "cake:tins=diffserv3,rate=10mbit";
+    // Of those that are due, Voice and then Bulk; then Best Effort, for nothing else is due.
+    golden(
+        one,
+        "+A/high +A +D/low +D +C +C >C1 >D1 >A1 @800us >A2 @1600us +A >A3 @3200us >C2 @4ms >D2 >-",
+    );
+    // Nothing is due: D is at 12.8 ms, A at 1.6.
+    golden(one, "+D +D +A +A >D1 >A1 >A2 >D2 >-");
+    // Without a rate 1024, 64 and 256 bytes in turns; a tin goes on while it has not overdrawn.
+    golden("cake:tins=diffserv3", "+A +A +A +D +D >A1 >D1 >A2 >A3 >D2 >-");
+    golden("cake:tins=besteffort", "+D +A +C >D1 >A1 >C1");
+}
+
+/// At 1 Mbit/s a flow may send 30 kB at once, and 62.5 kbit/s for ever.
+#[test]
+fn marked() {
+    let arrivals = "+A=15000/high +A=15000/high +A/low +E/high";
+    // Bulk is due, so that A3 passes those before it; A and E have turns of 300 bytes.
+    golden("marked:rate=1mbit", &format!("{arrivals} >A3 >A1 >E1 >A2 >-"));
+    // The first band, and then the other.
+    golden("marked:rate=1mbit,queues=prio", &format!("{arrivals} >A1 >E1 >A2 >A3 >-"));
+    // Short again after a second without a packet, and not before.
+    golden("marked:rate=1mbit", "+A=31000/low @999ms +A/low @1999ms +A/high >A1 >A3 >A2");
+    // One set: the ninth flow takes A's place, for which A is new, and short.
+    let eight = "+B +C +D +E +F +G +H";
+    golden(
+        "marked:rate=1mbit,sets=1,queues=prio",
+        &format!("+A=31000/low @1ms {eight} +A/low @2ms {eight} @3ms +I +A/high"),
+    );
+}

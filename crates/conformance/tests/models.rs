@@ -168,6 +168,51 @@ fn cake_with_a_full_table() {
     }
 }
 
+/// Three tins that are due, or not, at rates that sequences reach and at none; full tables as well.
+#[test]
+fn cake_with_tins() {
+    let info = registry::find("cake").expect("a discipline of this name");
+    for rate in ["inf", "1mbit", "10mbit", "200mbit"] {
+        for (sets, rtt, limit) in [("128", "100ms", "inf"), ("1", "20ms", "40packets")] {
+            for setup in [Setup::Defaults, Setup::Random] {
+                strategy::for_all(info, &[], setup, 96, &|spec, operations, seed| {
+                    let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+                    let given = [
+                        ("tins", "diffserv3"),
+                        ("rate", rate),
+                        ("sets", sets),
+                        ("rtt", rtt),
+                        ("limit", limit),
+                    ];
+                    let spec = given.into_iter().try_fold(spec.clone(), set);
+                    compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn marked() {
+    behaves_as_its_model("marked");
+}
+
+/// Flows that become long within a sequence, and are forgotten for others.
+#[test]
+fn marked_flows_that_become_long() {
+    let info = registry::find("marked").expect("a discipline of this name");
+    for queues in ["cake", "prio"] {
+        for (rate, sets) in [("1mbit", "4096"), ("100kbit", "1"), ("3mbit", "2")] {
+            strategy::for_all(info, &[], Setup::Defaults, 192, &|spec, operations, seed| {
+                let set = |spec: Spec, (name, value): (&str, &str)| spec.with(name, value);
+                let given = [("queues", queues), ("rate", rate), ("sets", sets)];
+                let spec = given.into_iter().try_fold(spec.clone(), set);
+                compare(&spec.map_err(|e| e.to_string())?, operations, seed)
+            });
+        }
+    }
+}
+
 #[test]
 fn fq_lanes() {
     behaves_as_its_model("fq-lanes");

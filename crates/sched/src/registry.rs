@@ -6,7 +6,9 @@
 
 use alloc::boxed::Box;
 
-use crate::disciplines::{cake, codel, drr, early, fair, fifo, fq_codel, fq_lanes, lanes, sorted};
+use crate::disciplines::{
+    cake, codel, drr, early, fair, fifo, fq_codel, fq_lanes, lanes, marked, sorted,
+};
 use crate::interface::{Discipline, Info, Params, Qdisc, Sink};
 
 macro_rules! disciplines {
@@ -53,6 +55,7 @@ disciplines![
     fq_codel::FqCodel,
     fq_lanes::FqLanes,
     cake::Cake,
+    marked::Marked<cake::Cake>,
     early::red::Red,
     early::fred::Fred,
     early::rio::Rio,

@@ -18,7 +18,7 @@ pub(super) const ALL: &[Invariant] = &[
     },
     Invariant { of: Of::Named(&["fsc"]), given: has_no_burst, check: flows_share_by_the_packet },
     Invariant { of: Of::Named(&["fq-codel"]), given: always, check: buckets_take_turns },
-    Invariant { of: Of::Named(&["cake"]), given: always, check: few_flows_keep_their_order },
+    Invariant { of: Of::Named(&["cake"]), given: has_one_tin, check: few_flows_keep_their_order },
     Invariant { of: Of::Named(&["cake"]), given: shares_by_source, check: sources_take_turns },
     Invariant {
         of: Of::Named(&["cake"]),
@@ -51,7 +51,7 @@ fn hosts_with_lanes() -> Check {
     take_turns(host, |_, packet| 3 * QUANTUM + 2 * packet + 3 * (15_000 + packet))
 }
 
-/// CAKE sends a flow's packets in order while no set of queues is full.
+/// CAKE sends a flow's packets in order while no set of queues is full, and all are in one tin.
 fn few_flows_keep_their_order() -> Check {
     let mut seen = BTreeSet::new();
     Box::new(move |before, step, _after| {
@@ -67,12 +67,16 @@ fn few_flows_keep_their_order() -> Check {
     })
 }
 
+fn has_one_tin(params: &Params) -> bool {
+    params.word("tins") == "besteffort"
+}
+
 fn shares_by_source(params: &Params) -> bool {
-    params.word("isolation") == "dual-srchost"
+    has_one_tin(params) && params.word("isolation") == "dual-srchost"
 }
 
 fn shares_by_destination(params: &Params) -> bool {
-    params.word("isolation") == "dual-dsthost"
+    has_one_tin(params) && params.word("isolation") == "dual-dsthost"
 }
 
 fn sources_take_turns() -> Check {

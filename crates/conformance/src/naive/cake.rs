@@ -13,20 +13,34 @@ pub struct Cake {
     /// Who is told apart: flows, sources, destinations.
     isolation: (bool, bool, bool),
     limit: Amount,
+    tins: Vec<Tin>,
+    /// Of all tins, those of the first one first.
+    queues: Vec<Queue>,
+    /// The hosts that places stand for, of sources and of destinations.
+    hosts: [Vec<u32>; 2],
+    /// Where the rate is not known: the tin whose turn it is.
+    turn: usize,
+    is_shaped: bool,
+    /// Packets in order of arrival, with their queues and times.
+    packets: Vec<(usize, Packet, u128)>,
+    marks: bool,
+    losses: Vec<u64>,
+}
+
+#[derive(Clone, Default)]
+struct Tin {
+    /// What the rate is divided by.
+    part: u128,
+    rate: u128,
     /// In units of 2^-16 bytes, as deficits are.
     quantum: u128,
     target: u128,
     interval: u128,
     spared: u128,
-    queues: Vec<Queue>,
-    /// The hosts that places stand for, of sources and of destinations.
-    hosts: [Vec<u32>; 2],
     /// Queues in line: sparse, bulk, decaying.
     lines: [Vec<usize>; 3],
-    /// Packets in order of arrival, with their queues and times.
-    packets: Vec<(usize, Packet, u128)>,
-    marks: bool,
-    losses: Vec<u64>,
+    due: u128,
+    deficit: i128,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -65,16 +79,17 @@ impl Cake {
             "dsthost" => (false, false, true),
             _ => (false, false, false),
         };
+        let parts: &[u128] = if params.word("tins") == "diffserv3" { &[1, 16, 4] } else { &[1] };
+        let places = places * parts.len();
+        let tin = |part: &u128| Tin { part: *part, ..Tin::default() };
         let mut cake = Self {
             isolation,
             limit: Amount::UNLIMITED,
-            quantum: 0,
-            target: 0,
-            interval: 0,
-            spared: 0,
+            tins: parts.iter().map(tin).collect(),
             queues: vec![Queue::default(); places],
             hosts: [vec![0; places], vec![0; places]],
-            lines: Default::default(),
+            turn: 0,
+            is_shaped: false,
             packets: Vec::new(),
             marks: false,
             losses: Vec::new(),
@@ -83,10 +98,40 @@ impl Cake {
         cake
     }
 
-    /// The places of a set, beginning with the one that a number names.
-    fn set_of(&self, number: u64) -> Vec<usize> {
-        let home = (number & 0xffff_ffff) as usize % self.queues.len();
-        let first = home / WAYS * WAYS;
+    fn tin_of(&self, packet: &Packet) -> usize {
+        let is_in = |codes: &[u8]| self.tins.len() > 1 && codes.contains(&packet.dscp);
+        if is_in(&[1, 8]) { 1 } else { 2 * usize::from(is_in(&[4, 44, 46, 48, 56])) }
+    }
+
+    fn tin_at(&self, place: usize) -> &Tin {
+        &self.tins[place / (self.queues.len() / self.tins.len())]
+    }
+
+    /// The tin that is served, of those with queues in line for a turn.
+    fn chosen_tin(&mut self, now: u128) -> usize {
+        let count = self.tins.len();
+        let waits = |tin: &Tin| !tin.lines[SPARSE].is_empty() || !tin.lines[BULK].is_empty();
+        if self.is_shaped || count == 1 {
+            let waiting = || (0..count).filter(|tin| waits(&self.tins[*tin]));
+            let due = waiting().filter(|tin| self.tins[*tin].due <= now).max();
+            let next = || waiting().rev().min_by_key(|tin| self.tins[*tin].due);
+            return due.or_else(next).expect("packets are in queues in line");
+        }
+        loop {
+            let tin = &mut self.tins[self.turn];
+            if tin.deficit >= 0 && waits(tin) {
+                return self.turn;
+            }
+            tin.deficit += if tin.deficit <= 0 { (1024 / tin.part) as i128 } else { 0 };
+            self.turn = (self.turn + 1) % count;
+        }
+    }
+
+    /// The places of a set of a tin, beginning with the one that a number names.
+    fn set_of(&self, tin: usize, number: u64) -> Vec<usize> {
+        let places = self.queues.len() / self.tins.len();
+        let home = (number & 0xffff_ffff) as usize % places;
+        let first = tin * places + home / WAYS * WAYS;
         (0..WAYS).map(|i| first + (home + i) % WAYS).collect()
     }
 
@@ -95,7 +140,7 @@ impl Cake {
         self.queues.iter().filter(|queue| queue.is_bulk && queue.hosts[side] == place).count()
     }
 
-    fn queue_of(&mut self, packet: &Packet) -> usize {
+    fn queue_of(&mut self, tin: usize, packet: &Packet) -> usize {
         let (flows, sources, destinations) = self.isolation;
         let hosts = [packet.source.0, packet.destination.0];
         let tag = match (flows, sources, destinations) {
@@ -103,9 +148,9 @@ impl Cake {
             (_, true, true) => u64::from(hosts[0] ^ hosts[1]),
             (_, true, false) => u64::from(hosts[0]),
             (_, false, true) => u64::from(hosts[1]),
-            _ => return 0,
+            _ => return self.set_of(tin, 0)[0],
         };
-        let set = self.set_of(tag);
+        let set = self.set_of(tin, tag);
         let found = set.iter().copied().find(|place| self.queues[*place].tag == tag);
         if let Some(place) = found.filter(|place| self.queues[*place].line.is_some()) {
             return place;
@@ -116,7 +161,7 @@ impl Cake {
         let was_bulk = std::mem::replace(&mut self.queues[place].is_bulk, false);
         self.queues[place].tag = tag;
         for (side, host) in hosts.into_iter().enumerate() {
-            let set = self.set_of(u64::from(host));
+            let set = self.set_of(tin, u64::from(host));
             let own = set.iter().copied().find(|place| self.hosts[side][*place] == host);
             let free = || set.iter().copied().find(|place| self.bulk_at(side, *place) == 0);
             let at = own.or_else(free).unwrap_or(set[0]);
@@ -127,21 +172,33 @@ impl Cake {
         place
     }
 
+    /// What a packet of so many bytes costs its tin.
+    fn charge(&mut self, tin: usize, bytes: u128, now: u128) {
+        let is_shaped = self.is_shaped;
+        let tin = &mut self.tins[tin];
+        if !is_shaped {
+            tin.deficit -= bytes as i128;
+            return;
+        }
+        let takes = bytes * 8_000_000_000 / tin.rate;
+        tin.due = if tin.due < now { tin.due + takes } else { tin.due.max(now + takes) };
+    }
+
     fn turn(&self, place: usize) -> i128 {
         let (flows, sources, destinations) = self.isolation;
         let load = |side: usize, counts: bool| {
             if flows && counts { self.bulk_at(side, self.queues[place].hosts[side]) } else { 0 }
         };
         let load = load(0, sources).max(load(1, destinations)).max(1);
-        (self.quantum / load as u128) as i128
+        (self.tin_at(place).quantum / load as u128) as i128
     }
 
     fn put_in(&mut self, place: usize, line: Option<usize>) {
-        for line in &mut self.lines {
-            line.retain(|other| *other != place);
-        }
+        let places = self.queues.len() / self.tins.len();
+        let lines = &mut self.tins[place / places].lines;
+        lines.iter_mut().for_each(|line| line.retain(|other| *other != place));
         if let Some(line) = line {
-            self.lines[line].push(place);
+            lines[line].push(place);
         }
         self.queues[place].line = line;
     }
@@ -167,11 +224,12 @@ impl Cake {
 
     /// The largest whole number of nanoseconds whose square, `count` times, is at most that of the
     /// interval.
-    fn spacing(&self, count: u128) -> u128 {
-        let (mut low, mut high) = (0, self.interval + 1);
+    fn spacing(&self, place: usize, count: u128) -> u128 {
+        let interval = self.tin_at(place).interval;
+        let (mut low, mut high) = (0, interval + 1);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            if middle * middle * count.max(1) <= self.interval * self.interval {
+            if middle * middle * count.max(1) <= interval * interval {
                 low = middle;
             } else {
                 high = middle;
@@ -190,11 +248,12 @@ impl Cake {
         now: u128,
     ) -> (bool, bool) {
         let mut queue = self.queues[place];
-        let late = waited > self.target && waited > self.spared;
+        let Tin { target, spared, interval, .. } = *self.tin_at(place);
+        let late = waited > target && waited > spared;
         let due = |queue: &Queue| queue.count > 0 && now >= queue.next;
         let signal = due(&queue) && late;
         if late && !queue.late {
-            queue.next = now + self.spacing(queue.count);
+            queue.next = now + self.spacing(place, queue.count);
         }
         if late && queue.count == 0 {
             queue.count = 1;
@@ -202,15 +261,15 @@ impl Cake {
         queue.late = late;
         if signal {
             queue.count += 1;
-            queue.next += self.spacing(queue.count);
+            queue.next += self.spacing(place, queue.count);
         }
         while !late && due(&queue) {
             queue.count -= 1;
-            queue.next += self.spacing(queue.count);
+            queue.next += self.spacing(place, queue.count);
         }
         let drops = signal && !capable || queue.blue > 0 && diced;
         if queue.count == 0 {
-            queue.next = now + self.interval;
+            queue.next = now + interval;
         } else if !drops {
             queue.next = queue.next.max(now);
         }
@@ -225,7 +284,15 @@ impl Model for Cake {
         if cost(self.limit, &packet) > limit || self.used() > limit {
             return vec![packet.id];
         }
-        let place = self.queue_of(&packet);
+        let tin = self.tin_of(&packet);
+        if !self
+            .packets
+            .iter()
+            .any(|(place, ..)| std::ptr::eq(self.tin_at(*place), &self.tins[tin]))
+        {
+            self.tins[tin].due = self.tins[tin].due.max(now);
+        }
+        let place = self.queue_of(tin, &packet);
         self.packets.push((place, packet, now));
         match self.queues[place].line {
             None | Some(DECAYING) => {
@@ -240,7 +307,7 @@ impl Model for Cake {
             let longest = (0..self.queues.len()).rev().max_by_key(|place| self.bytes(*place));
             let longest = longest.expect("there are queues");
             let (head, _) = self.take_head(longest).expect("the longest has packets");
-            let target = self.target;
+            let target = self.tin_at(longest).target;
             let queue = &mut self.queues[longest];
             if now - queue.moved > target {
                 (queue.blue, queue.moved) = ((queue.blue + 4096).min(1 << 20), now);
@@ -258,10 +325,13 @@ impl Model for Cake {
         if self.packets.is_empty() {
             return None;
         }
-        let mut decaying = self.lines[DECAYING].first().copied();
+        let (mut tin, mut is_first) = (self.chosen_tin(now), true);
         loop {
-            let mut in_line = self.lines.iter().filter_map(|line| line.first().copied());
-            let place = decaying.take().or_else(|| in_line.next())?;
+            let lines = &self.tins[tin].lines;
+            let decaying = lines[DECAYING].first().copied().filter(|_| is_first);
+            is_first = false;
+            let mut in_line = lines[..DECAYING].iter().filter_map(|line| line.first().copied());
+            let place = decaying.or_else(|| in_line.next())?;
             if self.queues[place].deficit <= 0 {
                 self.put_in(place, Some(BULK));
                 if !self.is_empty(place) {
@@ -281,12 +351,14 @@ impl Model for Cake {
                     continue;
                 }
                 self.queues[place].deficit -= i128::from(packet.size) << 16;
+                self.charge(tin, packet.size.into(), now);
                 self.marks = marks;
                 return Some(packet.id);
             }
-            let spacing = self.spacing(self.queues[place].count.saturating_sub(1));
+            let spacing = self.spacing(place, self.queues[place].count.saturating_sub(1));
+            let target = self.tins[tin].target;
             let queue = &mut self.queues[place];
-            if queue.blue > 0 && now - queue.moved > self.target {
+            if queue.blue > 0 && now - queue.moved > target {
                 (queue.blue, queue.moved) = (queue.blue.saturating_sub(256), now);
             }
             if queue.count > 0 && now >= queue.next {
@@ -296,6 +368,7 @@ impl Model for Cake {
             (queue.late, queue.is_bulk) = (false, false);
             let is_at_rest = queue.blue == 0 && queue.count == 0 && now >= queue.next;
             self.put_in(place, (!is_at_rest).then_some(DECAYING));
+            tin = self.chosen_tin(now);
         }
     }
 
@@ -309,26 +382,33 @@ impl Model for Cake {
 
     fn change(&mut self, params: &Params) {
         let (rtt, rate) = (params.time("rtt"), params.number("rate"));
+        self.is_shaped = rate < u64::MAX;
         let mut derived = MTU * 10_240;
-        let (mut quantum, mut mtu_time) = (MTU, 0);
-        if rate < u64::MAX {
+        if self.is_shaped {
             let bytes = u128::from(rate) / 8;
             derived = derived.min((4 * (bytes * u128::from(rtt.0) / 1_000_000_000)).max(4 << 20));
-            quantum = MTU.min((bytes / 4096).max(300));
-            mtu_time = MTU * 8_000_000_000 / u128::from(rate);
         }
-        self.quantum = quantum << 16;
         self.limit = match params.amount("limit") {
             Amount::UNLIMITED => Amount::Bytes(derived as u64),
             limit => limit,
         };
-        let wanted = u128::from(rtt.0) / 20;
-        (self.target, self.interval, self.spared) = if rtt == Nanos::MAX {
-            (u128::MAX, 0, u128::MAX)
-        } else {
-            let target = wanted.max(mtu_time * 3 / 2);
-            (target, (u128::from(rtt.0) + target - wanted).max(2 * target), 4 * mtu_time)
-        };
+        for tin in &mut self.tins {
+            tin.rate = (u128::from(rate) / tin.part).max(1);
+            let (mut quantum, mut mtu_time) = (MTU, 0);
+            if self.is_shaped {
+                quantum = MTU.min((tin.rate / 8 / 4096).max(300));
+                mtu_time = MTU * 8_000_000_000 / tin.rate;
+            }
+            tin.quantum = quantum << 16;
+            let wanted = u128::from(rtt.0) / 20;
+            (tin.target, tin.interval, tin.spared) = if rtt == Nanos::MAX {
+                (u128::MAX, 0, u128::MAX)
+            } else {
+                let target = wanted.max(mtu_time * 3 / 2);
+                let interval = (u128::from(rtt.0) + target - wanted).max(2 * target);
+                (target, interval, 4 * mtu_time)
+            };
+        }
     }
 
     fn flows(&self) -> usize {

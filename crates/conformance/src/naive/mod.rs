@@ -14,6 +14,7 @@ mod fsc;
 mod lanes;
 mod lars;
 mod las;
+mod marked;
 mod marks;
 mod red;
 mod scfq;
@@ -39,6 +40,7 @@ pub use lanes::{Efd, Sb};
 pub use lars::Lars;
 pub(crate) use lars::is_near;
 pub use las::Las;
+pub use marked::Marked;
 pub use red::Red;
 pub use scfq::Scfq;
 pub use wf2q::Wf2q;
@@ -96,6 +98,7 @@ pub const MODELS: &[(&str, &[&str])] = &[
     ("fsc", &["bpr", "pbs"]),
     ("h-fsc", &["bpr", "pbs"]),
     ("cake", &[]),
+    ("marked", &[]),
     ("fq-lanes", &[]),
 ];
 
@@ -118,6 +121,7 @@ pub fn model(spec: &Spec) -> Option<Box<dyn Model>> {
         "wf2q+" => Some(Box::new(Wf2q::new(params))),
         "fsc" | "h-fsc" => Some(Box::new(Fsc::new(params))),
         "cake" => Some(Box::new(Cake::new(params))),
+        "marked" => Some(Box::new(Marked::new(params))),
         "fq-lanes" => Some(Box::new(FqLanes::new(params))),
         _ => None,
     }

@@ -138,7 +138,7 @@ impl Discipline for FqCodel {
 }
 
 impl FqCodel {
-    fn new(params: &Params) -> Self {
+    pub(crate) fn new(params: &Params) -> Self {
         let limit = params.get(shared::LIMIT);
         let mut fq_codel = Self {
             params: params.clone(),

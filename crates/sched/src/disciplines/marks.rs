@@ -10,10 +10,12 @@
 //! it, the lower the threshold, down to a fifth. So in overload very short flows stay short, and
 //! long ones are left a part of the link, whatever serves the classes.
 //!
-//! This is a rule, not a discipline: who calls it keeps the table of flows. In the kernel
+//! This is a rule, not a discipline: `marked.rs` is that. In the kernel
 //! `crates/engine/bpf/marks.bpf.c` has the same, and a test holds it to this.
 
-use crate::interface::Nanos;
+use alloc::vec::Vec;
+
+use crate::interface::{FlowId, Nanos};
 
 /// The threshold is what the link sends in this time...
 const THRESHOLD_TIME: Nanos = Nanos::from_millis(88);
@@ -64,6 +66,79 @@ pub struct MarkedFlow {
     until: Nanos,
     last: Nanos,
     is_long: bool,
+}
+
+impl MarkedFlow {
+    /// Whether it was beyond its bucket when its last packet came.
+    #[must_use]
+    pub const fn is_long(&self) -> bool {
+        self.is_long
+    }
+}
+
+/// What is remembered of flows: in sets of [`WAYS`](Self::WAYS), of which a flow's fingerprint names
+/// one. In a full set the flow without a packet for longest gives way.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    keys: Vec<[u64; Self::WAYS]>,
+    flows: Vec<[MarkedFlow; Self::WAYS]>,
+    len: usize,
+}
+
+/// Whether a flow was known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It was.
+    Yes,
+    /// It was not, and there was a place that nobody had.
+    No,
+    /// It was not, and this one is forgotten for it.
+    Instead(FlowId),
+}
+
+impl Flows {
+    /// Flows in a set.
+    pub const WAYS: usize = 8;
+
+    /// An empty table of so many sets.
+    #[must_use]
+    pub fn new(sets: usize) -> Self {
+        let flows = alloc::vec![[MarkedFlow::default(); Self::WAYS]; sets.max(1)];
+        Self { keys: alloc::vec![[0; Self::WAYS]; sets.max(1)], flows, len: 0 }
+    }
+
+    /// Flows in the table.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What is remembered of a flow, which is in the table from now on.
+    #[inline]
+    pub fn find(&mut self, flow: FlowId) -> (&mut MarkedFlow, Known) {
+        let key = flow.get();
+        let set = (key % self.keys.len() as u64) as usize;
+        let (keys, flows) = (&mut self.keys[set], &mut self.flows[set]);
+        if let Some(way) = keys.iter().position(|other| *other == key) {
+            return (&mut flows[way], Known::Yes);
+        }
+        // Nobody's places come first.
+        let ways = 0..Self::WAYS;
+        let way = ways.min_by_key(|way| (keys[*way] != 0, flows[*way].last)).unwrap_or(0);
+        let gone = core::mem::replace(&mut keys[way], key);
+        flows[way] = MarkedFlow::default();
+        if gone == 0 {
+            self.len += 1;
+            return (&mut flows[way], Known::No);
+        }
+        (&mut flows[way], Known::Instead(FlowId::new(gone)))
+    }
 }
 
 /// What all short flows have used of their share.
@@ -229,6 +304,25 @@ mod tests {
         // A fifth of each is short in the end.
         assert!((48..=54).contains(&longest), "{longest} of 66 were long");
         assert_eq!(MARKS.least.0 * 5, MARKS.threshold.0);
+    }
+
+    #[test]
+    fn in_a_full_set_the_flow_without_a_packet_for_longest_gives_way() {
+        let (mut flows, mut share) = (Flows::new(4), ShortShare::default());
+        let mut arrive = |n: u64, now: u64| {
+            let (flow, known) = flows.find(FlowId::new(n));
+            MARKS.mark(flow, &mut share, 1500, Nanos(now));
+            known
+        };
+        // Set 1 of 4; 5 again, so that 9 is the oldest.
+        for n in 0..8 {
+            assert_eq!(arrive(5 + 4 * n, n), Known::No);
+        }
+        assert_eq!(arrive(5, 20), Known::Yes);
+        assert_eq!(arrive(1, 21), Known::Instead(FlowId::new(9)));
+        assert_eq!(arrive(2, 22), Known::No, "of another set");
+        assert_eq!(arrive(9, 23), Known::Instead(FlowId::new(13)));
+        assert_eq!((flows.len(), flows.is_empty()), (9, false));
     }
 
     #[test]

@@ -10,5 +10,6 @@ pub(crate) mod fixed;
 pub(crate) mod fq_codel;
 pub(crate) mod fq_lanes;
 pub mod lanes;
+pub(crate) mod marked;
 pub mod marks;
 pub(crate) mod sorted;

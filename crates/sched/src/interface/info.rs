@@ -52,8 +52,8 @@ impl Info {
     #[must_use]
     pub fn lane_name(&self, lane: usize, lanes: usize) -> String {
         match (self.lanes.get(lane), lane, lanes) {
+            (_, _, 0 | 1) => "queue".into(),
             (Some(name), ..) => (*name).into(),
-            (None, _, 0 | 1) => "queue".into(),
             (None, 0, _) => "short".into(),
             (None, 1, 2) => "long".into(),
             (None, ..) => format!("lane {lane}"),
@@ -152,8 +152,8 @@ pub mod shared {
         name: "rate",
         kind: Takes::rate(1, u64::MAX - 1),
         default: "inf",
-        effect: "the link's rate, where it is known: how much of the packet on the wire is sent when \
-                 another arrives; inf: none of it",
+        effect: "the link's rate, if known: how much of the packet on the wire is sent when another \
+                 arrives; inf: none of it",
         source: "the link",
         live: true,
     };
@@ -194,7 +194,7 @@ pub mod shared {
         name: "short-dscp",
         kind: Takes::count(0, 63),
         default: "10",
-        effect: "the DSCP of spared packets; all others are not spared",
+        effect: "the DSCP of spared packets; no others are spared",
         source: "ours: AF11 of RFC 2597",
         live: true,
     };

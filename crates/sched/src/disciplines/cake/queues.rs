@@ -118,6 +118,11 @@ impl Queues {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> u32 {
+        self.queues.len() as u32
+    }
+
     #[inline]
     pub(super) fn get(&mut self, index: u32) -> &mut HashedQueue {
         &mut self.queues[index as usize]

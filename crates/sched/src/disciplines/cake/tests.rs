@@ -1,6 +1,8 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::cobalt::Law;
+use super::queues::Standing;
 use super::*;
 use crate::Spec;
 use crate::interface::{Amount, FlowId, HostId, Nanos};
@@ -12,8 +14,13 @@ fn packet(flow: u64, source: u32, destination: u32, size: u32) -> Packet {
     Packet::new(FlowId::new(flow), size).with_hosts(HostId(source), HostId(destination))
 }
 
-fn derived(spec: &str) -> Derived {
-    Derived::new(spec.parse::<Spec>().unwrap().params())
+/// The limit, and of each tin the quantum and the law.
+fn derived(spec: &str) -> (Amount, Vec<(u32, Law)>) {
+    let mut cake = Cake::new(spec.parse::<Spec>().unwrap().params(), 1);
+    let mut of = |tin| (cake.tins.get(tin).quantum >> 16, cake.tins.get(tin).law);
+    let tins = if spec.contains("diffserv3") { Tin::ALL } else { &Tin::ALL[..1] };
+    let tins = tins.iter().map(|tin| of(*tin)).collect();
+    (cake.limit, tins)
 }
 
 #[test]
@@ -32,12 +39,16 @@ fn quantum_limit_and_law_follow_from_the_rate() {
         ("1gbit", 10_240 * 1514, 1514, 12_112),
         ("inf", 10_240 * 1514, 1514, 0),
     ] {
-        let law = law(100, mtu_time);
-        let expected = Derived { limit: Amount::Bytes(bytes), quantum: quantum << 16, law };
+        let expected = (Amount::Bytes(bytes), [(quantum, law(100, mtu_time))].into());
         assert_eq!(derived(&format!("cake:rate={rate}")), expected, "{rate}");
     }
     let given = derived("cake:rate=1mbit,rtt=20ms,limit=7packets");
-    assert_eq!((given.limit, given.law), (Amount::Packets(7), law(20, 12_112_000)));
+    assert_eq!(given, (Amount::Packets(7), [(300, law(20, 12_112_000))].into()));
+    // A 16th and a quarter of it. Bulk's target is 29 ms.
+    let (limit, tins) = derived("cake:rate=10mbit,tins=diffserv3");
+    let expected =
+        [(305, law(100, 1_211_200)), (300, law(100, 19_379_200)), (300, law(100, 4_844_800))];
+    assert_eq!((limit, tins), (Amount::Bytes(4 << 20), expected.into()));
 }
 
 #[test]
@@ -230,7 +241,58 @@ fn bulk_queues_are_counted_at_their_hosts() {
         } else {
             cake.dequeue(now, &mut sink);
         }
-        let bulk = cake.queues.iter().filter(|(_, queue)| queue.standing == Standing::Bulk);
-        assert_eq!(cake.queues.bulk_at_hosts(), [bulk.count(); 2]);
+        let queues = &cake.tins.get(Tin::BEST_EFFORT).queues;
+        let bulk = queues.iter().filter(|(_, queue)| queue.standing == Standing::Bulk);
+        assert_eq!(queues.bulk_at_hosts(), [bulk.count(); 2]);
     }
+}
+
+/// Bytes that flows of these codepoints have sent of 20,000 packets, all of them backlogged.
+fn tins_share(rate: &str, codes: &[u8]) -> Vec<u64> {
+    let mut cake = Bench::new(&format!("cake:tins=diffserv3,rtt=inf,rate={rate}"));
+    let of = |n: usize| packet(n as u64 + 1, 1, 2, 1000).with_dscp(codes[n]);
+    for n in 0..codes.len() {
+        for _ in 0..2 {
+            cake.offer(of(n));
+        }
+    }
+    let mut served = alloc::vec![0; codes.len()];
+    for _ in 0..20_000 {
+        // As a link of 10 Mbit/s does.
+        cake.now += Nanos(800_000);
+        let sent = cake.dequeue().expect("always full");
+        served[sent.flow.get() as usize - 1] += u64::from(sent.size);
+        cake.offer(sent);
+    }
+    served
+}
+
+#[test]
+fn tins_have_their_part_and_what_is_left_over() {
+    for rate in ["10mbit", "inf"] {
+        let [best_effort, bulk] = tins_share(rate, &[0, 8])[..] else { panic!() };
+        // A 16th by its own clock; in turns, a 16th of what Best Effort has.
+        let expected = if rate == "inf" { 20_000_000 / 17 } else { 20_000_000 / 16 };
+        assert!(bulk.abs_diff(expected) < 20_000, "{rate}: {best_effort} and {bulk}");
+        assert_eq!(tins_share(rate, &[8]), [20_000_000], "{rate}");
+        let [_, bulk, voice] = tins_share(rate, &[0, 1, 46])[..] else { panic!() };
+        let expected = if rate == "inf" { 20_000_000 * 4 / 21 } else { 20_000_000 / 4 };
+        assert!(bulk > 900_000 && voice.abs_diff(expected) < 20_000, "{rate}: {bulk} {voice}");
+    }
+}
+
+#[test]
+fn of_tins_that_are_due_the_last_is_served_and_each_has_queues_of_its_own() {
+    let mut cake = Bench::new("cake:tins=diffserv3,rate=10mbit");
+    // One flow, whose packets are in three queues; ids 0 to 5.
+    for code in [0, 8, 46, 0, 8, 46] {
+        cake.offer(packet(1, 1, 2, 1000).with_dscp(code));
+    }
+    // All are due; then Best Effort every 0.8 ms, Bulk every 12.8, Voice every 3.2.
+    assert_eq!(cake.depart(3), [2, 1, 0]);
+    cake.now = Nanos(800_000);
+    assert_eq!(cake.depart(1), [3]);
+    // Nothing is due: that which is due first.
+    cake.now = Nanos(1_000_000);
+    assert_eq!(cake.depart(2), [5, 4]);
 }

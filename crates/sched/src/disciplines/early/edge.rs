@@ -24,7 +24,7 @@ pub(crate) const THRESHOLD: Param<u64> = Param {
     name: "threshold",
     kind: Takes::count(1, 1 << 30),
     default: "10",
-    effect: "packets of a flow that are short, to begin with; setting it begins anew",
+    effect: "initial number of packets of a flow that are short; setting it starts again from there",
     source: "ours; the slides give none",
     live: true,
 };
@@ -63,7 +63,7 @@ pub(crate) const SWEEP: Param<Nanos> = Param {
 
 /// `flows`: the table's bound.
 pub(crate) const FLOWS: Param<u64> = Param {
-    effect: "most flows in the table; at the bound one that has long been idle makes room",
+    effect: "most flows in the table; when full, the flow idle longest is evicted",
     ..shared::FLOWS
 };
 

@@ -49,7 +49,7 @@ pub(crate) const PBS: Param<u64> = Param {
     name: "pbs",
     kind: Takes::bytes(0, MOST_PBS),
     default: "6000b",
-    effect: "preferred burst size: how many bytes are the first ones; 0b: fair queueing",
+    effect: "preferred burst size: how many bytes count as a flow's first ones; 0b: fair queueing",
     source: "FSC paper, where it is recommended",
     live: true,
 };
@@ -63,8 +63,7 @@ const CURVES: Param<Box<str>> = Param {
         check: |text| parse(text).map(|_| ()),
     }),
     default: "none",
-    effect: "curves of flows whose first packet has such a DSCP; those of the others are \
-             1xbpr/pbs",
+    effect: "curves of flows whose first packet has such a DSCP; all others have 1xbpr/pbs",
     source: "ours",
     live: false,
 };

@@ -322,7 +322,8 @@ impl FqLanes {
             return false;
         };
         let (mut dropped, mut survived) = (0, true);
-        while dropped < DROP_BATCH && self.table.flows[index].bytes > bytes / 2 {
+        // One goes in any case, or packets without bytes would stay for ever.
+        while dropped < DROP_BATCH && (dropped == 0 || self.table.flows[index].bytes > bytes / 2) {
             let queue = &mut self.table.flows[index].queue;
             let Some((packet, stamp)) = self.packets.pop_front(queue) else { break };
             dropped += 1;

@@ -128,7 +128,8 @@ impl Fattest {
     /// Someone has grown to `bytes`.
     #[inline]
     pub(super) fn grown(&mut self, index: u32, bytes: u64) {
-        if index == self.index || bytes > self.bytes {
+        // Whoever comes first is it, if only with packets without bytes.
+        if index == self.index || bytes > self.bytes || self.index == NONE {
             *self = Self { index, bytes };
         }
     }

@@ -188,6 +188,25 @@ fn of_thin_flows_the_arrival_is_lost() {
     assert!(fq.drain().contains(&other));
 }
 
+/// Found by the fuzzer `path`: nobody was the fattest, and nothing made room.
+#[test]
+fn packets_without_bytes_make_room_as_well() {
+    for other in [2, 3] {
+        let mut fq = Bench::new("fq-lanes:limit=3packets");
+        fq.offer(to(4, 1, 0));
+        fq.depart(1);
+        for _ in 0..3 {
+            fq.offer(to(2, 1, 0));
+        }
+        assert_eq!(fq.take_drops(), []);
+        for flow in 2..9 {
+            fq.offer(to(other, flow, 0));
+            assert_eq!(fq.take_drops().len(), 1);
+        }
+        assert_eq!(fq.drain().len(), 3);
+    }
+}
+
 #[test]
 fn a_flood_of_thin_flows_makes_room_for_other_hosts() {
     let mut fq = Bench::new("fq-lanes:limit=20packets");

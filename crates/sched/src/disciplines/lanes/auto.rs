@@ -42,7 +42,7 @@ const STEP: Param<Share> = Param {
     name: "step",
     kind: Takes::share(Share::from_ppb(1_000_000), Share::from_ppb(500_000_000)),
     default: "0.1",
-    effect: "part of itself by which ease moves",
+    effect: "fraction by which ease changes",
     source: "ours",
     live: true,
 };

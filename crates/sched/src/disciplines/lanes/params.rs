@@ -62,7 +62,7 @@ pub(super) const PROBABILITY: Param<Share> = Param {
     name: "probability",
     kind: Takes::share(Share::ZERO, Share::ONE),
     default: "0.01",
-    effect: "chance that a packet brings its flow into the table (sample and hold: of 1000 bytes)",
+    effect: "probability that a packet adds its flow to the table (sample and hold: per 1000 bytes)",
     source: "EFD paper, section 4; flow scheduler paper, section 4",
     live: true,
 };
@@ -71,7 +71,7 @@ pub(super) const SAMPLED_TO: Param<&'static str> = Param {
     name: "sampled-to",
     kind: Takes::words(&["high", "low", "rule"]),
     default: "high",
-    effect: "lane of the packet that brought its flow into the table",
+    effect: "lane of the packet that added its flow to the table",
     source: "ours; the papers leave it open",
     live: true,
 };
@@ -80,7 +80,7 @@ pub(super) const COUNT_SAMPLED: Param<bool> = Param {
     name: "count-sampled",
     kind: Takes::FLAG,
     default: "yes",
-    effect: "whether the packet that brought its flow into the table is in its count",
+    effect: "whether the packet that added its flow to the table is in its count",
     source: "ours; the papers leave it open",
     live: true,
 };
@@ -91,7 +91,7 @@ pub(super) const LOW_SHARE: Param<Share> = Param {
     default: "0",
     effect: "least share of the link for the long lane while both are backlogged, without \
              reordering any flow, and of the buffer, which the short lane leaves free for it; 0 is \
-             the paper, 0.1 a sound choice against starvation",
+             the paper, 0.1 a good value against starvation",
     source: "ours",
     live: true,
 };
@@ -137,7 +137,7 @@ pub(super) const EARLY_KEEP: Param<u64> = Param {
     name: "early-keep",
     kind: Takes::count(0, 4_000_000_000),
     default: "0",
-    effect: "the same for a flow that came into the table during the interval",
+    effect: "the same for a flow added to the table during the interval",
     source: "Estan and Varghese 2002",
     live: true,
 };
