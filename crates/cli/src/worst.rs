@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// Try this discipline, with parameters as in `shortlane list`
     #[arg(value_name = "SPEC", value_parser = spec)]
     spec: Spec,
-    /// Look for the worst of this
+    /// Search for the worst case of this harm
     #[arg(long, value_enum)]
     of: What,
     /// Try this many mixes of traffic
@@ -123,6 +123,7 @@ fn document(options: &Options, setting: &Setting, found: &Found) -> serde_json::
         "fifo": found.fifo,
         "lost": found.lost,
         "offered": found.offered,
+        "traffic": found.traffic,
         "bound": found.bound.as_ref().map(|bound| json!({
             "value": bound.value, "source": bound.source,
         })),
@@ -149,6 +150,9 @@ fn report(options: &Options, setting: &Setting, found: &Found) -> String {
         row("lost", format!("{:.1} % of the victim's packets", lost * 100.0));
     }
     row("offered", format!("{:.0} % of the link, and what TCP adds", found.offered * 100.0));
+    for (at, block) in found.traffic.iter().enumerate() {
+        row(if at == 0 { "traffic" } else { "" }, block.clone());
+    }
     row("tried", format!("{} mixes of traffic, seed {}", found.tried, setting.seed));
     match &options.out {
         Some(path) => row("written", path.display().to_string()),

@@ -42,9 +42,15 @@ fn the_file_it_writes_does_the_harm_again() {
 fn the_report_names_harm_fifo_and_bound() {
     let output = worst(&["fifo", "--of", "wait", "--runs", "8"]);
     let said = String::from_utf8(output.stdout).expect("text");
-    for word in
-        ["worst ", " of wait under fifo", "bound ", "(limit / rate)", "seed 1", "[[traffic]]"]
-    {
+    for word in [
+        "worst ",
+        " of wait under fifo",
+        "bound ",
+        "(limit / rate)",
+        "traffic ",
+        "seed 1",
+        "[[traffic]]",
+    ] {
         assert!(said.contains(word), "{word} is missing in:\n{said}");
     }
 }

@@ -100,6 +100,37 @@ impl Block {
         if always || self.kind == Kind::OnOff { self.sixteenths } else { 0 }
     }
 
+    /// In words, to a reader who knows that there is a victim.
+    fn words(&self) -> String {
+        let Self { flows, packet, on_ms, off_ms, .. } = self;
+        let (size, part) = (shown(self.size), f64::from(self.sixteenths) / 16.0);
+        let what = match self.kind {
+            Kind::Persistent => many(*flows, "download"),
+            Kind::Transfers => format!("transfers of {size} at {part:.2} of the link"),
+            Kind::Periodic => {
+                let senders = many(*flows, "sender");
+                format!("{senders} of {size} over TCP every {} ms", on_ms + off_ms)
+            }
+            Kind::Cbr => {
+                let streams = many(*flows, "stream");
+                format!("{streams} of {packet}-byte packets at {part:.2} of the link")
+            }
+            Kind::OnOff => {
+                let streams = many(*flows, "stream");
+                format!(
+                    "{streams} of {packet}-byte packets at {part:.2} of the link on average, \
+                     {on_ms} ms on and {off_ms} ms off"
+                )
+            }
+            Kind::OpenLoop => {
+                format!(
+                    "datagram flows of {size} in {packet}-byte packets at {part:.2} of the link"
+                )
+            }
+        };
+        format!("{what}, to {} host", if self.own_host { "the victim's" } else { "another" })
+    }
+
     fn write(&self, number: usize, rate_bps: u64, out: &mut String) {
         let host = if self.own_host { 1 } else { 2 };
         let Self { flows, size, packet, on_ms, off_ms, start_ms, .. } = self;
@@ -134,6 +165,17 @@ impl Block {
              to = \"right{host}\"\nstart = \"{start_ms}ms\"\nrows = false\n"
         );
     }
+}
+
+fn many(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn shown(bytes: u32) -> String {
+    if bytes < 1000 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} kB", f64::from(bytes) / 1e3)
 }
 
 fn kind(rules: Rules, draw: &mut Draw) -> Kind {
@@ -197,6 +239,11 @@ impl Attack {
     /// Offered without regard to the link, as a part of its rate.
     pub(crate) fn offered(&self) -> f64 {
         f64::from(self.0.iter().map(Block::offers).sum::<u32>()) / 16.0
+    }
+
+    /// Each block in words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.0.iter().map(Block::words).collect()
     }
 
     /// As `[[traffic]]` of a scenario.

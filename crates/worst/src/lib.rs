@@ -111,6 +111,8 @@ pub struct Found {
     pub lost: Option<f64>,
     /// What the attack offers whatever the queue does, as a part of the link's rate.
     pub offered: f64,
+    /// The attack, a block each.
+    pub traffic: Vec<String>,
     /// What is proved or stated of this harm, if anything is.
     pub bound: Option<Bound>,
     /// A scenario that runs it, under the discipline and `fifo`.
@@ -286,6 +288,7 @@ fn found(spec: &Spec, setting: &Setting, kept: &Kept, worst: &Tried) -> Result<F
         fifo: under_fifo.map(|under| under.harm),
         lost: worst.outcome.lost,
         offered: worst.attack.offered(),
+        traffic: worst.attack.words(),
         bound: bounds::bound(spec, setting, &worst.outcome),
         scenario: judge::scenario(setting, &title, &schedulers, &worst.attack),
         tried: kept.tried,

@@ -82,6 +82,7 @@ fn what_is_found_is_what_the_scenario_does() {
     };
     let longest = delay_ms.max.expect("some arrive");
     assert!((longest - found.harm).abs() < 0.01 * longest, "{longest} is not {}", found.harm);
+    assert_eq!(found.traffic.len(), found.scenario.matches("name = \"attack-").count());
 }
 
 #[test]
