@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Proofs of the engine's C by CBMC: prove.py [--planted] [--only NAME].
+"""Proofs of the engine's C: prove.py [--planted] [--only NAME] [--operations N].
 
-Every harness of harnesses/ must be proved; with --planted every fault of plants.txt must be refuted
-by the harness that it names. docs/proofs.md says what that shows and what not.
+Every harness of harnesses/ must be proved by CBMC; those of states/ are compiled, and try every
+sequence of a few operations. With --planted every fault of plants.txt must be refuted by the
+harness that it names. docs/proofs.md says what that shows and what not.
 """
 
 import argparse
+import os
 import re
 import resource
 import shutil
@@ -19,9 +21,13 @@ ROOT = HERE.parents[1]
 SOURCES = ROOT / "crates" / "engine" / "bpf"
 #: Where setup.sh unpacks CBMC on a system without it, with libraries of its own.
 UNPACKED = ROOT / "target" / "prove" / "root"
-#: What CBMC returns.
+#: What CBMC returns, and what is compiled here does.
 PROVED, REFUTED = 0, 10
 SECONDS = 600
+#: What is out of bounds ends a program with this: it is refuted as well.
+SANITIZED = {"ASAN_OPTIONS": "exitcode=10", "UBSAN_OPTIONS": "exitcode=10"}
+COMPILE = ["-std=gnu11", "-O2", "-Wall", "-Werror", "-Wno-attributes", "-Wno-unused"]
+COMPILE += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def cbmc() -> list[str]:
@@ -36,14 +42,34 @@ def cbmc() -> list[str]:
     return [str(loader), "--library-path", f"{libraries}:{UNPACKED / 'usr/lib'}", str(program)]
 
 
-def check(harness: Path, sources: Path) -> tuple[int, str, float]:
-    """What CBMC returns and says of a harness, and the processor seconds that it takes."""
+def is_walked(harness: Path) -> bool:
+    """Whether it is compiled and tries every sequence, and is nothing for CBMC."""
+    return harness.parent.name == "states"
+
+
+def check(harness: Path, sources: Path, operations: int | None) -> tuple[int, str, float]:
+    """What a harness comes to, what is said of it, and the processor seconds that it takes."""
     options = re.search(r"^ \* Options: (.*)$", harness.read_text(), re.MULTILINE)
-    call = [*cbmc(), str(harness), f"-I{HERE / 'stubs'}", f"-I{HERE / 'stubs' / 'bpf'}"]
-    call += [f"-I{sources}", *(options[1].split() if options else ["--unwind", "4"])]
+    given = options[1].split() if options else ["--unwind", "4"]
+    include = [f"-I{HERE / 'stubs'}", f"-I{HERE / 'stubs' / 'bpf'}", f"-I{sources}"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
-        done = subprocess.run(call, check=False, capture_output=True, text=True, timeout=SECONDS)
+        with tempfile.TemporaryDirectory() as into:
+            if is_walked(harness):
+                program = Path(into) / harness.stem
+                make = ["cc", *COMPILE, *include, str(harness), "-o", str(program)]
+                subprocess.run(make, check=True)
+                call = [str(program), str(operations) if operations else given[0]]
+            else:
+                call = [*cbmc(), str(harness), *include, *given]
+            done = subprocess.run(
+                call,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=None if operations else SECONDS,
+                env=os.environ | SANITIZED,
+            )
         code, said = done.returncode, done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         code, said = -1, f"not done in {SECONDS} s"
@@ -52,12 +78,26 @@ def check(harness: Path, sources: Path) -> tuple[int, str, float]:
     return code, said, used
 
 
+def walk(harnesses: list[Path], operations: int | None) -> int:
+    """Try every sequence; returns how many harnesses do not hold."""
+    failed = 0
+    if harnesses:
+        print("| qdisc | operations | states | steps |\n|---|---|---|---|")
+    for harness in harnesses:
+        code, said, used = check(harness, SOURCES, operations)
+        print(said, end="", flush=True)
+        print(f"{harness.stem}: {used:.1f} s", file=sys.stderr)
+        failed += code != PROVED
+    return failed
+
+
 def prove(harnesses: list[Path]) -> int:
     """Prove all; returns how many are not."""
     failed = 0
-    print("| harness | bounds | properties | seconds | result |\n|---|---|---|---|---|")
+    if harnesses:
+        print("| harness | bounds | properties | seconds | result |\n|---|---|---|---|---|")
     for harness in harnesses:
-        code, said, used = check(harness, SOURCES)
+        code, said, used = check(harness, SOURCES, None)
         bounds = re.search(r"^ \* Bounds: (.*)$", harness.read_text(), re.MULTILINE)
         count = re.search(r"\*\* \d+ of (\d+) failed", said)
         proved = code == PROVED and bounds and count
@@ -71,14 +111,15 @@ def prove(harnesses: list[Path]) -> int:
     return failed
 
 
-def planted(names: set[str]) -> int:
+def planted(harnesses: list[Path]) -> int:
     """Plant every fault; returns how many are not refuted."""
     missed = 0
+    by_name = {harness.stem: harness for harness in harnesses}
     text = (HERE / "plants.txt").read_text()
     for block in re.split(r"^== ", text, flags=re.MULTILINE)[1:]:
         title, file, *lines = block.rstrip("\n").split("\n")
-        harness = title.partition(":")[0]
-        if harness not in names:
+        harness = by_name.get(title.partition(":")[0])
+        if harness is None:
             continue
         old = "\n".join(line[1:] for line in lines if line.startswith("-"))
         new = "\n".join(line[1:] for line in lines if line.startswith("+"))
@@ -91,7 +132,7 @@ def planted(names: set[str]) -> int:
                 missed += 1
                 continue
             (copy / file).write_text(source.replace(old, new))
-            code, _, used = check(HERE / "harnesses" / f"{harness}.c", copy)
+            code, _, used = check(harness, copy, None)
         print(f"{title}: {'refuted' if code == REFUTED else 'MISSED'} ({used:.1f} s)", flush=True)
         missed += code != REFUTED
     return missed
@@ -102,15 +143,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--planted", action="store_true", help="plant faults instead")
     parser.add_argument("--only", action="append", help="this harness (repeatable)")
+    parser.add_argument("--operations", type=int, metavar="N", help="of a sequence, up to 15")
     asked = parser.parse_args()
-    harnesses = [
-        path
-        for path in sorted((HERE / "harnesses").glob("*.c"))
-        if not asked.only or path.stem in asked.only
-    ]
+    found = [*sorted((HERE / "harnesses").glob("*.c")), *sorted((HERE / "states").glob("*.c"))]
+    harnesses = [path for path in found if not asked.only or path.stem in asked.only]
     if not harnesses:
         sys.exit("prove: no such harness")
-    failed = planted({path.stem for path in harnesses}) if asked.planted else prove(harnesses)
+    if asked.planted:
+        failed = planted(harnesses)
+    else:
+        failed = prove([path for path in harnesses if not is_walked(path)])
+        failed += walk([path for path in harnesses if is_walked(path)], asked.operations)
     if failed:
         print(f"prove: {failed} failed", file=sys.stderr)
     return failed > 0
