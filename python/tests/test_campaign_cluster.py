@@ -72,7 +72,7 @@ def test_a_scheduler_that_is_killed_is_said_and_resumed(tmp_path):
     assert code == 1
     said = err.splitlines()[-1]
     assert said.startswith("shortlane: the cluster is gone: its scheduler has ended")
-    assert said.endswith("and the same command goes on")
+    assert said.endswith("and the same command continues")
     before = {name: (out / "runs" / name).stat().st_mtime_ns for name in files(out)}
     with Cluster(tmp_path) as cluster:
         code, out_text, _ = run("campaign", "run", path, "--out", out, "--cluster", cluster.address)

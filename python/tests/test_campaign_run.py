@@ -187,7 +187,7 @@ def test_ctrl_c_says_what_remains(tmp_path):
     assert code == 1
     said = err.splitlines()[-1]
     assert said.startswith("shortlane: interrupted; ")
-    assert said.endswith("remain: the same command goes on")
+    assert said.endswith("remain: the same command continues")
     wait_for("end of the workers", lambda: not any(map(alive, workers)))
     assert not list(out.glob("runs/.*"))
     found = status(out)[1]
@@ -339,7 +339,7 @@ print(done.returncode, done.stdout.strip())
     assert full.startswith("1 shortlane: worker ")
     assert f"cannot write {disk}/" in full
     assert "No space left on device" in full
-    assert full.endswith("the same command goes on")
+    assert full.endswith("the same command continues")
     number, temporary = left.split(" ", 1)
     assert 0 < int(number) < 160
     assert temporary == "[]"

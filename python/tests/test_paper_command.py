@@ -142,8 +142,56 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     after = results(out)
     assert before.items() <= after.items()
     found = evidence.read(out / evidence.FILE)
-    assert found.head.runs == {"cbr": Count(len(after), len(after), 0)}
-    assert found.rows[0].worst.n == 8
+    # The first look takes four of the eight seeds, and decides.
+    assert found.head.runs == {"cbr": Count(42 * 4, 42 * 4, 0)}
+    assert len(after) == 42 * 4
+    assert found.rows[0].worst.n == 4
+
+
+def test_an_open_row_takes_more_seeds_of_its_own_runs_only(paper, tmp_path):
+    scale(paper, seeds="1..6")
+    file = paper / "paper.toml"
+    start = file.read_text().index('id = "A-C3"')
+
+    def bounded(at_most):
+        head, row = file.read_text()[:start], file.read_text()[start:]
+        row, count = re.subn(
+            r"statistic = .*?at-most = \S+",
+            'statistic = "response-ratio"\nwords = "time"\npoint = "voice12"\n'
+            'with = { scheduler = "las", to = "fifo", sizes = [1, 20] }\n'
+            f"at-most = {at_most!r}",
+            row,
+            flags=re.DOTALL,
+        )
+        assert count == 1
+        file.write_text(head + row)
+
+    out = tmp_path / "out"
+    arguments = (paper, "--quick", "--rows", "A-C3", "--out", out)
+    bounded(100.0)
+    first = shortlane(*arguments)
+    assert first.returncode == 0, first.stderr
+    done = results(out)
+    assert len(done) == 42 * 4
+    (row,) = evidence.read(out / evidence.FILE).rows
+    assert (row.verdict, row.worst.n) == ("reproduced", 4)
+
+    # Within the interval of the first look, and beyond that of six seeds such as these.
+    bounded(row.worst.value + 0.8 * (row.worst.high - row.worst.value))
+    again = shortlane(*arguments)
+    assert again.returncode == 0, again.stderr
+    after = results(out)
+    assert done.items() <= after.items()
+    # Two seeds under two schedulers.
+    assert len(after) == len(done) + 4
+    (row,) = evidence.read(out / evidence.FILE).rows
+    assert (row.verdict, row.worst.n) == ("reproduced", 6)
+    assert "4 of 6" not in (out / "README.md").read_text()
+    assert "| 6 of 6 |" in (out / "README.md").read_text()
+    # What was run decides alone: judged by it, it is the same.
+    told = (out / evidence.FILE).read_text()
+    assert shortlane(*arguments, "--judge").returncode == 0
+    assert (out / evidence.FILE).read_text() == told
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,22 @@ def test_totals_rows_and_links(tmp_path):
     # In the order of the rows' ids, not of the folders' names.
     assert lines.index("## [On two](two/README.md)") < lines.index("## [On one](one/README.md)")
     assert "| [On one](one/README.md) | 2 | 1 |  | 1 |  |" in lines
-    assert any(line.endswith("| ≈ calibrated (on the size law) | 2/2 |") for line in lines)
-    ours = "ours to theirs: **0.55 x [0.54, 0.56]** | <= 0.6 | ✗ not reproduced | 1/2"
+    assert any(line.endswith("| ≈ calibrated (on the size law) | 2/2 | 30 |") for line in lines)
+    ours = "ours to theirs: **0.55 x [0.54, 0.56]** | <= 0.6 | ✗ not reproduced | 1/2 | 30"
     assert f"| [B-2](one/README.md#b-2-half-at-8-mbits) | Half, at 8 Mbit/s | {ours} |" in lines
     assert text == index.text(index.read(tmp_path))
+
+
+def test_what_was_made_with_a_fixed_number_of_seeds_is_told(tmp_path):
+    paper(tmp_path, "one", row("A-1"))
+    paper(tmp_path, "two", row("B-1"))
+    file = tmp_path / "two" / evidence.FILE
+    said = f"# intervals: {evidence.ANYTIME}\n"
+    assert said in file.read_text()
+    file.write_text(file.read_text().replace(said, ""))
+    text = index.text(index.read(tmp_path))
+    assert text.index("## [On two]") < text.index("> From a number of seeds that was fixed before")
+    assert text.count("number of seeds that was fixed") == 1
 
 
 def test_papers_without_verdicts_are_named(tmp_path):
@@ -68,7 +80,8 @@ def test_what_is_quick_failed_or_missing_is_told(tmp_path):
     assert second < text.index("> 1 runs failed") < text.index("> 2 runs are still missing")
     # A verdict that is none of the four is counted by its name.
     assert "0 inconclusive, 1 reported." in text
-    assert text.splitlines()[-1].endswith(" |  |  | · reported |  |")
+    assert "number of seeds that was fixed" not in text
+    assert text.splitlines()[-1].endswith(" |  |  | · reported |  |  |")
 
 
 HEAD = "".join(
@@ -149,8 +162,8 @@ def test_what_was_found_comes_back_from_the_file(tmp_path):
     assert (found.head.paper, found.head.quick, found.head.runs) == ("one", True, counts)
     first, second = found.rows
     assert (first.id, first.claim, first.verdict) == ("A-1", one.row.claim, "not reproduced")
-    assert first.checks == one.verdict.checks
-    assert first.worst == one.verdict.worst
+    assert first.checks == tuple(replace(one, confidence=None) for one in one.verdict.checks)
+    assert first.worst == first.checks[1]
     assert (second.worst, second.checks) == (None, ())
 
 

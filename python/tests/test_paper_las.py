@@ -190,6 +190,7 @@ def test_a_row_from_runs_to_page(tmp_path):
     ended = run("paper", str(folder), "--quick", "--rows", "D-F2a", "--out", str(out))
     assert ended.returncode == 0, ended.stderr
     (row,) = evidence.read(out / evidence.FILE).rows
-    assert (row.id, row.worst.n) == ("D-F2a", 6)
+    # Six seeds are declared; the row is decided at the first look.
+    assert (row.id, row.worst.n) == ("D-F2a", 4)
     assert 0.5 < row.worst.value <= 1
     assert (out / "figure-2.svg").exists()

@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> None:
         state = _counts(Results(arguments.out))
         done = f"{state['done']} of {state['runs']} runs are done"
         left = f"{state['missing']} remain"
-        raise Failed(f"interrupted; {done}, {left}: the same command goes on") from None
+        raise Failed(f"interrupted; {done}, {left}: the same command continues") from None
     _report(Results(outcome.out), as_json=arguments.json)
 
 

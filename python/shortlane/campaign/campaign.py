@@ -1,7 +1,7 @@
 """A campaign from its sweep to its results: load, run, resume."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ class Outcome:
 
     #: Where the results are.
     out: str
-    #: Runs of the campaign, in all.
+    #: Runs of the campaign, in all, or those that were asked for.
     runs: int
     #: Runs with results, those of earlier starts included.
     done: int
@@ -82,6 +82,7 @@ class Campaign:
         tries: int = 3,
         hang_s: float = 60.0,
         again: bool = False,
+        only: Collection[str] | None = None,
     ) -> Outcome:
         """Runs what is not done yet, and returns when everything is done or has failed.
 
@@ -91,7 +92,8 @@ class Campaign:
         takes longer than `limit_s` seconds of real time has failed, as has one whose worker died
         `tries` times; a local worker that has not answered for `hang_s` seconds is replaced.
         `again` goes on in a folder with results of another version, or of runs that this campaign
-        no longer has, without reading them.
+        no longer has, without reading them. `only` are the ids of the runs to do now, of which the
+        outcome then tells; a later call does others.
 
         Raises `InputError` if `out` is another campaign's or in use, or no cluster answers, and
         `RunError` if it cannot go on (a full disk, a cluster that is gone, workers of another
@@ -102,9 +104,10 @@ class Campaign:
         with store.lock():
             done = store.names("runs", ".parquet")
             self._claim(store, done, again=again)
-            left = [run for run in self._runs if run.id not in done]
+            chosen = [run for run in self._runs if only is None or run.id in only]
+            left = [run for run in chosen if run.id not in done]
             tell = on_stderr() if progress is True else progress or None
-            shown = Progress(tell, len(self._runs), [run.point.duration_s for run in left])
+            shown = Progress(tell, len(chosen), [run.point.duration_s for run in left])
             if left:  # Dask takes a while to import.
                 from shortlane.campaign.cluster import connect
                 from shortlane.campaign.drive import Driver
@@ -113,7 +116,8 @@ class Campaign:
                     driver = Driver(client, order, store, shown, shared=cluster is not None)
                     self._drive(driver, left)
             failed = self._settle(store)
-        return Outcome(store.url, len(self._runs), shown.done, shown.done - shown.before, failed)
+            failed = [one for one in failed if only is None or one.run_id in only]
+        return Outcome(store.url, len(chosen), shown.done, shown.done - shown.before, failed)
 
     def _claim(self, store: Store, done: set[str], *, again: bool) -> None:
         """Makes the folder this campaign's; raises `InputError` if it is another's."""
@@ -130,7 +134,7 @@ class Campaign:
             driver.run(left)
         except RunError as error:
             done = f"{driver.progress.done} of {len(self._runs)} runs are done"
-            raise RunError(f"{error}; {done}, and the same command goes on") from error
+            raise RunError(f"{error}; {done}, and the same command continues") from error
 
     def _settle(self, store: Store) -> list[Failure]:
         """The runs that failed; those that have been done since are no failures any more."""

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folder for each paper, or papers-quick)",
     )
     parser.add_argument(
-        "--no-sensitivity", action="store_true", help="do not vary what the paper leaves open"
+        "--no-sensitivity",
+        action="store_true",
+        help="do not run variants of what the paper leaves open; those that are there are judged",
     )
     parser.add_argument(
         "--judge", action="store_true", help="run nothing: judge by the runs that are there"

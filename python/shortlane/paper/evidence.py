@@ -8,7 +8,11 @@ these lines of a row of the paper:
 * `before`: the same of a criterion that has been revised, with its outcome by that;
 * `report`: a value that nothing is judged by. Those of a row's tables stand on the page alone.
 
-`note` of a verdict says what `calibrated` is calibrated on, and that a criterion was revised.
+`note` of a verdict says what `calibrated` is calibrated on, that a criterion was revised, and that
+a row ended before all its seeds since these would hardly decide it.
+
+The line `# intervals` says that they hold at all looks together; a file without it has intervals
+for a number of seeds that was fixed before.
 
 Of a row under a variant, whose id stands in `variant`, it has the verdict and the check that
 decided it. Numbers have six digits. The arguments of a statistic stand in `paper.toml`; `--json`
@@ -25,7 +29,7 @@ from shortlane.errors import InputError
 from shortlane.paper.claims import Bounds, Check
 from shortlane.paper.judge import Judged
 from shortlane.paper.reader import read_text
-from shortlane.paper.verdict import Measured, Outcome, confidence_of_each, worst_of
+from shortlane.paper.verdict import Measured, Outcome, worst_of
 
 __all__ = ["FILE", "Count", "Evidence", "Found", "Head", "read", "text"]
 
@@ -35,6 +39,10 @@ COLUMNS = (
     *("row", "variant", "kind", "what", "statistic", "point", "at_least", "at_most", "always"),
     *("published", "value", "low", "high", "unit", "seeds", "note", "outcome"),
 )
+
+
+#: What is said of intervals.
+ANYTIME = "anytime-valid, looks after 1/6, 1/3, 2/3 and all of the seeds declared"
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,8 @@ class Head:
     command: str
     #: By campaign.
     runs: Mapping[str, Count]
+    #: For which looks at the seeds the intervals hold; empty of one look at all of them.
+    intervals: str = ANYTIME
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Found:
     claim: str
     verdict: Outcome
     checks: tuple[Measured, ...]
-    #: What a calibrated verdict is calibrated on, and whether the criterion was revised.
+    #: What `note` gave.
     note: str = ""
 
     @property
@@ -112,6 +122,7 @@ def _said(head: Head) -> Iterator[tuple[str, str]]:
     yield "quick", "yes" if head.quick else "no"
     yield "version", head.version
     yield "command", head.command
+    yield "intervals", head.intervals
     for name, count in head.runs.items():
         yield "runs", f"{name}: {count.done} of {count.runs} done, {count.failed} failed"
 
@@ -125,12 +136,14 @@ def _decided(one: Judged) -> Iterator[list[str]]:
 
 
 def note(one: Judged) -> str:
-    """What a verdict is calibrated on, if it is, and whether its criterion was revised."""
+    """What a verdict is calibrated on, whether its criterion was revised, and why it ended."""
     told = []
     if one.verdict.outcome is Outcome.CALIBRATED:
         told.append(f"on {one.row.calibrated}")
     if one.row.revised:
         told.append("criterion revised after runs")
+    if one.hopeless:
+        told.append("more seeds would hardly decide")
     return "; ".join(told)
 
 
@@ -213,6 +226,7 @@ def _head(said: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> Head:
         version=said["version"],
         command=said["command"],
         runs=dict(_count(value) for key, value in pairs if key == "runs"),
+        intervals=said.get("intervals", ""),
     )
 
 
@@ -243,9 +257,7 @@ def _rows(lines: Iterator[list[str]], above: int, file: str) -> Iterator[Found]:
         elif one["kind"] == "check":
             checks[one["row"]].append(one)
     for name, (claim, verdict, told) in found.items():
-        soft = sum(not check["always"] for check in checks[name])
-        measured = tuple(_measured(check, soft) for check in checks[name])
-        yield Found(name, claim, verdict, measured, told)
+        yield Found(name, claim, verdict, tuple(map(_measured, checks[name])), told)
 
 
 def _outcome(one: Mapping[str, str], at: str) -> Outcome:
@@ -262,7 +274,7 @@ def _outcome(one: Mapping[str, str], at: str) -> Outcome:
     return Outcome(word)
 
 
-def _measured(one: Mapping[str, str], inequalities: int) -> Measured:
+def _measured(one: Mapping[str, str]) -> Measured:
     least, most, published, value, low, high = (
         float(one[name]) if one[name] else None
         for name in ("at_least", "at_most", "published", "value", "low", "high")
@@ -270,6 +282,6 @@ def _measured(one: Mapping[str, str], inequalities: int) -> Measured:
     hard = bool(one["always"])
     bounds = Bounds(least, most)
     check = Check(one["what"], one["statistic"], one["point"], {}, bounds, hard, published)
-    confidence = 1.0 if hard else confidence_of_each(inequalities)
     outcome = Outcome(one["outcome"])
-    return Measured(check, one["unit"], value, low, high, int(one["seeds"]), confidence, outcome)
+    # What an interval holds with is not written: it follows from the row and the look.
+    return Measured(check, one["unit"], value, low, high, int(one["seeds"]), None, outcome)

@@ -8,7 +8,7 @@ from shortlane.errors import InputError
 from shortlane.paper import evidence, page
 from shortlane.paper.evidence import Count, Evidence, Found
 from shortlane.paper.verdict import Outcome
-from shortlane.paper.words import SIGNS, criterion, interval
+from shortlane.paper.words import SIGNS, criterion, interval, seeds
 
 __all__ = ["read", "text", "without", "write"]
 
@@ -80,6 +80,8 @@ def _section(name: str, found: Evidence) -> str:
     head = found.head
     reference = f"{head.reference}. " if head.reference else ""
     notes = ["", "> **Quick**: the verdicts are indicative."] if head.quick else []
+    if not head.intervals and any(row.checks for row in found.rows):
+        notes += ["", "> From a number of seeds that was fixed before; no row ended early."]
     lines = [
         f"## [{head.title}]({here})",
         "",
@@ -88,7 +90,7 @@ def _section(name: str, found: Evidence) -> str:
         *_standing(head.runs),
         "",
         *page.markdown(
-            ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"],
+            ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold", "seeds"],
             [_row(row, here) for row in found.rows],
         ),
     ]
@@ -117,6 +119,7 @@ def _row(row: Found, here: str) -> list[str]:
         criterion(worst) if worst else "",
         f"{_sign(row.verdict)}{row.verdict}" + (f" ({row.note})" if row.note else ""),
         f"{held}/{len(row.checks)}" if row.checks else "",
+        seeds(row.checks),
     ]
 
 

@@ -10,15 +10,21 @@ from shortlane.paper.runs import Runs, affected
 from shortlane.paper.statistics import Statistic, Tables
 from shortlane.paper.verdict import Measured, Verdict, judge, measure
 
-__all__ = ["Judged", "Sensitivity", "judge_row", "judge_rows", "judge_variants"]
+__all__ = ["Judged", "Sensitivity", "assembled", "judge_row", "judge_variants"]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A row with its verdict."""
+    """A row with its verdict.
+
+    `most` is how many seeds are declared; 0 of a row that has been judged by itself. `hopeless`: it
+    ended before them, since all of them would hardly decide it.
+    """
 
     row: Row
     verdict: Verdict
+    most: int = 0
+    hopeless: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ def judge_row(
     statistics: Mapping[str, Statistic],
     arguments: Mapping[str, Any] | None = None,
 ) -> Verdict:
-    """The verdict on one row.
+    """The verdict on one row by all runs that there are, looked at once.
 
     Args:
         row: the claim.
@@ -52,28 +58,27 @@ def judge_row(
         check = replace(check, arguments={**check.arguments, **changed})
         return measure(check, statistic, statistic(at(check.point), **check.arguments), of)
 
+    return assembled(row, [measured(check, inequalities) for check in row.checks], measured)
+
+
+def assembled(
+    row: Row, checks: Sequence[Measured], measured: Callable[[Check, int], Measured]
+) -> Verdict:
+    """The verdict on a row by its checks; `measured` gives the values beside them.
+
+    It takes a check and how many inequalities hold together with it.
+    """
     before = None
     if row.revised:
         of = sum(not check.hard for check in row.revised.checks)
         before = judge([measured(check, of) for check in row.revised.checks])
     return judge(
-        [measured(check, inequalities) for check in row.checks],
+        checks,
         calibrated=bool(row.calibrated),
         before=before,
         reports=[measured(report, 1) for report in row.reports],
         grids=[[[measured(cell, 1) for cell in line] for line in grid.cells] for grid in row.grids],
     )
-
-
-def judge_rows(
-    runs: Runs, rows: Sequence[Row], statistics: Mapping[str, Statistic]
-) -> list[Judged]:
-    """The verdicts on rows by the runs as the paper has them."""
-    found = []
-    for place, row in enumerate(rows):
-        found.append(Judged(row, judge_row(row, runs.at, statistics)))
-        runs.keep(check.point for later in rows[place + 1 :] for check in later.measured)
-    return found
 
 
 def judge_variants(

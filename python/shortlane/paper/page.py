@@ -10,7 +10,7 @@ from shortlane.paper.claims import Grid, Paper, Revision
 from shortlane.paper.evidence import Count
 from shortlane.paper.judge import Judged, Sensitivity
 from shortlane.paper.verdict import Measured, Outcome, Verdict
-from shortlane.paper.words import SIGNS, cell, criterion, document, interval, number
+from shortlane.paper.words import SIGNS, cell, criterion, document, interval, number, seeds
 
 __all__ = ["Drawn", "Page", "Scale", "as_document", "markdown", "replace", "write"]
 
@@ -84,6 +84,7 @@ def as_document(page: Page) -> dict[str, object]:
         "quick": scale.quick,
         "version": scale.version,
         "command": scale.command,
+        "intervals": evidence.ANYTIME,
         "runs": {
             name: {"done": count.done, "failed": count.failed, "runs": count.runs}
             for name, count in scale.runs.items()
@@ -96,6 +97,7 @@ def as_document(page: Page) -> dict[str, object]:
                 "criterion": one.row.criterion,
                 "verdict": str(one.verdict.outcome),
                 "note": evidence.note(one),
+                "seeds_declared": one.most,
                 "worst": document(one.verdict.worst) if one.verdict.worst else None,
                 "checks": [document(check) for check in one.verdict.checks],
                 "before": [
@@ -209,12 +211,18 @@ def _verdicts(judged: Sequence[Judged]) -> str:
             "A row of several inequalities is judged by the worst of them, which is shown; "
             "[all of them](#every-inequality). Intervals are of all a row's inequalities together "
             "(95 %, Bonferroni), over seeds, from ratios or values of the same arrivals under "
-            "every scheduler. *Calibrated*: a choice of ours was derived from what is named beside "
-            "it. "
+            "every scheduler. Seeds were run until a row was decided, or all that are declared "
+            "would hardly decide it: [intervals are anytime-valid](../../docs/papers.md#seeds), "
+            "they hold at all looks together. *Calibrated*: a choice of ours was derived from "
+            "what is named beside it. "
             "[Why criteria and settings were changed](../../docs/papers-changes.md).",
             "",
             *markdown(
-                ["row", "claim", "ours, the worst", "needed", "verdict", "checks that hold"], rows
+                [
+                    *("row", "claim", "ours, the worst", "needed", "verdict"),
+                    *("checks that hold", "seeds"),
+                ],
+                rows,
             ),
         ]
     )
@@ -225,9 +233,11 @@ def _verdict_cells(one: Judged) -> list[str]:
     if told := evidence.note(one):
         outcome += f" ({told})"
     if worst is None:
-        return [one.row.id, one.row.claim, "", "", outcome, ""]
+        return [one.row.id, one.row.claim, "", "", outcome, "", ""]
     value = f"{worst.check.words}: **{interval(worst)}**"
-    return [one.row.id, one.row.claim, value, criterion(worst), outcome, _holding(one.verdict)]
+    taken = seeds(one.verdict.checks, one.most)
+    held = _holding(one.verdict)
+    return [one.row.id, one.row.claim, value, criterion(worst), outcome, held, taken]
 
 
 def _holding(verdict: Verdict) -> str:

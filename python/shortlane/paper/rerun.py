@@ -2,20 +2,23 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+
+import polars as pl
 
 import shortlane
 from shortlane import campaign
 from shortlane.campaign.plan import NAME as PLAN
 from shortlane.errors import InputError
-from shortlane.paper import catalog, page
+from shortlane.paper import catalog, looks, page
 from shortlane.paper.claims import Paper, Row, Variant
+from shortlane.paper.course import Course
 from shortlane.paper.drawing import draw_all
 from shortlane.paper.evidence import Count
-from shortlane.paper.judge import judge_rows, judge_variants
+from shortlane.paper.judge import judge_variants
 from shortlane.paper.reader import line_with, read_text
 from shortlane.paper.runs import Job, Runs, affected, jobs
 from shortlane.paper.statistics import Statistic
@@ -64,7 +67,7 @@ class Rerun:
         paper, statistics, drawing = catalog.known(name)
         wanted = options.rows
         rows = tuple(row for row in paper.rows if wanted is None or row.id in wanted)
-        whole = not options.quick and options.sensitivity and wanted is None
+        whole = not options.quick and wanted is None
         variants = paper.variants if whole else ()
         todo = jobs(paper, rows, quick=options.quick, variants=variants)
         for job in todo:
@@ -74,11 +77,28 @@ class Rerun:
 
     def run(self) -> page.Page:
         """Runs what is missing, judges, and writes the page."""
-        counts = {}
-        for place, job in enumerate(self.jobs):
-            print(f"{place + 1} of {len(self.jobs)}: {job.name}", file=sys.stderr, flush=True)
-            counts[job.name] = self._run(job)
-        return self._write(self.rows, self.variants, counts)
+        base = [job for job in self.jobs if not job.variant]
+        runs = self._runs()
+        course = Course(self.paper, self.rows, self.statistics, base, runs)
+        for stage in range(len(looks.PARTS)):
+            needs = course.needs(stage)
+            for job in base:
+                if only := needs.get(job.name):
+                    look = f"look {stage + 1} of {len(looks.PARTS)}"
+                    print(f"{look}: {job.name}", file=sys.stderr, flush=True)
+                    self._run(job, only)
+            course.look(stage, self._settled(base))
+        changed = [job for job in self.jobs if job.variant and self.options.sensitivity]
+        for place, job in enumerate(changed):
+            print(f"variant {place + 1} of {len(changed)}: {job.name}", file=sys.stderr, flush=True)
+            self._run(job)
+        there = self._there()
+        variants = [one for one in self.variants if self._is_there(one, self.rows, there)]
+        return self._write(course, runs, self.rows, variants, there)
+
+    def _there(self) -> list[Job]:
+        """The campaigns that have been begun."""
+        return [job for job in self.jobs if (self.out / "runs" / job.folder).is_dir()]
 
     def judge(self) -> page.Page:
         """Judges by the runs that are there, and writes the page; runs nothing.
@@ -87,29 +107,49 @@ class Rerun:
             InputError: there are no runs of any row.
 
         """
-        todo = [job for job in self.jobs if (self.out / "runs" / job.folder).is_dir()]
+        todo = self._there()
         names = {job.name for job in todo}
         rows = [row for row in self.rows if self.paper.campaigns_of(row) <= names]
         if not rows:
             raise InputError("--judge: there are no runs yet; it takes an --out with runs")
         variants = [one for one in self.variants if self._is_there(one, rows, todo)]
-        counts = {job.name: _stands(job, self.out / "runs" / job.folder) for job in todo}
-        return self._write(rows, variants, counts)
+        for job in todo:
+            _refuse_older(job, self.out / "runs" / job.folder)
+        base = [job for job in todo if not job.variant]
+        runs = self._runs()
+        course = Course(self.paper, rows, self.statistics, base, runs)
+        settled = self._settled(base)
+        for stage in range(len(looks.PARTS)):
+            course.needs(stage)
+            course.look(stage, settled)
+        return self._write(course, runs, rows, variants, todo)
 
-    def _run(self, job: Job) -> Count:
-        """Runs what is missing of a campaign; gives how it then stands."""
+    def _runs(self) -> Runs:
+        columns = self.drawing.COLUMNS if self.drawing else None
+        return Runs(self.paper, self.out / "runs", self.statistics, columns)
+
+    def _states(self, job: Job) -> dict[str, str]:
+        """Which runs of a campaign are done, and which have failed."""
+        found = campaign.open(self.out / "runs" / job.folder).runs().select("run_id", "state")
+        return {run: state for run, state in found.iter_rows() if state in ("done", "failed")}
+
+    def _settled(self, base: Sequence[Job]) -> dict[str, set[str]]:
+        return {job.name: set(self._states(job)) for job in base}
+
+    def _run(self, job: Job, only: Collection[str] | None = None) -> None:
+        """Runs what is missing of a campaign, or of these runs of it."""
         outcome = job.campaign().run(
             self.out / "runs" / job.folder,
             cluster=self.options.cluster,
             jobs=self.options.jobs,
             progress=True,
+            only=only,
         )
         for failure in outcome.failed[:SHOWN]:
             print(f"failed: {failure.error}; again: {failure.command}", file=sys.stderr)
         if len(outcome.failed) > SHOWN:
             rest = f"and {len(outcome.failed) - SHOWN} more"
             print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
-        return Count(outcome.runs, outcome.done, len(outcome.failed))
 
     def _is_there(self, variant: Variant, rows: Sequence[Row], there: Sequence[Job]) -> bool:
         """Whether all campaigns that a variant changes for these rows are there."""
@@ -119,15 +159,22 @@ class Rerun:
         return len(names.intersection(variant.campaigns)) == len(changed)
 
     def _write(
-        self, rows: Sequence[Row], variants: Sequence[Variant], counts: Mapping[str, Count]
+        self,
+        course: Course,
+        runs: Runs,
+        rows: Sequence[Row],
+        variants: Sequence[Variant],
+        done: Sequence[Job],
     ) -> page.Page:
         print("judging", file=sys.stderr, flush=True)
-        drawing = self.drawing
-        columns = drawing.COLUMNS if drawing else None
-        runs = Runs(self.paper, self.out / "runs", self.statistics, columns)
-        judged = judge_rows(runs, rows, self.statistics)
+        judged = course.judged()
         sensitivity = judge_variants(self.paper, runs, rows, self.statistics, variants)
+        drawing = self.drawing
         drawn = draw_all(drawing.FIGURES, runs, judged, self.out) if drawing else []
+        states = {job.name: self._states(job) for job in done}
+        counts = course.counts(states) | {
+            job.name: _count(job, states[job.name]) for job in done if job.variant
+        }
         scale = page.Scale(self.options.quick, shortlane.__version__, counts, self._again())
         told = page.Page(self.paper, judged, sensitivity, scale, drawn)
         page.write(self.out, told)
@@ -142,22 +189,20 @@ class Rerun:
         return shlex.join(words)
 
 
-def _stands(job: Job, folder: Path) -> Count:
-    """How a campaign stands that may still be running, or was stopped.
+def _count(job: Job, states: Mapping[str, str]) -> Count:
+    """How a campaign stands that has all its runs from the start."""
+    told = [states.get(run.id) for run in job.campaign().runs()]
+    return Count(len(told), told.count("done"), told.count("failed"))
 
-    Raises:
-        InputError: what is there is of an older setting of the campaign; names the first such run.
 
-    """
+def _refuse_older(job: Job, folder: Path) -> None:
+    """Refuses runs of an older setting of a campaign; names the first such run."""
     wanted = {run.id for run in job.campaign().runs()}
-    found = campaign.open(folder).runs().select("run_id", "state")
-    done = {run: state for run, state in found.iter_rows() if state in ("done", "failed")}
-    for run in sorted(done.keys() - wanted):
+    found = campaign.open(folder).runs().filter(pl.col("state") != "missing")["run_id"]
+    for run in sorted(set(found) - wanted):
         file = folder / PLAN
         line = line_with(read_text(file), f'"{run}"')
         raise InputError(
             f"{file}:{line}: run {run!r} is of an older setting of {job.file}; "
             "it takes runs of the present one: run them into another --out"
         )
-    states = list(done.values())
-    return Count(len(wanted), states.count("done"), states.count("failed"))

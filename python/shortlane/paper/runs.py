@@ -172,12 +172,25 @@ class Runs:
         self._columns = _columns_needed(paper, statistics, drawn or {})
         self._kept: dict[tuple[str, str, str], pl.DataFrame] = {}
 
-    def at(self, point: str, variant: Variant | None = None) -> Tables:
-        """The tables of the runs at a point of the paper, under a variant if given."""
-        return Tables(
-            lambda table: self._table(point, variant, table),
-            lambda other: self.at(other, variant),
-        )
+    def at(
+        self,
+        point: str,
+        variant: Variant | None = None,
+        seeds: Mapping[str, Collection[int]] | None = None,
+    ) -> Tables:
+        """The tables of the runs at a point of the paper, under a variant if given.
+
+        `seeds` are those to read, by campaign; None: all that there are.
+        """
+
+        def load(table: str) -> pl.DataFrame:
+            found = self._table(point, variant, table)
+            if seeds is None:
+                return found
+            wanted = seeds[self._paper.points[point].campaign]
+            return found.filter(pl.col("seed").is_in(list(wanted)))
+
+        return Tables(load, lambda other: self.at(other, variant, seeds))
 
     def words(self, point: str) -> str:
         """What a point is, for a reader."""

@@ -4,7 +4,8 @@
   given their intervals on the logarithm.
 * The interval is Student's t; of a statistic that only the seeds together have, the BCa bootstrap.
 * A row of several inequalities holds if all hold: each has its interval at 1 - 5 %/k (Bonferroni),
-  so that all k of them together are right 95 times in 100.
+  so that all k of them together are right 95 times in 100. Of a row that is looked at while seeds
+  come, each look has a share of the 5 % (`looks`).
 * Reproduced: every interval lies within its bounds. Not reproduced: one lies wholly outside. Else
   inconclusive. Calibrated instead of reproduced where a choice of ours was derived from the claim;
   the row says which.
@@ -25,8 +26,8 @@ __all__ = ["Measured", "Outcome", "Verdict", "confidence_of_each", "judge", "mea
 
 #: What all intervals of a row hold together with.
 CONFIDENCE = 0.95
-#: Of the bootstrap: enough for both ends of one interval.
-RESAMPLES = 2000
+#: Of the bootstrap: at least so many, and so many beyond each end of the interval.
+RESAMPLES, BEYOND = 2000, 10
 
 
 class Outcome(StrEnum):
@@ -50,7 +51,8 @@ class Measured:
     low: float | None
     high: float | None
     n: int
-    confidence: float
+    #: What its interval holds with; None of one that was read from a file, which does not say.
+    confidence: float | None
     outcome: Outcome
 
     @property
@@ -106,12 +108,17 @@ def worst_of(checks: Sequence[Measured]) -> Measured:
     return min(checks, key=lambda one: (order.index(one.outcome), one.margin))
 
 
-def confidence_of_each(inequalities: int) -> float:
-    """What each interval of a row holds with, so that all of them hold together."""
-    return 1 - (1 - CONFIDENCE) / max(inequalities, 1)
+def confidence_of_each(inequalities: int, share: float = 1.0) -> float:
+    """What each interval of a row holds with, so that all of them hold together.
+
+    `share` is that of the look at which the interval is made.
+    """
+    return 1 - (1 - CONFIDENCE) * share / max(inequalities, 1)
 
 
-def measure(check: Check, statistic: Statistic, sample: Sample, inequalities: int) -> Measured:
+def measure(
+    check: Check, statistic: Statistic, sample: Sample, inequalities: int, share: float = 1.0
+) -> Measured:
     """A check with our value.
 
     Args:
@@ -119,11 +126,12 @@ def measure(check: Check, statistic: Statistic, sample: Sample, inequalities: in
         statistic: where the sample is from.
         sample: values or parts of seeds.
         inequalities: how many checks of its row have an interval; 1 for one by itself.
+        share: of the error, that of the look; 1 if there is only one.
 
     """
     if check.hard:
         return _hard(check, statistic, sample)
-    confidence = confidence_of_each(inequalities)
+    confidence = confidence_of_each(inequalities, share)
     n, value, interval = _estimate(sample, statistic, confidence)
     low, high = interval if interval is not None else (None, None)
     outcome = _outcome(check.bounds, low, high)
@@ -187,7 +195,8 @@ def _pooled(
     value = sample.value(parts)
     if not math.isfinite(value):
         return len(parts), None, None
-    estimate = stats.bca(parts, sample.value, confidence, resamples=RESAMPLES)
+    resamples = max(RESAMPLES, math.ceil(2 * BEYOND / (1 - confidence)))
+    estimate = stats.bca(parts, sample.value, confidence, resamples=resamples)
     if estimate is None or estimate.low is None or estimate.high is None:
         return len(parts), value, None
     return len(parts), value, (estimate.low, estimate.high)

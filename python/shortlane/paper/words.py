@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shortlane.paper.judge import Judged
 from shortlane.paper.verdict import Measured, Outcome
 
-__all__ = ["SIGNS", "cell", "criterion", "document", "interval", "number", "table"]
+__all__ = ["SIGNS", "cell", "criterion", "document", "interval", "number", "seeds", "table"]
 
 #: Widths of the columns on a terminal: 100 together with what stands between them.
 WIDTHS = (6, 30, 33, 24)
@@ -51,6 +51,15 @@ def cell(measured: Measured) -> str:
         return text
     half = max(measured.high - measured.value, measured.value - measured.low)
     return f"{text} ±{float(f'{half:.1g}'):g}" if half else text
+
+
+def seeds(checks: Sequence[Measured], most: int = 0) -> str:
+    """How many seeds the checks of a row took, `5 to 20 of 30`; `most` are those declared."""
+    counts = sorted({one.n for one in checks})
+    if not counts:
+        return ""
+    text = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{text} of {most}" if most else text
 
 
 def criterion(measured: Measured) -> str:
