@@ -95,7 +95,7 @@ proptest! {
         let mut traffic = Traffic::default();
         for (host, departed, returned, bytes_before, now) in trips {
             traffic.answer(Trip { host: host.into(), departed, returned, bytes_before });
-            let view = traffic.look(now);
+            let view = traffic.look(now, departed);
             if let Some(view) = view {
                 prop_assert!(!view.blind && view.baseline.is_some());
                 prop_assert!(view.threshold >= Nanos::from_millis(10));

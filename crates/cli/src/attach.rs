@@ -3,6 +3,8 @@
 pub(crate) mod apply;
 pub(crate) mod daemon;
 mod engines;
+#[cfg(feature = "kernel")]
+mod follower;
 mod goal;
 pub(crate) mod hosts;
 #[cfg(feature = "kernel")]
@@ -72,7 +74,7 @@ pub(crate) struct AttachOptions {
     /// flows, such as 1:10,1:20
     #[arg(long, value_name = "CAKE|SHORT,LONG", value_parser = join, conflicts_with = "queues")]
     join: Option<Join>,
-    /// Replace a configured root qdisc, or what is attached
+    /// Replace a configured root qdisc, or an attached discipline
     #[arg(long)]
     replace: bool,
     /// Leave GRO and gso_max_segs as they are, at the cost of delay (kernel engine)
@@ -81,7 +83,7 @@ pub(crate) struct AttachOptions {
     /// Stay until a signal, then restore the device (for systemd)
     #[arg(long)]
     foreground: bool,
-    /// Read options that are not given here from this file, which has a table for each device with
+    /// Read options that are not given here from this file, which has a table for each device, with
     /// these options as keys
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = config::DEFAULT)]
     config: Option<std::path::PathBuf>,
@@ -90,7 +92,7 @@ pub(crate) struct AttachOptions {
 /// The options of `shortlane change`.
 #[derive(Args)]
 pub(crate) struct ChangeOptions {
-    /// Change what is attached to this device
+    /// Change the discipline of this device
     device: String,
     /// Send at this rate
     #[arg(long, allow_hyphen_values = true, value_parser = link::rate)]
@@ -101,7 +103,7 @@ pub(crate) struct ChangeOptions {
     /// Set these parameters of the discipline, such as efd:threshold=30packets; the others stay
     #[arg(long, value_name = "SPEC")]
     scheduler: Option<String>,
-    /// Count these bytes for each packet beside its own
+    /// Count this many bytes more for each packet
     #[arg(long, allow_hyphen_values = true)]
     overhead: Option<Overhead>,
     /// Let a late shaper catch up this far
@@ -128,7 +130,7 @@ pub(crate) struct ShowOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {
-    /// Take the first of kernel, marks and userspace that can do what is asked
+    /// Take the first of kernel, marks and userspace that supports these options
     Auto,
     /// Run a qdisc inside the kernel
     Kernel,
@@ -219,9 +221,9 @@ fn attach_as_told(order: &Order, engine: Option<EngineKind>, call: &Call) -> Res
     }
 }
 
-/// The userspace engine in the background, which [`attach`] has started.
-pub(crate) fn serve_engine() -> Result<(), Failure> {
-    in_userspace::process::serve()
+/// A process in the background, which [`attach`] has started.
+pub(crate) fn serve_engine(call: &Call) -> Result<(), Failure> {
+    in_userspace::process::serve(call)
 }
 
 pub(crate) fn change(options: &ChangeOptions) -> Result<(), Failure> {
@@ -279,17 +281,32 @@ pub(crate) fn show(options: &ShowOptions) -> Result<(), Failure> {
 
 /// What is attached to a device, or to any in this network namespace, by whatever engine.
 pub(crate) fn attached(device: Option<&str>) -> Result<Vec<Status>, Failure> {
-    let mut found = Vec::new();
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
     for (_, engine) in by_lookup() {
         match engine.show(device) {
-            Ok(more) => found.extend(more),
-            Err(failure) if found.is_empty() => return Err(failure),
-            Err(failure) => say(&format!("shortlane: {}", failure.text())),
+            Ok(more) => {
+                // A process that has a rate follow the link tells that of what it follows for.
+                let is_told = |status: &Status| {
+                    let same = |told: &Status| {
+                        (told.ifindex, told.engine) == (status.ifindex, status.engine)
+                    };
+                    found.iter().any(same)
+                };
+                let more: Vec<_> = more.into_iter().filter(|more| !is_told(more)).collect();
+                found.extend(more);
+            }
+            Err(failure) => failures.push(failure),
         }
         if device.is_some() && !found.is_empty() {
             // A device has one.
-            return Ok(found);
+            break;
         }
+    }
+    // A process that does not answer hides no queue of the kernel's.
+    match failures.into_iter().next() {
+        Some(failure) if found.is_empty() => return Err(failure),
+        Some(failure) => say(&format!("shortlane: {}", failure.text())),
+        None => {}
     }
     found.sort_by_key(|status| (status.ifindex, status.direction));
     Ok(found)

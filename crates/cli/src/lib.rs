@@ -70,23 +70,23 @@ enum Action {
     /// Simulate a scenario: any topology, any traffic, every discipline
     ///
     /// A scenario is a TOML file: topology, traffic, disciplines, duration, seeds. Ready scenarios are
-    /// built in and go by their names: --list lists them, --show prints one to start from.
+    /// built in: --list lists their names, --show prints one to start from.
     Sim(Box<sim::Options>),
     /// Search for the traffic under which a discipline does worst
     ///
-    /// Simulates thousands of mixes of traffic beside a victim, goes on from the worst and the most
-    /// unusual, and prints the worst one, beside what FIFO makes of it and what is known of the
-    /// discipline. What is found can happen; worse may exist.
+    /// Simulates thousands of traffic mixes beside a victim, varies the worst and the most unusual,
+    /// and prints the worst one, beside the result of FIFO and the bound that is known. What it finds
+    /// can happen; worse may exist.
     Worst(worst::Options),
     /// Attach a discipline to a network device
     ///
-    /// It paces for the link's rate, so that the queue stands here and not in a modem. It stays until
+    /// It paces at the link's rate, so that the queue is here and not in a modem. It stays until
     /// `shortlane detach`, which leaves the device as it was.
     Attach(Box<attach::AttachOptions>),
-    /// Attach, change and replace, until each device has what a configuration file says
+    /// Attach, change and replace until the devices match a configuration file
     ///
-    /// Says first what will be done. The second time nothing is left to do. A device that the file does
-    /// not name is left alone.
+    /// Says first what it will do. Running it again changes nothing. A device that the file does not
+    /// name is left alone.
     Apply(attach::apply::ApplyOptions),
     /// Bridge two interfaces, with a discipline in each direction
     ///
@@ -97,13 +97,13 @@ enum Action {
     Bridge(bridge::Options),
     /// Change the rate or parameters of an attached discipline while it runs
     ///
-    /// No queued packet is lost. What is not given stays as it is.
+    /// No queued packet is lost. Settings that are not given stay as they are.
     Change(attach::ChangeOptions),
     /// Detach a discipline and restore the device
     ///
-    /// Works also after a command was killed, and after somebody else removed the qdisc.
+    /// Works even if a command was killed, or if somebody else removed the qdisc.
     Detach(attach::DetachOptions),
-    /// Show what is attached: discipline, counters, lanes, sojourn times
+    /// Show attached disciplines: counters, lanes, sojourn times
     Show(attach::ShowOptions),
     /// Watch an attached discipline live: rate, lanes, drops, flows
     ///
@@ -111,10 +111,10 @@ enum Action {
     Top(top::Options),
     /// Measure latency under load: round trips a minute, extra delay with a grade, throughput
     ///
-    /// Follows draft-ietf-ippm-responsiveness: idle, then downloads, then uploads, then both. If
-    /// something is attached, names the queue that caused a delay.
+    /// Follows draft-ietf-ippm-responsiveness: idle, then downloads, then uploads, then both. If a
+    /// discipline is attached here, names the queue that caused a delay.
     Test(test::Options),
-    /// Serve metrics of what is attached to Prometheus
+    /// Serve metrics of attached disciplines to Prometheus
     ///
     /// Serves OpenMetrics at /metrics, for all devices of the network namespace and all engines.
     Metrics(metrics::Options),
@@ -122,7 +122,7 @@ enum Action {
     ///
     /// Exits with status 1 if there is a problem, else with 0.
     Doctor(doctor::Options),
-    /// Register a discipline as a qdisc for `tc`; without one, list what is registered
+    /// Register a discipline as a qdisc for `tc`; without one, list the registered ones
     ///
     /// After `shortlane register efd`, `tc qdisc add dev eth0 root shortlane_efd rate 20mbit` attaches
     /// it; the options need the plug-in that `make install-tc` installs. It stays registered until
@@ -240,7 +240,7 @@ pub fn run(call: &Call) -> u8 {
         Action::Campaign(_) => Err(in_python("campaign")),
         // Inside another program, one hidden command starts both.
         Action::LabAgent { role } if role != "engine" => return u8::from(!agent(&role)),
-        Action::Engine { .. } | Action::LabAgent { .. } => attach::serve_engine(),
+        Action::Engine { .. } | Action::LabAgent { .. } => attach::serve_engine(call),
     };
     let (status, text) = match result {
         Ok(()) => return 0,

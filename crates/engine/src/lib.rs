@@ -12,6 +12,8 @@ mod bridge;
 pub mod control;
 mod datapath;
 mod error;
+#[cfg(feature = "kernel")]
+pub mod follower;
 mod forwarder;
 pub mod io;
 #[cfg(feature = "kernel")]

@@ -16,19 +16,31 @@ fn answers(traffic: &mut Traffic, host: u64, from: u64, to: u64, takes: u64) {
 #[test]
 fn a_queue_is_what_the_fastest_of_every_group_waits() {
     let mut traffic = Traffic::default();
-    assert_eq!(traffic.look(ms(1)), None);
+    assert_eq!(traffic.look(ms(1), Nanos::ZERO), None);
     answers(&mut traffic, 1, 1_000, 1_200, 20);
-    let view = traffic.look(ms(1_200)).unwrap();
+    let view = traffic.look(ms(1_200), Nanos::ZERO).unwrap();
     assert_eq!((view.baseline, view.threshold, view.queue()), (Some(ms(20)), ms(10), None));
     assert!(view.is_clear());
     assert_eq!(view.passed, Some(8_000_000));
     // A group takes 10 ms and the one after it begins with the next answer: 12 ms each.
     answers(&mut traffic, 1, 1_200, 1_262, 70);
-    assert_eq!(traffic.look(ms(1_262)).unwrap().queue(), None, "five of six");
+    assert_eq!(traffic.look(ms(1_262), Nanos::ZERO).unwrap().queue(), None, "five of six");
     answers(&mut traffic, 1, 1_262, 1_276, 70);
-    let (extra, since) = traffic.look(ms(1_276)).unwrap().queue().unwrap();
+    let (extra, since) = traffic.look(ms(1_276), Nanos::ZERO).unwrap().queue().unwrap();
     assert_eq!(extra, ms(50));
     assert!(since >= ms(1_130), "{since}");
+}
+
+#[test]
+fn what_a_few_packets_take_at_the_rate_is_no_queue() {
+    let mut traffic = Traffic::default();
+    answers(&mut traffic, 1, 1_000, 1_200, 20);
+    answers(&mut traffic, 1, 1_200, 1_400, 37);
+    let view = |packet| traffic.look(ms(1_400), packet).unwrap();
+    assert_eq!(view(Nanos::ZERO).queue().unwrap().0, ms(17));
+    // At 2 Mbit/s.
+    let view = view(ms(6));
+    assert_eq!((view.queue(), view.is_clear(), view.mean), (None, true, Nanos::ZERO));
 }
 
 #[test]
@@ -40,7 +52,7 @@ fn one_that_waited_for_something_else_is_not_late_for_its_group() {
         let returned = ms(1_000 + 2 * n);
         traffic.answer(Trip { host: 1, departed: returned - ms(takes), returned, bytes_before: 0 });
     }
-    assert!(traffic.look(ms(1_400)).unwrap().is_clear());
+    assert!(traffic.look(ms(1_400), Nanos::ZERO).unwrap().is_clear());
 }
 
 #[test]
@@ -48,9 +60,9 @@ fn a_host_far_away_is_compared_with_itself() {
     let mut traffic = Traffic::default();
     answers(&mut traffic, 1, 1_000, 1_100, 20);
     answers(&mut traffic, 2, 1_100, 1_200, 200);
-    assert_eq!(traffic.look(ms(1_200)).unwrap().extra.unwrap().0, Nanos::ZERO);
+    assert_eq!(traffic.look(ms(1_200), Nanos::ZERO).unwrap().extra.unwrap().0, Nanos::ZERO);
     answers(&mut traffic, 2, 1_200, 1_300, 260);
-    assert_eq!(traffic.look(ms(1_300)).unwrap().queue().unwrap().0, ms(60));
+    assert_eq!(traffic.look(ms(1_300), Nanos::ZERO).unwrap().queue().unwrap().0, ms(60));
     // Another one that is fast says that it is not the link's queue.
     for at in (1_300..1_400).step_by(2) {
         for (host, takes) in [(2, 260), (1, 20)] {
@@ -59,21 +71,21 @@ fn a_host_far_away_is_compared_with_itself() {
             traffic.answer(Trip { host, departed, returned, bytes_before: 0 });
         }
     }
-    assert_eq!(traffic.look(ms(1_400)).unwrap().queue(), None);
+    assert_eq!(traffic.look(ms(1_400), Nanos::ZERO).unwrap().queue(), None);
 }
 
 #[test]
 fn too_little_traffic_or_none_of_late_says_nothing() {
     let mut traffic = Traffic::default();
     answers(&mut traffic, 1, 1_000, 1_200, 20);
-    assert!(traffic.look(ms(1_400)).is_some());
-    assert_eq!(traffic.look(ms(1_500)), None);
+    assert!(traffic.look(ms(1_400), Nanos::ZERO).is_some());
+    assert_eq!(traffic.look(ms(1_500), Nanos::ZERO), None);
     let mut traffic = Traffic::default();
     for n in 0..100 {
         let returned = ms(1_000 + 60 * n);
         traffic.answer(Trip { host: 1, departed: returned - ms(20), returned, bytes_before: 0 });
     }
-    assert_eq!(traffic.look(ms(7_000)), None, "one in 60 ms");
+    assert_eq!(traffic.look(ms(7_000), Nanos::ZERO), None, "one in 60 ms");
 }
 
 #[test]

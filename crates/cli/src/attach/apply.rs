@@ -191,7 +191,7 @@ fn replaced(
 
 /// What differs in how a rate follows the link.
 fn followed(wanted: &Order, status: &Status) -> Option<String> {
-    let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
+    let auto = status.auto.as_ref();
     let only = |dry_run: bool| if dry_run { ", dry run" } else { "" };
     let now = auto.map(|auto| {
         let [floor, base, ceiling] =

@@ -8,27 +8,53 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use engine::Forwarder;
+use std::sync::atomic::AtomicBool;
 
 #[cfg(feature = "kernel")]
-pub(super) use self::background::{Log, background, start};
+use engine::follower::{Follower, Queues};
+use engine::{EngineError, Forwarder};
+
+#[cfg(feature = "kernel")]
+pub(super) use self::background::{
+    Errand, Log, background, command, read_unbuffered, serve, start,
+};
 use crate::Failure;
 use crate::signals::stop_flag;
 
+/// What stays.
+pub(crate) trait Stays {
+    /// Works until the flag is set or a client ends it, or tells why it has to end. `ready` is called
+    /// when it works.
+    fn stay(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Option<String>, EngineError>;
+}
+
+impl Stays for Forwarder {
+    fn stay(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Option<String>, EngineError> {
+        self.run_live(stop, ready).map(|report| report.fault)
+    }
+}
+
+#[cfg(feature = "kernel")]
+impl<Q: Queues> Stays for Follower<Q> {
+    fn stay(self, stop: &AtomicBool, ready: impl FnOnce()) -> Result<Option<String>, EngineError> {
+        self.run(stop, ready)
+    }
+}
+
 /// Runs an engine until a signal or a client ends it, or an interface fails. `ready` is called when
 /// it works.
-pub(crate) fn foreground(engine: Forwarder, ready: impl FnOnce()) -> Result<(), Failure> {
+pub(crate) fn foreground(engine: impl Stays, ready: impl FnOnce()) -> Result<(), Failure> {
     run(engine, || {
         ready();
         notify("READY=1");
     })
 }
 
-fn run(engine: Forwarder, ready: impl FnOnce()) -> Result<(), Failure> {
+fn run(engine: impl Stays, ready: impl FnOnce()) -> Result<(), Failure> {
     let stop = stop_flag()?;
-    let report = engine.run_live(&stop, ready);
+    let fault = engine.stay(&stop, ready);
     notify("STOPPING=1");
-    match report.map_err(|error| Failure::Failed(error.to_string()))?.fault {
+    match fault.map_err(|error| Failure::Failed(error.to_string()))? {
         Some(fault) => Err(Failure::Failed(fault)),
         None => Ok(()),
     }

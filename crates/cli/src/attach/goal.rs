@@ -14,10 +14,6 @@ pub(super) enum Goal {
     Auto(Bounds),
 }
 
-/// Why no other engine takes such a rate.
-pub(super) const UNFOLLOWED: &str = "a rate that follows the link (auto:...) is for --engine userspace, or auto: of the others no \
-     process stays that could follow it; give them a fixed --rate, which `shortlane change` changes";
-
 /// Reads the value of `--rate`.
 pub(super) fn read(text: &str) -> Result<Goal, String> {
     match text.strip_prefix("auto") {

@@ -2,12 +2,15 @@
 
 use engine::LinkSettings;
 use engine::control::Changes;
-use engine::kernel::{self, KernelError};
+use engine::kernel::{self, Instance, KernelError};
 use engine::status::{EngineKind, Heading, Status};
-use sched::Spec;
+use sched::{Rate, Spec};
 
 use super::engines::Engine;
-use super::in_place::{attach_both, does, make_way_for, pace, tell};
+use super::in_place::{
+    at, attach_both, does, follower_lacks, follower_probe, make_way_for, note_fixed, tell,
+};
+use super::index_of;
 use super::order::Order;
 use crate::{Call, Failure};
 
@@ -23,8 +26,8 @@ impl From<KernelError> for Failure {
 
 impl Engine for Kernel {
     fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
-        if order.follows() {
-            return Ok(Some("a rate is to follow the link".into()));
+        if let Some(lacking) = follower_lacks(order) {
+            return Ok(Some(lacking));
         }
         for (_, spec, link) in ways(order) {
             match kernel::can(&spec, link) {
@@ -46,18 +49,19 @@ impl Engine for Kernel {
         Ok(qdisc.map(|qdisc| format!("{qdisc} already")))
     }
 
-    fn attach(&self, order: &Order, _: Option<&str>, _: &Call) -> Result<(), Failure> {
+    fn attach(&self, order: &Order, _: Option<&str>, call: &Call) -> Result<(), Failure> {
         let ways = ways(order);
+        let probe = follower_probe(order)?;
         if order.replace {
             // Validated before the running one is detached.
             ways.iter().try_for_each(|(_, spec, link)| kernel::can(spec, *link))?;
         }
         make_way_for(order, EngineKind::Kernel)?;
-        attach_both(order, |heading| {
+        attach_both(order, EngineKind::Kernel, probe.as_ref(), call, |heading| {
             let Some((_, spec, link)) = ways.iter().find(|way| way.0 == heading) else {
                 return Ok(None);
             };
-            let order = kernel::Order {
+            let wanted = kernel::Order {
                 device: &order.device,
                 spec,
                 link: *link,
@@ -65,10 +69,10 @@ impl Engine for Kernel {
                 keep_offloads: order.keep_offloads,
             };
             let notes = match heading {
-                Heading::Egress => kernel::attach(&order)?,
-                Heading::Ingress => kernel::attach_ingress(&order)?,
+                Heading::Egress => kernel::attach(&wanted)?,
+                Heading::Ingress => kernel::attach_ingress(&wanted)?,
             };
-            let (does, at) = (does(heading), pace(link.rate));
+            let (does, at) = (does(heading), at(order, heading).unwrap_or_default());
             Ok(Some((notes, format!("{spec} for what it {does}, at {at}, in the kernel"))))
         })
     }
@@ -104,6 +108,7 @@ impl Engine for Kernel {
         for (device, link) in &all {
             tell(&kernel::change(device, *link, spec.as_ref())?);
         }
+        note_fixed(device, changes)?;
         Ok(true)
     }
 
@@ -116,6 +121,34 @@ impl Engine for Kernel {
 
     fn show(&self, device: Option<&str>) -> Result<Vec<Status>, Failure> {
         Ok(kernel::show(device)?)
+    }
+}
+
+/// Whether a qdisc of ours is on a device, or has what it receives.
+pub(super) fn is_there(device: &str) -> Result<bool, Failure> {
+    Ok(kernel::attached_qdisc(device)?.or(kernel::ingress_device(device)?).is_some())
+}
+
+/// The qdisc of a direction, for another rate now and then.
+pub(super) struct Paced {
+    device: String,
+    instance: Instance,
+}
+
+impl Paced {
+    pub(super) fn find(device: &str, heading: Heading) -> Result<Self, Failure> {
+        let ifb = match heading {
+            Heading::Egress => None,
+            Heading::Ingress => kernel::ingress_device(device)?,
+        };
+        let device = ifb.unwrap_or_else(|| device.to_owned());
+        let gone = || Failure::Failed(format!("{device}: its qdisc is gone"));
+        let instance = Instance::find(index_of(&device)?)?.ok_or_else(gone)?;
+        Ok(Self { device, instance })
+    }
+
+    pub(super) fn set(&self, rate: Rate) -> Result<(), Failure> {
+        Ok(kernel::change_rate(&self.device, &self.instance, rate)?)
     }
 }
 

@@ -7,7 +7,10 @@ use engine::status::{EngineKind, Heading, Status};
 use sched::Rate;
 
 use super::engines::Engine;
-use super::in_place::{attach_both, does, make_way_for};
+use super::goal::Goal;
+use super::in_place::{
+    at, attach_both, does, follower_lacks, follower_probe, make_way_for, note_fixed,
+};
 use super::order::Order;
 use super::{Join, Queues};
 use crate::{Call, Failure, say};
@@ -27,9 +30,12 @@ impl Queues {
 
 impl Engine for Marks {
     fn obstacle(&self, order: &Order) -> Result<Option<String>, Failure> {
+        if let Some(lacking) = follower_lacks(order) {
+            return Ok(Some(lacking));
+        }
         // A discipline that is asked for by its name is to run.
-        if order.is_named || order.follows() {
-            return Ok(Some("marks take neither a discipline nor a rate that follows".into()));
+        if order.is_named {
+            return Ok(Some("marks take no discipline".into()));
         }
         if rates(order).any(Rate::is_unlimited) {
             return Ok(Some("marks take a rate".into()));
@@ -41,13 +47,14 @@ impl Engine for Marks {
         Ok(held(&order.device)?.map(|marks| format!("{marks} already")))
     }
 
-    fn attach(&self, order: &Order, since: Option<&str>, _: &Call) -> Result<(), Failure> {
+    fn attach(&self, order: &Order, since: Option<&str>, call: &Call) -> Result<(), Failure> {
         let device = &order.device;
         if rates(order).any(Rate::is_unlimited) {
             return Err(Failure::Usage(format!(
                 "{device}: marks take a rate; --engine kernel and userspace take unlimited"
             )));
         }
+        let probe = follower_probe(order)?;
         if order.join.is_none() {
             // What would be refused is not to cost what is there.
             marks::can(order.queues.map(Queues::of_engine))?;
@@ -59,13 +66,13 @@ impl Engine for Marks {
                  userspace would run a discipline in a process"
             ));
         }
-        attach_both(order, |heading| {
+        attach_both(order, EngineKind::Marks, probe.as_ref(), call, |heading| {
             let rate = order.rate(heading);
             let joins = order.join.is_some() && heading == Heading::Egress;
             if rate.is_none() && !joins {
                 return Ok(None);
             }
-            let order = marks::Order {
+            let wanted = marks::Order {
                 device,
                 link: order.options.at(rate.unwrap_or_default()),
                 queues: order.queues.map(Queues::of_engine),
@@ -74,10 +81,10 @@ impl Engine for Marks {
                 replace: order.replace,
             };
             let notes = match heading {
-                Heading::Egress => marks::attach(&order)?,
-                Heading::Ingress => marks::attach_ingress(&order)?,
+                Heading::Egress => marks::attach(&wanted)?,
+                Heading::Ingress => marks::attach_ingress(&wanted)?,
             };
-            let at = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
+            let at = at(order, heading).map_or_else(String::new, |at| format!(", at {at}"));
             let marks = held(device)?.unwrap_or_default();
             Ok(Some((notes, format!("{marks} for what it {}{at}", does(heading)))))
         })
@@ -99,12 +106,14 @@ impl Engine for Marks {
         }
         let [sent, received] = links;
         marks::change(device, sent, received)?;
+        note_fixed(device, changes)?;
         Ok(true)
     }
 
     /// Queues that are somebody's count and burst as they do.
     fn changes(&self, wanted: &Order, runs: &Status) -> LinkChanges {
-        let rate = wanted.rate(runs.direction).filter(|rate| *rate != runs.link.rate);
+        let rate = wanted.goal(runs.direction).and_then(Goal::fixed);
+        let rate = rate.filter(|rate| *rate != runs.link.rate);
         match wanted.join {
             Some(_) => LinkChanges { rate, ..LinkChanges::default() },
             None => runs.link.changes_to(wanted.options.at(rate.unwrap_or(runs.link.rate))),
@@ -136,12 +145,23 @@ impl Engine for Marks {
     }
 }
 
+/// Another rate for a direction, and nothing else.
+pub(super) fn set(device: &str, heading: Heading, rate: Rate) -> Result<(), Failure> {
+    let (none, link) =
+        (LinkChanges::default(), LinkChanges { rate: Some(rate), ..LinkChanges::default() });
+    let (sent, received) = match heading {
+        Heading::Egress => (link, none),
+        Heading::Ingress => (none, link),
+    };
+    Ok(marks::change(device, sent, received)?)
+}
+
 fn rates(order: &Order) -> impl Iterator<Item = Rate> {
     [Heading::Egress, Heading::Ingress].into_iter().filter_map(|heading| order.rate(heading))
 }
 
 /// What of marks is on a device, in words.
-fn held(device: &str) -> Result<Option<String>, Failure> {
+pub(super) fn held(device: &str) -> Result<Option<String>, Failure> {
     match marks::holder(device) {
         // An ordinary user has attached none.
         Err(KernelError::Journal { .. }) => Ok(None),

@@ -4,7 +4,7 @@
 pub(super) mod process;
 
 use engine::control::{self, Changes, ControlError};
-use engine::status::{Heading, Status};
+use engine::status::{Heading, Process, Status};
 use netdev::link;
 
 use super::engines::Engine;
@@ -25,10 +25,12 @@ impl Engine for Userspace {
     fn holder(&self, order: &Order) -> Result<Option<String>, Failure> {
         match control::status(index_of(&order.device)?) {
             Err(ControlError::Nobody) => Ok(None),
-            Ok(status) => Ok(status
-                .iter()
-                .find_map(|way| way.process.as_ref())
-                .map(|process| format!("a userspace engine already, process {}", process.pid))),
+            Ok(status) => Ok(status.first().map(|way| match &way.process {
+                Some(Process { pid, .. }) => {
+                    format!("a userspace engine already, process {pid}")
+                }
+                None => format!("{} already, whose rate follows the link", way.scheduler),
+            })),
             Err(ControlError::Silent { pid }) if order.replace => {
                 Ok(Some(format!("process {pid}")))
             }
@@ -53,10 +55,11 @@ impl Engine for Userspace {
         match control::stop(ifindex) {
             // Somebody else's qdisc may be there.
             Err(ControlError::Nobody) => process::tidy_up(device),
-            Ok(false) => Ok(true),
+            Ok(false) => Ok(!process::leaves_queues(device)?),
             Ok(true) => {
                 say(&format!("{device}: the engine did not answer and was killed"));
-                process::tidy_up(device).map(|_| true)
+                process::tidy_up(device)?;
+                Ok(!process::leaves_queues(device)?)
             }
             Err(error) => Err(about(device, &error)),
         }

@@ -57,8 +57,12 @@ pub(super) mod process {
         Err(missing())
     }
 
-    pub(in super::super) fn serve() -> Result<(), Failure> {
+    pub(in super::super) fn serve(_: &Call) -> Result<(), Failure> {
         Err(missing())
+    }
+
+    pub(in super::super) fn leaves_queues(_: &str) -> Result<bool, Failure> {
+        Ok(false)
     }
 
     pub(in super::super) fn tidy_up(_: &str) -> Result<bool, Failure> {

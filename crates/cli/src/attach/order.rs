@@ -4,7 +4,7 @@ use engine::LinkSettings;
 use engine::status::{EngineKind, Heading, Status};
 use sched::{Rate, Spec};
 
-use super::goal::{self, Goal};
+use super::goal::Goal;
 use super::link::LinkOptions;
 use super::probe::Named;
 #[cfg(feature = "kernel")]
@@ -87,8 +87,11 @@ impl Order {
             }
             engine => engine,
         };
-        if self.follows() && !matches!(engine, None | Some(EngineKind::Userspace)) {
-            return refused(goal::UNFOLLOWED);
+        if self.follows() && self.join.is_some() {
+            return refused(
+                "--join is for queues that are somebody's, whose rate stays: a rate that follows \
+                 the link (auto:...) takes --queues in its place",
+            );
         }
         if self.sends.is_none() && self.receives.is_none() && self.join.is_none() {
             return refused(&format!("{}: it takes --rate, --ingress, or both", self.device));
@@ -111,6 +114,11 @@ impl Order {
             Heading::Egress => self.sends,
             Heading::Ingress => self.receives,
         }
+    }
+
+    /// The rate of a direction, as it is to be written, if it is to follow the link.
+    pub(super) fn follow(&self, heading: Heading) -> Option<String> {
+        self.goal(heading).filter(|goal| goal.bounds().is_some()).map(|goal| goal.to_string())
     }
 
     /// The rate of a direction, to begin with.

@@ -90,9 +90,11 @@ fn head(status: &Status) -> String {
     if status.scheduler != name {
         text += &format!(" scheduler {}\n", status.scheduler);
     }
+    text += &status.auto.as_ref().map(follows).unwrap_or_default();
+    if let (None, Some(asked)) = (&status.auto, &status.follows) {
+        text += &format!(" rate {asked}: the process that followed the link is gone\n");
+    }
     text += &status.qdisc.as_ref().map(by_tc).unwrap_or_default();
-    let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
-    text += &auto.map(follows).unwrap_or_default();
     text += &status.process.as_ref().map(|process| by_process(status, process)).unwrap_or_default();
     text + &format!(", at most {}p\n\n", status.most_packets)
 }
@@ -243,8 +245,8 @@ fn flows(status: &Status) -> String {
         (status.not_ip, "not IP".into()),
         (of_qdisc(|qdisc| qdisc.no_slots), "dropped without a slot".into()),
         (of_qdisc(|qdisc| qdisc.lost), "lost by a defect: please report it".into()),
-        (in_kernel, "that came too fast to be received".into()),
-        (passed, "that passed by the engine while it did not answer".into()),
+        (in_kernel, "that arrived too fast to be received".into()),
+        (passed, "that bypassed the engine while it did not respond".into()),
     ];
     let by_engine = status.drops.iter().filter(|drop| drop.lane.is_none());
     let by_engine = by_engine.filter(|_| status.engine == EngineKind::Userspace);

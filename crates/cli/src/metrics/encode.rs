@@ -74,8 +74,7 @@ fn series(metric: &mut MetricEncoder<'_>, family: &Family, status: &Status) -> f
             single(metric, family.kind, &labels, Value::Count(drop.packets))
         }),
         Read::Decisions => {
-            let auto = status.process.as_ref().and_then(|process| process.auto.as_ref());
-            let decided = auto.into_iter().flat_map(|auto| &auto.decided);
+            let decided = status.auto.iter().flat_map(|auto| &auto.decided);
             decided.into_iter().try_for_each(|(reason, times)| {
                 let labels = with(std::slice::from_ref(reason));
                 single(metric, family.kind, &labels, Value::Count(*times))

@@ -61,7 +61,7 @@ fn process(status: &Status, read: fn(&Process) -> Value) -> Option<Value> {
 }
 
 fn auto(status: &Status, read: fn(&Auto) -> Option<Value>) -> Option<Value> {
-    read(status.process.as_ref()?.auto.as_ref()?)
+    read(status.auto.as_ref()?)
 }
 
 fn seconds(time: Nanos) -> Value {
@@ -92,7 +92,7 @@ pub(super) const ALL: &[Family] = &[
         name: "shortlane_attachment",
         kind: Info,
         labels: &["engine", "scheduler", "overhead", "peer"],
-        help: "What is attached",
+        help: "The attached discipline",
         read: Words(|status| {
             vec![
                 status.engine.name().to_owned(),
@@ -106,7 +106,7 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_rate_limit_bits_per_second",
         Gauge,
         |status| status.link.rate.limit().map(Count),
-        "Rate that is paced for; absent if unlimited",
+        "Rate of the shaper; absent if unlimited",
     ),
     whole(
         "shortlane_uptime_seconds",
@@ -136,7 +136,7 @@ pub(super) const ALL: &[Family] = &[
         name: "shortlane_dropped_packets",
         kind: Counter,
         labels: &["reason", "lane"],
-        help: "Packets that were dropped; the lane is empty where no discipline saw them",
+        help: "Packets dropped; the lane is empty if no discipline saw them",
         read: Drops,
     },
     whole(
@@ -149,19 +149,14 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_backlog_packets",
         Gauge,
         |lane| Count(lane.backlog_packets),
-        "Packets that are queued",
+        "Packets queued",
     ),
-    by_lane(
-        "shortlane_backlog_bytes",
-        Gauge,
-        |lane| Count(lane.backlog_bytes),
-        "Bytes that are queued",
-    ),
+    by_lane("shortlane_backlog_bytes", Gauge, |lane| Count(lane.backlog_bytes), "Bytes queued"),
     Family {
         name: "shortlane_sojourn_seconds",
         kind: Kind::Histogram,
         labels: LANE,
-        help: "How long packets that were sent had been queued",
+        help: "Sojourn times of packets that were sent",
         read: Times(|lane| &lane.sojourn),
     },
     whole(
@@ -174,13 +169,13 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_flows_created",
         Counter,
         |status| Some(Count(status.flows_created)),
-        "Entries that were made",
+        "Entries added to the flow table",
     ),
     whole(
         "shortlane_flows_removed",
         Counter,
         |status| Some(Count(status.flows_removed)),
-        "Entries that went",
+        "Entries removed from the flow table",
     ),
     whole(
         "shortlane_flows_demoted",
@@ -204,7 +199,7 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_super_packets",
         Counter,
         |status| Some(Count(status.super_packets)),
-        "Packets of several segments that came uncut",
+        "Packets of several segments that arrived unsegmented",
     ),
     whole(
         "shortlane_paced",
@@ -222,31 +217,31 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_lost_in_kernel_packets",
         Counter,
         |status| process(status, |process| Count(process.lost_in_kernel)),
-        "Frames that came too fast for the userspace engine to receive",
+        "Frames that arrived too fast for the userspace engine to receive",
     ),
     whole(
         "shortlane_passed_packets",
         Counter,
         |status| process(status, |process| Count(process.passed.packets)),
-        "Frames that passed by the userspace engine, unshaped, since it did not answer in time",
+        "Frames that bypassed the userspace engine, unshaped, because it did not respond in time",
     ),
     whole(
         "shortlane_lost_transmission_seconds",
         Counter,
         |status| process(status, |process| seconds(process.punctuality.lost)),
-        "Time of the link that was lost since the userspace engine was late by more than burst-time",
+        "Link time lost because the userspace engine was late by more than burst-time",
     ),
     whole(
         "shortlane_lateness_max_seconds",
         Gauge,
         |status| process(status, |process| seconds(process.punctuality.max_late)),
-        "The longest that a transmission of the userspace engine began after it was due",
+        "Longest delay of a transmission by the userspace engine after it was due",
     ),
     whole(
         "shortlane_auto_base_bits_per_second",
         Gauge,
         |status| auto(status, |auto| Some(Count(auto.base_bps))),
-        "Rate while nothing is known of the link, of a rate that follows it",
+        "Base rate of a rate that follows the link: in force while nothing is known of the link",
     ),
     whole(
         "shortlane_auto_blind",
@@ -265,18 +260,18 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_auto_extra_delay_seconds",
         Gauge,
         |status| auto(status, |auto| auto.extra_delay_ns.map(|ns| seconds(Nanos(ns)))),
-        "What the latest probes took longer than the fastest of the last minute",
+        "Round-trip time of the latest probes above the fastest of the last minute",
     ),
     whole(
         "shortlane_auto_lowered",
         Counter,
         |status| auto(status, |auto| Some(Count(auto.lowered))),
-        "Times that a rate that follows the link was lowered, for a queue beyond this machine",
+        "Times that a rate that follows the link was lowered because of a queue beyond this machine",
     ),
     whole(
         "shortlane_auto_raised",
         Counter,
         |status| auto(status, |auto| Some(Count(auto.raised))),
-        "Times that it was raised, as it was used fully without a queue",
+        "Times that it was raised because it was fully used and there was no queue",
     ),
 ];

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -14,6 +14,7 @@ use engine::{Forwarder, Io, LinkConfig};
 use netdev::link::{self, Home, Links};
 use netdev::netns::Namespace;
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use sched::{Nanos, Rate};
 use serde_json::Value;
 
@@ -26,6 +27,12 @@ const FLOOR: u64 = 2_000_000;
 const BASE: u64 = 20_000_000;
 const CEILING: u64 = 40_000_000;
 const AUTO: &str = "auto:2mbit..20mbit..40mbit";
+
+/// By words for `attach`. Queues that every kernel has, and the others.
+const USERSPACE: &str = "--engine userspace";
+const HTB: &str = "--engine marks --queues htb";
+const CAKE: &str = "--engine marks --queues cake";
+const KERNEL: &str = "--engine kernel";
 
 /// Which way a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +47,23 @@ struct Line {
     end: Namespace,
     over: Arc<AtomicBool>,
     bridge: Option<JoinHandle<()>>,
+    /// A process here, so that the namespace counts as one in use.
+    inhabitant: Child,
 }
 
 impl Line {
+    /// With an engine that this machine has.
+    fn with(engine: &str) -> Option<Self> {
+        let line = Self::new()?;
+        let tried = line.path.shortlane(&format!("attach t0 --rate 9mbit {engine}"));
+        if tried.status != Some(0) {
+            eprintln!("SKIPPED, nothing was tested: {}", tried.words);
+            return None;
+        }
+        line.path.succeed("detach t0");
+        Some(line)
+    }
+
     fn new() -> Option<Self> {
         let path = Path::new()?;
         let end = Namespace::new().ok()?;
@@ -77,7 +98,9 @@ impl Line {
         let over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&over);
         let bridge = thread::spawn(move || drop(bridge.run_live(&stop, || ()).unwrap()));
-        Some(Self { path, end, over, bridge: Some(bridge) })
+        let inhabitant = path.here.run(|| Command::new("sleep").arg("1000").spawn().unwrap());
+        let inhabitant = inhabitant.unwrap();
+        Some(Self { path, end, over, bridge: Some(bridge), inhabitant })
     }
 
     /// The bottleneck's rate, in both directions.
@@ -96,7 +119,7 @@ impl Line {
             let rate = status["rate_bps"].as_u64().unwrap();
             assert!((FLOOR..=CEILING).contains(&rate), "{status}");
         }
-        document["attached"][way as usize].take()
+        document["attached"].get_mut(way as usize).map(Value::take).unwrap_or_default()
     }
 
     /// Runs `job` while bytes flow over TCP.
@@ -127,6 +150,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         let _ = self.bridge.take().map(JoinHandle::join);
+        let _ = self.inhabitant.kill().and_then(|()| self.inhabitant.wait());
     }
 }
 
@@ -144,12 +168,10 @@ fn extra_ms(status: &Value) -> u64 {
     status["auto"]["extra_delay_ns"].as_u64().map_or(u64::MAX, |ns| ns / 1_000_000)
 }
 
-fn follows(way: Way) {
-    let Some(line) = Line::new() else { return };
+fn follows(way: Way, engine: &str) {
+    let Some(line) = Line::with(engine) else { return };
     let before = line.path.state();
-    let attach =
-        format!("attach t0 --rate {AUTO} --ingress {AUTO} --probe {END} --engine userspace");
-    line.path.succeed(&attach);
+    line.path.succeed(&format!("attach t0 --rate {AUTO} --ingress {AUTO} --probe {END} {engine}"));
     let sees = || line.status(way)["auto"]["blind"] == false;
     wait_for("probes are answered", sees);
     line.under_load(way, || {
@@ -195,9 +217,10 @@ fn follows(way: Way) {
     match way {
         Way::Up => drop(line.path.succeed("detach t0")),
         Way::Down => {
-            let pid = status["pid"].as_i64().unwrap() as i32;
-            kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
-            wait_for("it is gone", || line.path.succeed("show").output.is_empty());
+            let pid = line.status(Way::Up)["auto"]["pid"].take();
+            kill(pid_of(&pid), Signal::SIGKILL).unwrap();
+            let by = format!(" by {END}");
+            wait_for("nobody follows", || !line.path.succeed("show").output.contains(&by));
             // Where a killed engine leaves something.
             line.path.shortlane("detach t0");
         }
@@ -205,14 +228,93 @@ fn follows(way: Way) {
     line.path.must_be_as_before(&before);
 }
 
+fn pid_of(value: &Value) -> Pid {
+    Pid::from_raw(value.as_i64().unwrap() as i32)
+}
+
 #[test]
 fn an_upload_follows_the_link() {
-    follows(Way::Up);
+    follows(Way::Up, USERSPACE);
 }
 
 #[test]
 fn a_download_follows_the_link() {
-    follows(Way::Down);
+    follows(Way::Down, USERSPACE);
+}
+
+#[test]
+fn an_upload_follows_the_link_in_front_of_htb() {
+    follows(Way::Up, HTB);
+}
+
+#[test]
+fn a_download_follows_the_link_in_front_of_htb() {
+    follows(Way::Down, HTB);
+}
+
+#[test]
+fn an_upload_follows_the_link_in_front_of_cake() {
+    follows(Way::Up, CAKE);
+}
+
+#[test]
+fn a_download_follows_the_link_in_front_of_cake() {
+    follows(Way::Down, CAKE);
+}
+
+#[test]
+fn an_upload_follows_the_link_in_the_kernel() {
+    follows(Way::Up, KERNEL);
+}
+
+#[test]
+fn a_download_follows_the_link_in_the_kernel() {
+    follows(Way::Down, KERNEL);
+}
+
+/// A follower that is stopped, or killed, leaves a queue in the kernel at its base.
+fn falls_back(engine: &str, how: Signal) {
+    let Some(line) = Line::with(engine) else { return };
+    let before = line.path.state();
+    let attach = format!("attach t0 --rate {AUTO} --probe {END} {engine}");
+    line.path.succeed(&attach);
+    line.path.refused(&attach, 1, &["already", "--replace"]);
+    wait_for("probes are answered", || line.status(Way::Up)["auto"]["blind"] == false);
+    let pid = pid_of(&line.status(Way::Up)["auto"]["pid"]);
+    let children = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let guard = Pid::from_raw(children().trim().parse().unwrap());
+    kill(guard, Signal::SIGKILL).unwrap();
+    let is_another = || children().trim().parse::<i32>().is_ok_and(|pid| pid != guard.as_raw());
+    wait_for("there is another guard", is_another);
+    line.carries(5);
+    let rate_now = || rate(&line.status(Way::Up));
+    line.under_load(Way::Up, || {
+        wait_for("the rate falls", || rate_now() < 7_000_000);
+        kill(pid, how).unwrap();
+        wait_for("it is at its base", || rate_now() == BASE);
+    });
+    assert!(line.path.succeed("show t0").output.contains("is gone"));
+    let said = line.path.shortlane("doctor t0").output;
+    assert!(said.contains("PROBLEM t0: following: egress: the process"), "{said}");
+    line.path.succeed(&format!("{attach} --replace"));
+    wait_for("it follows", || line.status(Way::Up)["auto"]["blind"] == false);
+    line.path.succeed("change t0 --rate 9mbit");
+    wait_for("nobody follows", || line.status(Way::Up)["auto"].is_null());
+    let status = line.status(Way::Up);
+    assert_eq!((rate(&status), status["follows"].is_null()), (9_000_000, true), "{status}");
+    line.path.succeed("detach t0");
+    line.path.must_be_as_before(&before);
+}
+
+#[test]
+fn in_front_of_htb_it_is_at_its_base_when_nobody_follows() {
+    falls_back(HTB, Signal::SIGKILL);
+    falls_back(HTB, Signal::SIGSTOP);
+}
+
+#[test]
+fn in_the_kernel_it_is_at_its_base_when_nobody_follows() {
+    falls_back(KERNEL, Signal::SIGKILL);
 }
 
 #[test]
@@ -386,10 +488,11 @@ fn it_goes_by_what_is_there_if_no_probe_is_named() {
 fn what_cannot_follow_is_refused() {
     let Some(path) = Path::new() else { return };
     let before = path.state();
-    for engine in ["kernel", "marks"] {
-        let attach = format!("attach t0 --rate {AUTO} --probe {END} --engine {engine}");
-        path.refused(&attach, 2, &["--engine userspace", "shortlane change"]);
-    }
+    path.refused(
+        &format!("attach t0 --rate {AUTO} --probe {END} --join 1:10,1:20"),
+        2,
+        &["--join", "--queues"],
+    );
     path.refused(
         &format!("attach t0 --rate {AUTO}"),
         2,
@@ -455,7 +558,29 @@ fn round_trips(line: &Line, for_this_long: Duration, drop_at: Duration) -> Vec<(
 #[test]
 #[ignore = "a measurement"]
 fn after_a_drop() {
-    let Some(line) = Line::new() else { return };
+    measure_a_drop(USERSPACE);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn after_a_drop_in_front_of_htb() {
+    measure_a_drop(HTB);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn after_a_drop_in_front_of_cake() {
+    measure_a_drop(CAKE);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn after_a_drop_in_the_kernel() {
+    measure_a_drop(KERNEL);
+}
+
+fn measure_a_drop(engine: &str) {
+    let Some(line) = Line::with(engine) else { return };
     for way in [Way::Up, Way::Down] {
         for auto in [true, false] {
             let mut took = Vec::new();
@@ -464,7 +589,7 @@ fn after_a_drop() {
                 let rate = if auto { format!("{AUTO} --probe {END}") } else { "20mbit".into() };
                 let ingress = if auto { AUTO } else { "20mbit" };
                 let attach = format!("attach t0 --ingress {ingress} --rate {rate}");
-                line.path.succeed(&format!("{attach} --engine userspace"));
+                line.path.succeed(&format!("{attach} {engine}"));
                 let drop_at = Duration::from_secs(5);
                 let mut times = Vec::new();
                 line.under_load(way, || {
@@ -490,7 +615,7 @@ fn after_a_drop() {
             let mut most: Vec<f64> = took.iter().map(|(_, most)| *most).collect();
             most.sort_by(f64::total_cmp);
             println!(
-                "{way:?}, {}: late for {} ms; median of the most extra delay {:.0} ms",
+                "{engine}, {way:?}, {}: late for {} ms; median of the most extra delay {:.0} ms",
                 if auto { "auto" } else { "fixed" },
                 ms.join(", "),
                 most[most.len() / 2]

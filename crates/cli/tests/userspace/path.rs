@@ -95,7 +95,8 @@ impl Path {
     /// Devices, qdiscs and filters here, as `ip` and `tc` show them.
     pub(super) fn state(&self) -> String {
         let script = "ip -d link; tc qdisc; tc filter show dev t0 ingress; \
-                      tc filter show dev t0 egress; ls -A /run/shortlane 2>&1";
+                      tc filter show dev t0 egress; \
+                      ls /run/shortlane | grep \"^$(stat -Lc %i /proc/self/ns/net)-\"";
         self.shell(script).output
     }
 

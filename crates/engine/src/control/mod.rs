@@ -17,6 +17,7 @@ mod pilot;
 mod prober;
 mod protocol;
 mod server;
+mod threads;
 
 pub use client::{ControlError, change, status, stop};
 pub use protocol::Changes;
@@ -24,4 +25,8 @@ pub use protocol::Changes;
 pub(crate) use lock::Lock;
 pub use pilot::Following;
 pub(crate) use pilot::{Followed, Log, Pilot};
-pub(crate) use server::{Adjust, Handle, Port, Server};
+pub use server::Refusal;
+#[cfg(feature = "kernel")]
+pub(crate) use server::Steered;
+pub(crate) use server::{Port, Server};
+pub(crate) use threads::{Adjust, Handle, Threads};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,6 +27,8 @@ const CLOSEST: u64 = TICK.0;
 const WIDEST: u64 = 200_000_000;
 /// What a probe takes at most, hundredfold: probes take at most 1 % of the floor.
 const PROBE_BITS: u64 = 100 * 8 * 100;
+/// Of a full packet.
+const PACKET_BITS: u64 = 8 * 1_500;
 /// Over which the use of a direction is measured.
 const SPAN: Nanos = Nanos::from_millis(150);
 /// A line of the log is not followed by another one for so long.
@@ -147,6 +150,11 @@ impl Pilot {
         }
     }
 
+    /// Whether any rate follows the link.
+    pub(super) fn steers(&self) -> bool {
+        self.ways.iter().any(|way| way.controller.is_some())
+    }
+
     /// Hears answers, and on time decides. Returns the directions whose rate is to be another one.
     pub(super) fn turn(&mut self) -> Vec<(usize, Rate)> {
         let now = clock::now();
@@ -158,14 +166,16 @@ impl Pilot {
             return Vec::new();
         }
         self.last_tick = now;
-        if self.ways.iter().all(|way| way.controller.is_none()) {
+        if !self.steers() {
             return Vec::new();
         }
         self.note_departures();
         while let Some(trip) = self.trips.as_ref().and_then(|trips| trips.take()) {
             self.traffic.answer(trip);
         }
-        self.view = self.path.look(now).beside(self.traffic.look(now), self.is_beyond);
+        let slowest = self.ways.iter().map(|way| way.followed.rate.0).min().unwrap_or(0);
+        let packet = Nanos(PACKET_BITS * 1_000_000_000 / slowest.max(1));
+        self.view = self.path.look(now).beside(self.traffic.look(now, packet), self.is_beyond);
         let decided = self.decide(now);
         self.tell(&decided, now);
         self.ask(now);
@@ -299,6 +309,7 @@ impl Pilot {
             base_bps: bounds.base().0,
             ceiling_bps: bounds.ceiling().0,
             probe: self.prober.address().to_string(),
+            pid: process::id(),
             dry_run: self.dry_run,
             blind: self.view.blind,
             round_trip_ns: self.view.baseline.map(|time| time.0),

@@ -3,30 +3,23 @@
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::time::Duration;
 
 use netdev::link::name_of;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use sched::{Nanos, Rate, Spec};
+use sched::{Nanos, Rate};
 
 use super::lock::{Lock, Peer};
 use super::pilot::Pilot;
 use super::protocol::{Answer, Changes, Request, hear, say};
 use crate::datapath::clock;
-use crate::datapath::command::{Command, Snapshot};
-use crate::datapath::shaper::Pacing;
-use crate::settings::LinkConfig;
-use crate::settings::link::LinkSettings;
-use crate::settings::merge::overlaid;
-use crate::status::{Auto, DropCounter, EngineKind, Heading, Process, Status};
+use crate::status::Status;
 
 /// How often the flags are looked at.
 const PERIOD: Nanos = Nanos::from_millis(50);
 /// How long a client may take to say what it wants, and a direction to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An interface that an engine holds.
 #[derive(Debug)]
@@ -36,47 +29,66 @@ pub(crate) struct Port {
     pub(crate) lock: Lock,
 }
 
-/// One direction of an engine, from the control thread's side.
-pub(crate) struct Handle {
-    /// What runs; only the control thread changes it.
-    pub(crate) config: LinkConfig,
-    /// To the direction's thread.
-    pub(crate) commands: Sender<Command>,
-    /// As which direction of which [`Port`], by place, it is known. One of a bridge leaves by one
-    /// and comes in by the other.
-    pub(crate) known_as: Vec<(usize, Heading)>,
-    /// Told of a change before it is made, such as to have super-packets split for a lower rate.
-    pub(crate) adjust: Option<Adjust>,
+impl Port {
+    /// What it is called now.
+    pub(crate) fn name(&self) -> String {
+        name_of(self.ifindex).unwrap_or_else(|| self.name.clone())
+    }
 }
 
-/// Makes what surrounds a direction ready for a link.
-pub(crate) type Adjust = Box<dyn FnMut(&LinkConfig) -> io::Result<()> + Send>;
+/// Directions, whatever carries them out. Each has a place, by which the pilot knows it.
+pub(crate) trait Steered {
+    /// Whether it is over once no rate follows the link any more.
+    const ENDS_UNSTEERED: bool = false;
+
+    /// What each direction of a port is and has counted, with its place.
+    fn status(&mut self, ports: &[Port], port: usize) -> Result<Vec<(usize, Status)>, Refusal>;
+
+    /// Changes the directions of a port: all of it, or nothing. `is_set` is told of each that has
+    /// another rate by hand.
+    fn change(
+        &mut self,
+        ports: &[Port],
+        port: usize,
+        changes: &Changes,
+        is_set: &mut dyn FnMut(usize, Rate),
+    ) -> Result<(), Refusal>;
+
+    /// Gives a direction the rate that the link can be seen to carry.
+    fn set(&mut self, way: usize, rate: Rate) -> Result<(), Refusal>;
+
+    /// Brings what the pilot goes by up to date; tells whether there still is something to steer.
+    fn look(&mut self) -> bool {
+        true
+    }
+}
 
 /// Answers on the control sockets of an engine.
-pub(crate) struct Server {
+pub(crate) struct Server<S> {
     pub(crate) ports: Vec<Port>,
-    pub(crate) ways: Vec<Handle>,
-    /// `CLOCK_MONOTONIC` time at which the engine started.
-    pub(crate) began: Nanos,
+    pub(crate) steered: S,
     /// Has rates follow the link, if they are to.
-    pilot: Option<Pilot>,
+    pub(crate) pilot: Option<Pilot>,
     /// Clients that wait for the end.
     waiting: Vec<UnixStream>,
 }
 
 /// Why a change is refused, and whether what was asked for is at fault.
-struct Refusal {
-    text: String,
-    usage: bool,
+#[derive(Debug)]
+pub struct Refusal {
+    /// Why.
+    pub text: String,
+    /// Whether what was asked for is at fault.
+    pub usage: bool,
 }
 
-fn usage(text: impl ToString) -> Refusal {
+pub(super) fn usage(text: impl ToString) -> Refusal {
     Refusal { text: text.to_string(), usage: true }
 }
 
-impl Server {
-    pub(crate) fn new(ports: Vec<Port>, ways: Vec<Handle>, pilot: Option<Pilot>) -> Self {
-        Self { ports, ways, began: clock::now(), pilot, waiting: Vec::new() }
+impl<S: Steered> Server<S> {
+    pub(crate) fn new(ports: Vec<Port>, steered: S, pilot: Option<Pilot>) -> Self {
+        Self { ports, steered, pilot, waiting: Vec::new() }
     }
 
     /// Answers until one of the flags is set, and sets `stop` if a client asks for it. Whoever
@@ -95,7 +107,9 @@ impl Server {
             }
             // EINTR is as good as a wake-up.
             let _ = poll(&mut fds, PollTimeout::from((wait.0 / 1_000_000) as u16 + 1));
-            self.steer();
+            if !self.steer() {
+                return;
+            }
             for port in 0..self.ports.len() {
                 while let Ok((stream, _)) = self.ports[port].lock.listener.accept() {
                     // A client that does not listen has itself to blame.
@@ -105,17 +119,18 @@ impl Server {
         }
     }
 
-    /// Sets the rates that the link can be seen to carry.
-    fn steer(&mut self) {
-        let decided = self.pilot.as_mut().map(Pilot::turn).unwrap_or_default();
-        for (at, rate) in decided {
-            let way = &mut self.ways[at];
-            let link = LinkSettings { rate, ..way.config.link };
-            let changed = way.change(LinkConfig { link, ..way.config.clone() });
-            if let (Err(refusal), Some(pilot)) = (changed, &mut self.pilot) {
+    /// Sets the rates that the link can be seen to carry; tells whether there are any.
+    fn steer(&mut self) -> bool {
+        let Some(pilot) = &mut self.pilot else { return true };
+        if clock::now() >= pilot.next_tick() && !self.steered.look() {
+            return false;
+        }
+        for (at, rate) in pilot.turn() {
+            if let Err(refusal) = self.steered.set(at, rate) {
                 pilot.failed(&refusal.text);
             }
         }
+        !S::ENDS_UNSTEERED || pilot.steers()
     }
 
     /// Answers one request.
@@ -131,14 +146,10 @@ impl Server {
         }
         let request = hear(&mut BufReader::new(&stream));
         let answer = match request {
-            Ok(Request::Status) => match self.status(port) {
-                Some(status) => Answer::Status(status),
-                None => refused(silent()),
-            },
-            Ok(Request::Change(changes)) => match self.change(port, &changes) {
-                Ok(()) => Answer::Done,
-                Err(refusal) => refused(refusal),
-            },
+            Ok(Request::Status) => self.status(port).map_or_else(refused, Answer::Status),
+            Ok(Request::Change(changes)) => {
+                self.change(port, &changes).map_or_else(refused, |()| Answer::Done)
+            }
             Ok(Request::Stop) => {
                 stop.store(true, Ordering::Relaxed);
                 self.waiting.push(stream.try_clone()?);
@@ -153,190 +164,27 @@ impl Server {
         say(&mut stream, &answer)
     }
 
-    /// What each direction of a port is and has counted; `None` if one does not answer.
-    fn status(&self, port: usize) -> Option<Vec<Status>> {
-        let mut found = Vec::new();
-        for (at, way) in self.ways.iter().enumerate() {
-            for (_, heading) in way.known_as.iter().filter(|(at, _)| *at == port) {
-                let snapshot = ask(&way.commands, Command::Status)?;
-                let auto = self.pilot.as_ref().and_then(|pilot| pilot.describe(at));
-                found.push(self.describe(way, port, *heading, *snapshot, auto));
-            }
-        }
+    fn status(&mut self, port: usize) -> Result<Vec<Status>, Refusal> {
+        let pilot = &self.pilot;
+        let with_auto = |(at, status)| Status {
+            auto: pilot.as_ref().and_then(|pilot| pilot.describe(at)),
+            ..status
+        };
+        let found = self.steered.status(&self.ports, port)?;
+        let mut found: Vec<Status> = found.into_iter().map(with_auto).collect();
         found.sort_by_key(|status| status.direction);
-        Some(found)
+        Ok(found)
     }
 
-    fn describe(
-        &self,
-        way: &Handle,
-        port: usize,
-        heading: Heading,
-        snapshot: Snapshot,
-        auto: Option<Auto>,
-    ) -> Status {
-        let Snapshot { report, seen, flows, paced, nat_revealed } = snapshot;
-        let Handle { config, known_as, .. } = way;
-        let params = config.spec.params();
-        let peer = known_as.iter().find(|(other, _)| *other != port);
-        let hosts = if params.has("hosts") { params.word("hosts") } else { "none" };
-        let busiest_hosts = match hosts {
-            "none" => Vec::new(),
-            end => seen.busiest_hosts(end == "destination"),
-        };
-        let (biggest_flows, newest_flows) = (seen.biggest_flows(), seen.newest_flows());
-        let (totals, counters) = (seen.totals, seen.counters);
-        let mut drops = seen.drops;
-        drops.extend(report.drops.iter().filter(|drop| drop.lane.is_none()).map(|drop| {
-            DropCounter { reason: drop.reason.clone(), lane: None, packets: drop.count.packets }
-        }));
-        Status {
-            device: self.name(port),
-            ifindex: self.ports[port].ifindex,
-            engine: EngineKind::Userspace,
-            direction: heading,
-            peer: peer.map(|(other, _)| self.name(*other)),
-            scheduler: config.spec.to_string(),
-            limit: params.has("limit").then(|| params.amount("limit").to_string()),
-            link: config.link,
-            framing: config.framing(),
-            uptime: clock::now().since(self.began),
-            attached_at: self.began,
-            lanes: seen.lanes,
-            drops,
-            marked: report.marked,
-            most_packets: totals.most_packets,
-            flows,
-            most_flows: report.peak_flows,
-            flow_bound: params.has("flows").then(|| params.number("flows")),
-            flows_created: totals.flows_created,
-            flows_removed: totals.flows_removed,
-            demoted: totals.demotions,
-            promoted: totals.promotions,
-            flows_untracked: totals.flows_untracked,
-            fragments: counters.fragments,
-            not_ip: counters.not_ip,
-            super_packets: counters.super_packets,
-            paced,
-            qdisc: None,
-            process: Some(Process {
-                pid: process::id(),
-                received: report.received,
-                handed_on: report.sent,
-                in_flight: report.in_flight,
-                lost_in_kernel: report.lost_in_kernel,
-                passed: report.passed,
-                realtime: report.realtime,
-                nat_revealed,
-                auto,
-                punctuality: report.punctuality,
-                busiest_hosts,
-                biggest_flows,
-                newest_flows,
-            }),
-        }
-    }
-
-    /// What a port is called now.
-    fn name(&self, port: usize) -> String {
-        let Port { name, ifindex, .. } = &self.ports[port];
-        name_of(*ifindex).unwrap_or_else(|| name.clone())
-    }
-
-    /// Changes the directions of a port: all of it, or nothing.
     fn change(&mut self, port: usize, changes: &Changes) -> Result<(), Refusal> {
-        let headings = |way: &Handle| -> Vec<Heading> {
-            let here = way.known_as.iter().filter(|(at, _)| *at == port);
-            here.map(|(_, heading)| *heading).collect()
-        };
-        let all: Vec<Heading> = self.ways.iter().flat_map(headings).collect();
-        for heading in [Heading::Egress, Heading::Ingress] {
-            if changes.link(heading).rate.is_some() && !all.contains(&heading) {
-                let (name, heading) = (&self.ports[port].name, heading.name());
-                return Err(usage(format!(
-                    "{name}: its {heading} is not attached; `shortlane attach --replace` with a \
-                     rate for each direction attaches both"
-                )));
-            }
-        }
-        let mut wanted = Vec::new();
-        for (at, way) in self.ways.iter().enumerate() {
-            if let Some(heading) = headings(way).first() {
-                let config = changed(&way.config, changes, *heading)?;
-                config.check(&self.ports[port].name).map_err(usage)?;
-                wanted.push((at, config, changes.link(*heading).rate));
-            }
-        }
-        for (at, config, set) in wanted {
-            self.ways[at].change(config)?;
+        let pilot = &mut self.pilot;
+        self.steered.change(&self.ports, port, changes, &mut |at, rate| {
             // What is set by hand stays.
-            if let (Some(rate), Some(pilot)) = (set, &mut self.pilot) {
+            if let Some(pilot) = pilot {
                 pilot.dismiss(at, rate);
             }
-        }
-        Ok(())
+        })
     }
-}
-
-impl Handle {
-    fn change(&mut self, config: LinkConfig) -> Result<(), Refusal> {
-        if let Some(adjust) = &mut self.adjust {
-            adjust(&config).map_err(|error| Refusal {
-                text: format!("cannot make the device ready for the change: {error}"),
-                usage: false,
-            })?;
-        }
-        let spec = config.spec.clone().on_link(config.link.rate);
-        let pacing = Pacing::on(&config);
-        let running = &self.config.spec;
-        let is_live = spec.info() == running.info()
-            && config.spec.params().check_live(running.params()).is_ok();
-        if is_live {
-            let params = spec.params().clone();
-            let answer = ask(&self.commands, |answer| Command::Change(params, pacing, answer));
-            answer.ok_or_else(silent)?.map_err(usage)?;
-        } else {
-            let (spec, seed) = (Box::new(spec), config.seed);
-            let answer = ask(&self.commands, |done| Command::Replace(spec, seed, pacing, done));
-            answer.ok_or_else(silent)?;
-        }
-        self.config = config;
-        Ok(())
-    }
-}
-
-/// A link with what is asked for of a direction.
-fn changed(
-    config: &LinkConfig,
-    changes: &Changes,
-    heading: Heading,
-) -> Result<LinkConfig, Refusal> {
-    let link = config.link.with(changes.link(heading));
-    if link.rate == Rate(0) {
-        return Err(usage("a link of rate 0 carries nothing; give a rate above 0, or unlimited"));
-    }
-    let spec = match &changes.scheduler {
-        Some(text) => {
-            let wanted: Spec = text.parse().map_err(usage)?;
-            overlaid(&config.spec, &wanted).map_err(usage)?
-        }
-        None => config.spec.clone(),
-    };
-    Ok(LinkConfig { spec, link, ..config.clone() })
-}
-
-/// Asks a direction and waits for its answer.
-fn ask<T>(
-    commands: &Sender<Command>,
-    command: impl FnOnce(std::sync::mpsc::SyncSender<T>) -> Command,
-) -> Option<T> {
-    let (sender, answer): (_, Receiver<T>) = sync_channel(1);
-    commands.send(command(sender)).ok()?;
-    answer.recv_timeout(PATIENCE).ok()
-}
-
-fn silent() -> Refusal {
-    Refusal { text: "a direction of the engine does not answer".into(), usage: false }
 }
 
 fn refused(Refusal { text, usage }: Refusal) -> Answer {

@@ -15,9 +15,12 @@ use super::trips::Trips;
 /// With them its frame is longer than the shortest of Ethernet, so that none is padded.
 pub(crate) const PAYLOAD: usize = 24;
 const TOKEN: usize = 8;
+/// How far from the end of a probe its token begins.
+#[cfg(feature = "kernel")]
+pub(crate) const TOKEN_FROM_END: usize = PAYLOAD - TOKEN;
 const NUMBER: usize = 16;
 /// No frame of a probe is longer, with tags and an IPv6 header.
-const LONGEST: usize = 128;
+pub(crate) const LONGEST: usize = 128;
 
 /// What a direction carries, in bytes as they count on the link.
 #[derive(Debug, Default)]

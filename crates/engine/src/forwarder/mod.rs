@@ -15,7 +15,7 @@ use sched::edge::EdgeSpec;
 use sched::{Nanos, Rate};
 
 use self::interface::system;
-use crate::control::{self, Adjust, Followed, Following, Handle, Log, Pilot, Server};
+use crate::control::{self, Adjust, Followed, Following, Handle, Log, Pilot, Server, Threads};
 use crate::datapath::buffers::Buffers;
 use crate::datapath::clock;
 use crate::datapath::command::Command;
@@ -176,7 +176,7 @@ impl Forwarder {
             prepared
                 .push((way.prepare(Live::account(lanes), Some(commands), notes.next())?, names));
         }
-        let mut server = Server::new(ports, handles, pilot);
+        let mut server = Server::new(ports, Threads::new(handles), pilot);
         run(prepared, stop, watch, |halt| {
             ready();
             server.serve(stop, halt);

@@ -269,7 +269,7 @@ fn vector(piece: &mut [u8]) -> iovec {
     iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() }
 }
 
-fn open() -> io::Result<OwnedFd> {
+pub(crate) fn open() -> io::Result<OwnedFd> {
     // Protocol 0: no frame is queued before the socket is bound to its interface.
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers are passed.
@@ -283,7 +283,12 @@ fn set(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io::Resul
     set_value(socket, level, option, &value)
 }
 
-fn set_value<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+pub(crate) fn set_value<T>(
+    socket: &OwnedFd,
+    level: c_int,
+    option: c_int,
+    value: &T,
+) -> io::Result<()> {
     // SAFETY: the pointer is to a value of the stated size.
     let result = unsafe {
         libc::setsockopt(
@@ -314,7 +319,7 @@ fn address(ifindex: u32, protocol: u16) -> libc::sockaddr_ll {
     address
 }
 
-fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
+pub(crate) fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     let address = address(ifindex, protocol);
     // SAFETY: the pointer is to an address of the stated size.
     let result = unsafe {

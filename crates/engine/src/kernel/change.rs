@@ -1,15 +1,19 @@
 //! Changing a qdisc on a device while packets are queued.
 
-use sched::Spec;
+use sched::{Rate, Spec};
 
 use super::attach::{settle, switched, wanted};
 use super::compose::Shaping;
 use super::error::KernelError;
 use super::instance::Instance;
+use super::offloads::segments_at;
 use super::privileges::{FIND, NET_ADMIN, require};
 use super::work::{Work, all_devices, find_device, journal, not_attached};
-use crate::settings::link::LinkChanges;
+use crate::settings::link::{LinkChanges, LinkSettings};
 use crate::settings::merge::merged;
+
+/// By which it is judged whether super-packets of another length are in time.
+const MTU: u32 = 1500;
 
 /// Changes an attached qdisc while packets are queued; none is lost. A discipline that is given
 /// takes the place of the other one, or is the same with other parameters: those that are not
@@ -45,6 +49,21 @@ pub fn change(
         .filter(|_| journal.offloads != before)
         .into_iter()
         .collect())
+}
+
+/// Gives a qdisc another rate, and nothing else: for a rate that changes often. What is switched
+/// for it stays, unless super-packets of another length are in time: that takes a [`change`].
+///
+/// # Errors
+/// Those of [`change`].
+pub fn change_rate(name: &str, instance: &Instance, rate: Rate) -> Result<(), KernelError> {
+    let (spec, shaping) = instance.running()?;
+    if segments_at(rate, MTU) != segments_at(shaping.link.rate, MTU) {
+        let link = LinkChanges { rate: Some(rate), ..LinkChanges::default() };
+        return change(name, link, None).map(|_| ());
+    }
+    let link = LinkSettings { rate, ..shaping.link };
+    instance.change(&spec, &Shaping { link, ..shaping })
 }
 
 /// Whether [`change`] would be accepted; nothing is changed.

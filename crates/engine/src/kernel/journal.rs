@@ -38,6 +38,9 @@ pub(super) struct Journal {
     /// What marks are for, if it is attached by marks.
     #[serde(default)]
     pub(super) marks: Option<Marked>,
+    /// The rate that was asked for, if it is to follow the link.
+    #[serde(default)]
+    pub(super) follows: Option<String>,
 }
 
 impl Journal {
@@ -98,6 +101,7 @@ impl Journals {
             keep_offloads: false,
             offloads: Switched::default(),
             marks: None,
+            follows: None,
         }
     }
 

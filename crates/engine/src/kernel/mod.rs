@@ -18,6 +18,7 @@ mod attach;
 mod change;
 mod compose;
 mod error;
+mod follows;
 mod fq_lanes;
 #[cfg(feature = "harness")]
 pub mod harness;
@@ -36,9 +37,10 @@ mod skeleton;
 mod work;
 
 pub use attach::{Order, attach, attached_qdisc, can, detach};
-pub use change::{change, check_change};
+pub use change::{change, change_rate, check_change};
 pub use compose::{Composition, DISCIPLINES, Shaping, compose};
 pub use error::KernelError;
+pub use follows::note_following;
 pub use ingress::{attach_ingress, ingress_device};
 pub use instance::Instance;
 pub use journal::DIRECTORY;

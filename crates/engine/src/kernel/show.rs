@@ -6,6 +6,7 @@ use netdev::tc::{self, handle_text};
 use super::error::KernelError;
 use super::ingress::ingress_of;
 use super::instance::Instance;
+use super::journal::Journals;
 use super::privileges::{FIND, require};
 use super::work::{all_devices, find_device, not_attached, on, traffic_control};
 use crate::datapath::clock;
@@ -20,6 +21,8 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
     let named = name.map(|name| find_device(&devices, name)).transpose()?;
     require("looking at qdiscs", &[FIND])?;
     let mut tc = traffic_control()?;
+    // An ordinary user has attached none.
+    let journals = Journals::lock().and_then(|journals| journals.all()).unwrap_or_default();
     let mut shown = Vec::new();
     for instance in Instance::all()? {
         let status = instance.status();
@@ -36,6 +39,9 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
         let qdiscs = tc.qdiscs(found.index).map_err(on(&found.name, "reading its qdiscs"))?;
         let handle = status.qdisc.as_ref().map(|qdisc| qdisc.handle.clone());
         let qdisc = qdiscs.into_iter().find(|qdisc| Some(handle_text(qdisc.handle)) == handle);
+        let journal = journals.iter().find(|journal| journal.ifindex == found.index);
+        let follows = journal.and_then(|journal| journal.follows.clone());
+        let status = Status { follows, ..status };
         shown.extend(qdisc.map(|qdisc| describe(device, direction, qdisc, status)));
     }
     let place = |shown: &Status| shown.qdisc.as_ref().map(|qdisc| qdisc.parent.clone());

@@ -79,6 +79,13 @@ pub struct Status {
     pub super_packets: u64,
     /// Times that the rate made a packet wait.
     pub paced: u64,
+    /// How its rate follows the link, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+    /// The rate that was asked for, if it is to follow the link by a process beside a queue in the
+    /// kernel. Without [`auto`](Self::auto) that process is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// What only a qdisc has.
     #[serde(flatten)]
     pub qdisc: Option<Qdisc>,

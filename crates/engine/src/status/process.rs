@@ -26,9 +26,6 @@ pub struct Process {
     /// Whether clients that are behind NAT on this machine are told apart, by conntrack.
     #[serde(default)]
     pub nat_revealed: bool,
-    /// How its rate follows the link, if it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auto: Option<Auto>,
     /// How punctual its shaper was.
     pub punctuality: Punctuality,
     /// The hosts to or from which most arrives, first the busiest, if hosts share the link.
@@ -51,6 +48,9 @@ pub struct Auto {
     pub ceiling_bps: u64,
     /// The host that is asked for its delay.
     pub probe: String,
+    /// The process that follows.
+    #[serde(default)]
+    pub pid: u32,
     /// Whether it only tells what it would do: the rate stays at the base.
     #[serde(default)]
     pub dry_run: bool,

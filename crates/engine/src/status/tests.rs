@@ -81,12 +81,6 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         pid: 1,
         received: Tally { packets: u64::MAX, bytes: 1 },
         realtime: true,
-        auto: Some(Auto {
-            probe: "10.0.0.1".into(),
-            extra_delay_ns: Some(1),
-            last_decision: Some("2000kbit -> 1000kbit: no probe is answered".into()),
-            ..Auto::default()
-        }),
         busiest_hosts: vec![Host { host: "a".into(), ..Host::default() }],
         biggest_flows: vec![Flow {
             flow: "a > b tcp".into(),
@@ -102,7 +96,13 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         }],
         ..Process::default()
     };
-    let kernel = Status { qdisc: Some(qdisc), ..status() };
+    let auto = Some(Auto {
+        probe: "10.0.0.1".into(),
+        extra_delay_ns: Some(1),
+        last_decision: Some("2000kbit -> 1000kbit: no probe is answered".into()),
+        ..Auto::default()
+    });
+    let kernel = Status { qdisc: Some(qdisc), auto, ..status() };
     let userspace = Status { engine: EngineKind::Userspace, process: Some(process), ..status() };
     for status in [&kernel, &userspace, &status()] {
         let text = serde_json::to_string(status).unwrap();

@@ -7,38 +7,94 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use engine::Forwarder;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGTERM;
 use signal_hook::low_level::raise;
 
-use super::run;
+use super::{Stays, run};
+use crate::attach::follower;
+use crate::attach::in_userspace::process;
 use crate::{Call, Failure, say};
 
 /// What the process in the background says on its standard output when it works.
 const READY: &str = "ready\n";
 
-/// Starts this program in the background with this on its standard input, as the engine of a
-/// device, and waits until it works.
-pub(crate) fn start(device: &str, order: &str, call: &Call) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::Failed(format!("starting the engine: {error}"));
-    let mut command = match &call.agent {
+/// What a process in the background is told: a line on its standard input.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Errand {
+    /// Run the userspace engine.
+    Engine(process::Task),
+    /// Have rates of queues in the kernel follow the link.
+    Follow(follower::Follow),
+    /// See to it that these are at their base if that one cannot.
+    Guard(follower::Guard),
+}
+
+impl Errand {
+    pub(crate) fn line(&self) -> Result<String, Failure> {
+        let text = serde_json::to_string(self);
+        text.map(|text| text + "\n").map_err(|error| Failure::Failed(error.to_string()))
+    }
+
+    fn read() -> Result<Self, Failure> {
+        let alone = |error: &dyn std::fmt::Display| {
+            Failure::Usage(format!("this is for `shortlane attach` alone: {error}"))
+        };
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        // What comes behind the line is for somebody else.
+        while line.last() != Some(&b'\n') {
+            match read_unbuffered(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => line.push(byte[0]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(alone(&error)),
+            }
+        }
+        serde_json::from_slice(&line).map_err(|error| alone(&error))
+    }
+}
+
+/// Reads from standard input what is there.
+pub(crate) fn read_unbuffered(into: &mut [u8]) -> io::Result<usize> {
+    nix::unistd::read(io::stdin(), into).map_err(io::Error::from)
+}
+
+/// The process in the background.
+pub(crate) fn serve(call: &Call) -> Result<(), Failure> {
+    match Errand::read()? {
+        Errand::Engine(task) => task.serve(),
+        Errand::Follow(follow) => follow.serve(call),
+        Errand::Guard(guard) => guard.serve(),
+    }
+}
+
+/// This program, as a process in the background for a device.
+pub(crate) fn command(device: &str, call: &Call) -> io::Result<Command> {
+    Ok(match &call.agent {
         Some(program) => {
             let mut command = Command::new(&program.path);
             command.args(&program.arguments).arg("engine");
             command
         }
         None => {
-            let mut command = Command::new(env::current_exe().map_err(failed)?);
+            let mut command = Command::new(env::current_exe()?);
             command.args(["engine", device]);
             command
         }
-    };
+    })
+}
+
+/// Starts this program in the background on an errand for a device, and waits until it works.
+pub(crate) fn start(device: &str, errand: &Errand, call: &Call) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::Failed(format!("starting the engine: {error}"));
+    let errand = errand.line()?;
+    let mut command = command(device, call).map_err(failed)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // If it has ended already it has said why.
-        let _ = stdin.write_all(order.as_bytes());
+        let _ = stdin.write_all(errand.as_bytes());
     }
     // It closes both when it works, or when it ends.
     let said = read_all(child.stderr.take()).map_err(failed)?;
@@ -61,7 +117,7 @@ fn read_all(from: Option<impl Read>) -> io::Result<String> {
 }
 
 /// The other end of [`start`]: runs an engine in the background.
-pub(crate) fn background(engine: Forwarder, log: &Log) -> Result<(), Failure> {
+pub(crate) fn background(engine: impl Stays, log: &Log) -> Result<(), Failure> {
     // Opened before there is anything to say: the reader waits until the standard streams are closed.
     let nothing = File::options().read(true).write(true).open("/dev/null");
     let nothing = nothing.map_err(|error| Failure::Failed(format!("/dev/null: {error}")))?;

@@ -1,6 +1,5 @@
 //! The userspace engine's process: what it is told, and running it.
 
-use std::io;
 use std::net::IpAddr;
 
 use engine::status::{EngineKind, Heading};
@@ -9,17 +8,18 @@ use engine::{Following, Forwarder, LinkConfig};
 use sched::Spec;
 use serde::{Deserialize, Serialize};
 
-use crate::attach::daemon;
+use crate::attach::daemon::{self, Errand};
 use crate::attach::goal::{self, Goal};
-use crate::attach::in_place::{NEXT, does, make_way_for, pace};
+use crate::attach::in_place::{NEXT, at, does, make_way_for, tell_probe};
 use crate::attach::link::LinkOptions;
 use crate::attach::order::Order;
 use crate::attach::probe::Probe;
+use crate::attach::{in_kernel, in_marks};
 use crate::{Call, Failure, say};
 
 /// What the process in the background is told.
 #[derive(Serialize, Deserialize)]
-struct Task {
+pub(in crate::attach) struct Task {
     device: String,
     egress: Option<Way>,
     ingress: Option<Way>,
@@ -85,6 +85,14 @@ impl Task {
         })
     }
 
+    /// In the background.
+    pub(in crate::attach) fn serve(&self) -> Result<(), Failure> {
+        let log = daemon::Log::open(&self.device);
+        let inner = log.clone();
+        let engine = self.open(move |line| inner.inform(line))?;
+        daemon::background(engine, &log)
+    }
+
     fn open(&self, mut log: impl FnMut(&str) + Send + 'static) -> Result<Forwarder, Failure> {
         let Links { egress, ingress, following } = self.links()?;
         let engine = Forwarder::attach(&self.device, egress, ingress, HookKind::Auto)?;
@@ -117,8 +125,7 @@ pub(in crate::attach) fn attach(
         said(order, probe.as_ref(), since);
         return daemon::foreground(engine, || ());
     }
-    let text = serde_json::to_string(&task).map_err(|error| Failure::Failed(error.to_string()))?;
-    daemon::start(device, &text, call)?;
+    daemon::start(device, &Errand::Engine(task), call)?;
     said(order, probe.as_ref(), since);
     Ok(())
 }
@@ -130,30 +137,22 @@ fn said(order: &Order, probe: Option<&Probe>, since: Option<&str>) {
     }
     let mut ways = Vec::new();
     for heading in [Heading::Egress, Heading::Ingress] {
-        let at = match order.goal(heading) {
-            None => continue,
-            Some(Goal::Fixed(rate)) => pace(rate),
-            Some(goal @ Goal::Auto(_)) => goal.to_string(),
-        };
+        let Some(at) = at(order, heading) else { continue };
         let spec = order.spec(heading);
         ways.push(format!("{spec} for what it {}, at {at}", does(heading)));
     }
     say(&format!("{device}: {}, in userspace; {NEXT}", ways.join("; ")));
-    if let Some(probe) = probe {
-        let dry = if order.dry_run { "a dry run, the rate stays at its base; " } else { "" };
-        say(&format!("{device}: {dry}{probe}"));
-    }
+    tell_probe(order, probe);
 }
 
-/// The process in the background: its task is on standard input.
-pub(in crate::attach) fn serve() -> Result<(), Failure> {
-    let task: Task = serde_json::from_reader(io::stdin().lock()).map_err(|error| {
-        Failure::Usage(format!("this is for `shortlane attach` alone: {error}"))
-    })?;
-    let log = daemon::Log::open(&task.device);
-    let inner = log.clone();
-    let engine = task.open(move |line| inner.inform(line))?;
-    daemon::background(engine, &log)
+/// The process in the background.
+pub(in crate::attach) fn serve(call: &Call) -> Result<(), Failure> {
+    daemon::serve(call)
+}
+
+/// Whether the process on a device was there for queues in the kernel, which are left.
+pub(in crate::attach) fn leaves_queues(device: &str) -> Result<bool, Failure> {
+    Ok(in_kernel::is_there(device)? || in_marks::held(device)?.is_some())
 }
 
 /// Removes what an engine that was killed has left, where the kernel does not do so itself.

@@ -13,6 +13,7 @@ pub(in crate::doctor) fn device(facts: &DeviceFacts, attached: &[Status]) -> Vec
     about.redirects(&mut all);
     about.root(&mut all);
     about.offloads(&mut all);
+    about.following(&mut all);
     about.performance(&mut all);
     all
 }
@@ -77,6 +78,34 @@ impl About<'_> {
             } else {
                 let found = format!("{way} at {rate} of the link's {speed}");
                 self.add(all, "rate", Verdict::Ok, found, "");
+            }
+        }
+    }
+
+    /// Does a rate that is to follow the link do so?
+    fn following(&self, all: &mut Vec<Finding>) {
+        for status in self.attached {
+            let Some(asked) = &status.follows else { continue };
+            let (way, name, rate) = (status.direction.name(), &self.facts.name, status.link.rate);
+            match &status.auto {
+                Some(_) => {
+                    let found = format!("{way}: {asked} follows the link");
+                    self.add(all, "following", Verdict::Ok, found, "");
+                }
+                None => self.add(
+                    all,
+                    "following",
+                    Verdict::Problem,
+                    format!(
+                        "{way}: the process by which {asked} followed is gone: it stays at {rate}"
+                    ),
+                    &format!(
+                        "`shortlane attach {name} {} {asked} --replace` starts it anew; `shortlane \
+                         change {name} {} {rate}` keeps to that rate",
+                        flag(status.direction),
+                        flag(status.direction)
+                    ),
+                ),
             }
         }
     }

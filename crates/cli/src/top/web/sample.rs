@@ -106,7 +106,7 @@ fn way(way: &Way, at_ms: u64) -> WaySample {
 }
 
 fn auto(status: &Status) -> Option<&Auto> {
-    status.process.as_ref()?.auto.as_ref()
+    status.auto.as_ref()
 }
 
 fn follows(now: &Auto, before: Option<&Status>, at_ms: u64) -> AutoSample {

@@ -323,8 +323,7 @@ fn decisions_are_told_once_and_at_their_time() {
             ..Decided::default()
         };
         status.link.rate = Rate(now * 1_000_000);
-        let process = status.process.as_mut().unwrap();
-        process.auto = Some(Auto {
+        status.auto = Some(Auto {
             floor_bps: 1_000_000,
             blind: now > 10,
             extra_delay_ns: Some(7),

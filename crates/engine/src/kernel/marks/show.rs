@@ -48,7 +48,8 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
             Some(placed) => Some(placed.counted()?),
             None => None,
         };
-        shown.push(describe(&device, direction, &marks, root, lanes, counted.as_ref()));
+        let status = describe(&device, direction, &marks, root, lanes, counted.as_ref());
+        shown.push(Status { follows: journal.follows, ..status });
     }
     shown.sort_by_key(|shown| (shown.ifindex, shown.direction));
     Ok(shown)

@@ -1,0 +1,153 @@
+//! Sees what leaves a device, behind its queue, and what comes: probes and their answers, and some of the
+//! TCP traffic.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessageOwned, LinkAddr, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use sched::{Nanos, Rate};
+
+use super::counter::Counter;
+use crate::datapath::clock;
+use crate::datapath::follow::{LONGEST, Note, PAYLOAD, TOKEN_FROM_END};
+use crate::io::packet_socket::{bind, open, set_value};
+
+/// How soon it sees that it is to end.
+const SEEN_WITHIN: u16 = 50;
+/// A packet that waited here longer came before the clock was set.
+const LATEST: Nanos = Nanos::from_secs(1);
+/// Of a packet that leaves (`PACKET_OUTGOING`).
+const OUTGOING: u8 = 4;
+
+/// Packets of TCP that are looked at in a second, about, so that it costs the same at any rate.
+const LOOKED_AT: u64 = 8_000;
+const BITS: u64 = 8 * 1_500;
+/// How far what is known to be sent may be behind.
+const OLD: Nanos = Nanos::from_millis(2);
+
+/// A packet socket that is given little of what passes.
+pub(super) struct Tap {
+    socket: OwnedFd,
+}
+
+impl Tap {
+    /// For a link that carries so much at most.
+    pub(super) fn open(ifindex: u32, token: [u8; 8], most: Rate) -> io::Result<Self> {
+        let socket = open()?;
+        let one_in = (most.0 / BITS / LOOKED_AT).clamp(1, 1 << 16).next_power_of_two();
+        let program = filter(token, one_in as u32);
+        let program =
+            libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        set_value(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        bind(&socket, ifindex, libc::ETH_P_ALL as u16)?;
+        Ok(Self { socket })
+    }
+
+    /// Notes what passes, until `halt` is set.
+    pub(super) fn run(
+        &self,
+        halt: &AtomicBool,
+        sent: Option<&Counter>,
+        departing: &Note,
+        returning: &Note,
+    ) -> io::Result<()> {
+        let mut looked = Nanos::ZERO;
+        while !halt.load(Ordering::Relaxed) {
+            let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+            // EINTR is as good as a wake-up.
+            let _ = poll(&mut fds, PollTimeout::from(SEEN_WITHIN));
+            let mut packet = [0; LONGEST];
+            while let Some((length, leaves, at)) = self.receive(&mut packet)? {
+                let frame = &packet[..length.min(LONGEST)];
+                if leaves {
+                    if at.since(looked) >= OLD {
+                        looked = at;
+                        // That the queue is gone is seen elsewhere.
+                        let _ = sent.map(Counter::look);
+                    }
+                    departing.left(frame, 0, at);
+                } else {
+                    returning.came(frame, 0, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of a packet, whether it leaves, and when it passed.
+    fn receive(&self, packet: &mut [u8]) -> io::Result<Option<(usize, bool, Nanos)>> {
+        let mut space = nix::cmsg_space!(TimeSpec);
+        let mut pieces = [IoSliceMut::new(packet)];
+        let fd = self.socket.as_raw_fd();
+        let received =
+            recvmsg::<LinkAddr>(fd, &mut pieces, Some(&mut space), MsgFlags::MSG_DONTWAIT);
+        let received = match received.map_err(io::Error::from) {
+            Ok(received) => received,
+            // A device that is down says so once.
+            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => return Ok(None),
+            Err(error) => {
+                let is_none =
+                    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+                return if is_none { Ok(None) } else { Err(error) };
+            }
+        };
+        let now = clock::now();
+        let stamp = received.cmsgs()?.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
+            _ => None,
+        });
+        let ago = stamp.and_then(|stamp| {
+            let by_the_wall = clock_gettime(ClockId::CLOCK_REALTIME).ok()?;
+            let nanos = |time: TimeSpec| time.tv_sec() * 1_000_000_000 + time.tv_nsec();
+            u64::try_from(nanos(by_the_wall) - nanos(stamp)).ok()
+        });
+        let ago = ago.map(Nanos).filter(|ago| *ago <= LATEST).unwrap_or(Nanos::ZERO);
+        let leaves = received.address.is_some_and(|from| from.pkttype() == OUTGOING);
+        Ok(Some((received.bytes, leaves, now - ago)))
+    }
+}
+
+/// Passes what ends as a probe does, and of TCP the headers of one packet in so many, a power of two.
+fn filter(token: [u8; 8], one_in: u32) -> [libc::sock_filter; 22] {
+    use libc::{
+        BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP,
+        BPF_K, BPF_LD, BPF_LEN, BPF_MISC, BPF_RET, BPF_SUB, BPF_TAX, BPF_W, SKF_AD_OFF,
+        SKF_AD_PROTOCOL, SKF_AD_RANDOM, SKF_NET_OFF,
+    };
+    const TCP: u32 = 6;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let is = |value: u32, jt, jf| step(BPF_JMP | BPF_JEQ | BPF_K, jt, jf, value);
+    let about = |what: i32| (SKF_AD_OFF + what).cast_unsigned();
+    let of_ip = |at: i32| step(BPF_LD | BPF_B | BPF_ABS, 0, 0, (SKF_NET_OFF + at).cast_unsigned());
+    let [high, low] = [0, 4]
+        .map(|at| u32::from_be_bytes([token[at], token[at + 1], token[at + 2], token[at + 3]]));
+    [
+        step(BPF_LD | BPF_W | BPF_LEN, 0, 0, 0),
+        step(BPF_JMP | BPF_JGT | BPF_K, 8, 0, LONGEST as u32),
+        step(BPF_JMP | BPF_JGE | BPF_K, 0, 7, PAYLOAD as u32),
+        step(BPF_ALU | BPF_SUB | BPF_K, 0, 0, TOKEN_FROM_END as u32),
+        step(BPF_MISC | BPF_TAX, 0, 0, 0),
+        step(BPF_LD | BPF_W | BPF_IND, 0, 0, 0),
+        is(high, 0, 3),
+        step(BPF_LD | BPF_W | BPF_IND, 0, 0, 4),
+        is(low, 0, 1),
+        step(BPF_RET | BPF_K, 0, 0, u32::MAX),
+        step(BPF_LD | BPF_W | BPF_ABS, 0, 0, about(SKF_AD_RANDOM)),
+        step(BPF_ALU | BPF_AND | BPF_K, 0, 0, one_in - 1),
+        is(0, 0, 8),
+        step(BPF_LD | BPF_H | BPF_ABS, 0, 0, about(SKF_AD_PROTOCOL)),
+        is(libc::ETH_P_IP as u32, 0, 2),
+        of_ip(9),
+        is(TCP, 3, 4),
+        is(libc::ETH_P_IPV6 as u32, 0, 3),
+        of_ip(6),
+        is(TCP, 0, 1),
+        step(BPF_RET | BPF_K, 0, 0, LONGEST as u32),
+        step(BPF_RET | BPF_K, 0, 0, 0),
+    ]
+}
