@@ -19,13 +19,15 @@ PACKETS ?= 300000000
 KERNELS ?= oldest newest
 KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq marks proof-marks
 # These run on a counted clock, which a busy machine does not disturb.
-KERNEL_COUNTED_TESTS ?= live "compare --quick" lab
+KERNEL_COUNTED_TESTS ?= live bench lab
 # Marks take no BPF qdisc: which older kernels `make kernel-test-older` boots for them, and which tests
 # run in each.
 MARKS_KERNELS ?= 6.1 6.12
 MARKS_TESTS ?= marks proof-marks
-# Options for the comparison of `make bench-kernel`, such as COMPARE="--part core --rounds 1".
-COMPARE ?=
+# What `make bench-kernel` runs: files of scenarios/kernel, their seeds, and what they go through.
+WORKLOADS ?= $(patsubst scenarios/kernel/%.toml,%,$(wildcard scenarios/kernel/*.toml))
+SEEDS ?= 1..3
+BENCHED ?= kernel:fq_codel kernel:cake fq-lanes marks:cake marks:prio
 GUEST := validation/kernel/guest
 VM_RUN = validation/kernel/vm.py run $(KERNELS:%=--kernel %)
 # Compiled for development: what is timed is the kernel's work, and it builds in a fraction of the time.
@@ -44,7 +46,8 @@ PAPERS_PART := A-F6,B-F7a,C-TOY,C-TOY2,D-F2a,D-F2b,E-T1a,F-4
 # Options for `make validate-ns3`.
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
-SHELL_SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh
+C_SOURCES = $(shell git ls-files '*.c' '*.h')
+SHELL_SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh validation/kernel/bench.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
 TC_KINDS := fql efd run2c xprot sift sb sb_ko sb_sh lanes fifo
@@ -60,7 +63,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes validation/kernel validation/prove validation/journal validation/loom
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes bench/worst validation/kernel validation/prove validation/journal validation/loom
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -299,7 +302,11 @@ loom: setup ## What the userspace engine's threads share, in every order that th
 	CARGO="$(CARGO)" validation/loom/check.py --planted
 
 .PHONY: papers
-papers: python-release ## Every paper at full length, about three hours on two cores; resumes: papers-results (PAPERS="...")
+papers: python-release ## A verdict on every claim of every paper; resumes: papers-results (PAPERS="...")
+	PYTHONPATH=python python3 -m shortlane paper --all --no-sensitivity --out papers-results $(PAPERS)
+
+.PHONY: papers-sensitivity
+papers-sensitivity: python-release ## The same, with every variant of what the papers leave open: hours (PAPERS="...")
 	PYTHONPATH=python python3 -m shortlane paper --all --out papers-results $(PAPERS)
 
 .PHONY: papers-quick
@@ -321,6 +328,7 @@ lint: setup-lint setup-python ## Format, lints, licences and sources of dependen
 	$(CARGO) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
+	clang-format --dry-run --Werror $(C_SOURCES)
 	cargo-deny --all-features --locked check bans licenses sources
 	shellcheck $(SHELL_SCRIPTS)
 
@@ -333,6 +341,12 @@ ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes
 	@scripts/setup.sh python
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/fq-lanes/ablation.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
+
+.PHONY: worst-pages
+worst-pages: ## The worst case of every discipline, searched for: writes their pages, 20 minutes
+	$(CARGO) build --locked --release --package shortlane
+	python3 bench/worst/pages.py --shortlane $(TARGET)/release/shortlane --kept $(TARGET)/worst-pages \
+		--into docs/disciplines
 
 .PHONY: suite
 suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables of docs/suite.md
@@ -366,10 +380,16 @@ soak: setup ## 300 million packets through the userspace engine: memory must not
 		--example soak -- $(PACKETS)
 
 .PHONY: validate-linux
-validate-linux: setup ## The simulator against this kernel's TCP: writes validation/linux/RESULTS.md, 12 minutes
-	$(CARGO) build --locked --release --package shortlane-linux
-	target/release/shortlane-linux measure validation/linux/kernel.csv
-	target/release/shortlane-linux compare validation/linux/kernel.csv --into validation/linux/RESULTS.md
+validate-linux: setup python-release ## The simulator against this kernel's TCP, scenarios/linux in both: validation/linux/RESULTS.md, 40 minutes
+	$(CARGO) build --locked --release --package shortlane
+	@rm -rf target/linux
+	for file in scenarios/linux/*.toml; do name=$$(basename $$file .toml); \
+		for engine in sim lab; do \
+			$(TARGET)/release/shortlane $$engine $$file --out target/linux/$$name/$$engine > /dev/null || exit 1; \
+		done; \
+	done
+	PYTHONPATH=python scripts/tables.py --into validation/linux/RESULTS.md \
+		$(foreach file,$(wildcard scenarios/linux/*.toml),$(file)=target/linux/$(basename $(notdir $(file)))/sim,target/linux/$(basename $(notdir $(file)))/lab)
 
 .PHONY: validate-packetdrill
 validate-packetdrill: ## Published packet-level tests of TCP, from SCRIPTS=folder: writes validation/packetdrill/RESULTS.md
@@ -445,15 +465,15 @@ install-tc: tc-plugin ## Install that where `tc` looks for it (TC_LIB_DIR=... fo
 	scripts/install-tc.sh $(TC_PLUGINS)
 
 .PHONY: bench-kernel
-bench-kernel: kernel-guest ## The qdisc and its peers: instructions per packet, who wins where
+bench-kernel: kernel-guest python ## The qdiscs and their peers in a guest: instructions per packet, and scenarios/kernel (SEEDS=1)
 	$(VM_TEST) --out target/kernel-runs/instructions --icount --timeout 3600 \
 		-- kernel-guest instructions
-	@rm -rf target/kernel-runs/compare
-	validation/kernel/vm.py run --kernel newest --program $(TARGET)/debug/kernel-guest \
-		--out target/kernel-runs/compare --icount --timeout 7200 \
-		-- kernel-guest compare $(COMPARE)
-	validation/kernel/compare.py target/kernel-runs/compare/*/compare.json \
-		--into docs/benchmarks/kernel.md
+	@rm -rf target/kernel-runs/bench
+	validation/kernel/vm.py run --kernel newest $(VM_PROGRAMS) --program validation/kernel/bench.sh=bench \
+		$(foreach name,$(WORKLOADS),--file scenarios/kernel/$(name).toml=/scenarios/$(name).toml) \
+		--out target/kernel-runs/bench --icount --timeout 14400 -- bench $(SEEDS) $(BENCHED)
+	PYTHONPATH=python scripts/tables.py --into docs/benchmarks/kernel.md \
+		$(foreach name,$(WORKLOADS),scenarios/kernel/$(name).toml=$$(echo target/kernel-runs/bench/*/$(name)))
 
 .PHONY: clean
 clean: ## Remove what was built and installed here

@@ -88,7 +88,7 @@ def replace(page: Path, begin: str, lines: list[str]) -> None:
 
 def held_against(program: Path, out: Path, late_limit: str) -> list[str]:
     """What the simulator predicts and the lab measures, where they are far apart."""
-    from shortlane.report.engines import cells_of, runs_of
+    from shortlane.report.engines import COMPLETION, DELAY, RATE, USE, cells_of, runs_of
 
     lines = [
         "| | cells | within 10 % |",
@@ -108,7 +108,9 @@ def held_against(program: Path, out: Path, late_limit: str) -> list[str]:
         found = [
             cell
             for cell in cells_of(runs_of(folders))
-            if all(cell.values) and cell.what != NOT_HELD
+            if all(cell.values)
+            and cell.what != NOT_HELD
+            and cell.quantity in (COMPLETION, RATE, DELAY, USE)
         ]
         cells = [(cell, *(value.value for value in cell.values)) for cell in found]
         far = [(cell, a, b) for cell, a, b in cells if abs(b - a) > APART * max(abs(a), 1e-9)]

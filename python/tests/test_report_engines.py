@@ -122,6 +122,33 @@ def test_the_command_takes_several(predicted, tmp_path):
     assert (tmp_path / "page.html").exists()
 
 
+def test_a_link_that_varies_is_held_against_what_it_gave(tmp_path):
+    # 10 Mbit/s for 5 of the 10 s that count, 2 Mbit/s for the others, and two flows that fill it.
+    varying = 'limit = "100packets", varying = "steps:0s=10mbit,7s=2mbit"'
+    text = SCENARIO.replace('limit = "100packets"', varying)
+    shortlane.simulate(tomllib.loads(text), progress=None).write(tmp_path / "predicted")
+    found = cells(tmp_path / "predicted", in_kernel(tmp_path / "predicted", tmp_path / "kernel"))
+    there = [cell for cell in found if cell.quantity is engines.USE and cell.what == "way there"]
+    assert len(there) == 2
+    for cell in there:
+        assert 95 < cell.values[0].value < 100.5, cell
+
+
+def test_markdown_has_a_column_for_each_scheduler_or_each_engine(predicted, tmp_path):
+    alone = run("report", str(predicted), "--markdown").stdout.splitlines()
+    assert alone[0] == "|  | fifo | fq-codel |"
+    assert any(line.startswith("| Rate of long flows: downloads, Mbit/s | ") for line in alone)
+    # No acknowledgment was dropped: that needs no line.
+    assert any("dropped: way there" in line for line in alone)
+    assert not any("dropped: way back" in line for line in alone)
+    kernel = in_kernel(predicted, tmp_path / "kernel")
+    both = run("report", str(kernel), str(predicted), "--markdown").stdout.splitlines()
+    assert both[0] == "|  | scheduler | predicted (simulator) | measured in the kernel |  |"
+    columns = {line.count(" | ") for line in both}
+    assert len(columns) == 1, both
+    assert any(line.endswith("agrees (1.00 × [1.00, 1.00]) |") for line in both)
+
+
 def test_other_experiments_are_refused(predicted, tmp_path):
     other = tmp_path / "other"
     shorter = tomllib.loads(SCENARIO.replace("100packets", "50packets"))

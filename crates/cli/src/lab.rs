@@ -33,8 +33,8 @@ pub(crate) struct Options {
         "transfers", "downloads", "uploads", "no_interactive", "duration", "quick", "thorough",
     ])]
     scenario: Option<PathBuf>,
-    /// Make the bottleneck of this: the userspace engine, or qdiscs of this kernel, its own
-    /// (kernel:cake) among them
+    /// Build the bottleneck from this: the userspace engine, or qdiscs of this kernel, including its
+    /// own (kernel:cake)
     #[arg(long, value_enum, default_value_t = Engine::Userspace)]
     engine: Engine,
     /// Use these seeds instead of the scenario's, a round for each: 7, 1..10 or 1,2,5
@@ -111,7 +111,7 @@ pub(crate) struct LinkOptions {
     /// Set the rate of the bottleneck, in both directions
     #[arg(long, default_value = "10mbit", allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: Rate,
-    /// Set the queue limit of disciplines that are not given one [default: what the rate sends in 100ms, at least 300packets]
+    /// Set the queue limit of disciplines without one of their own [default: what the rate sends in 100ms, at least 300packets]
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Option<Amount>,
     /// Set the round-trip time of the empty link
@@ -215,7 +215,6 @@ impl LinkOptions {
             limit: self.limit(),
             rtt: self.delay,
             ends: lab::Ends::default(),
-            parameters: Vec::new(),
             edge: self.edge.clone(),
             ecn: self.ecn,
             local_sender: self.local_sender,

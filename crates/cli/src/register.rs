@@ -15,7 +15,7 @@ pub(crate) struct RegisterOptions {
     /// Allow this many qdiscs of this kind at once; each takes memory from now on
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = crate::quantity::number(1..=16u32))]
     instances: u32,
-    /// Print one JSON document of what is registered
+    /// Print the registered qdiscs as one JSON document
     #[arg(long, conflicts_with = "scheduler")]
     json: bool,
 }

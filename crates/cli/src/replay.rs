@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Set the rate of the link
     #[arg(long, allow_hyphen_values = true, value_parser = quantity::rate)]
     rate: Rate,
-    /// Set the queue limit of disciplines that are not given one
+    /// Set the queue limit of disciplines without one of their own
     #[arg(long, default_value = "300packets", allow_hyphen_values = true, value_parser = quantity::amount)]
     limit: Amount,
     /// Run this discipline, such as efd:threshold=30packets; may be repeated

@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Test against this host; give its port if that is not 4043
     #[arg(required_unless_present = "server", value_name = "HOST[:PORT]", value_parser = server)]
     host: Option<String>,
-    /// Serve such tests instead, to all who can reach the address
+    /// Serve such tests instead, to anybody who can reach the address
     #[arg(long, conflicts_with_all = ["host", "duration", "json", "flent"])]
     server: bool,
     /// Listen on this address and port

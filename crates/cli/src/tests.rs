@@ -3,8 +3,8 @@
 use clap::CommandFactory;
 
 /// What a help text may begin with.
-const VERBS: &str = "Allow Attach Bridge Change Check Choose Compare Count Derive Detach Diagnose Draw \
-     End Hold Join Leave Let List Listen Look Make Map Mark Maximise Measure Negotiate Ping Print Put \
+const VERBS: &str = "Allow Attach Bridge Build Change Check Choose Compare Count Derive Detach Diagnose \
+     Draw End Hold Join Leave Let List Listen Look Make Map Mark Maximise Measure Negotiate Ping Print Put \
      Read Receive Refresh Register Repeat Replace Replay Run Search Seed Send Serve Set Shape Show \
      Simulate Stay Tag Take Test Try Unregister Use Watch Write";
 

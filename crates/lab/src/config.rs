@@ -11,7 +11,8 @@ use serde::Serialize;
 use workload::{Offered, SizeLaw, TransferList};
 
 use crate::hosts::{client_address, server_address};
-use crate::scheduler::{self, Engine, Scheduler};
+use crate::kernel;
+use crate::scheduler::{Engine, Scheduler};
 use crate::traffic::{Plan, Tcp};
 
 /// A whole experiment.
@@ -127,8 +128,6 @@ pub struct Bottleneck {
     pub rtt: Nanos,
     /// Who is at its ends.
     pub ends: Ends,
-    /// Network parameters of all hosts, such as `ipv4.tcp_rmem`: names and values.
-    pub parameters: Vec<(String, String)>,
     /// An edge in front of the queue, in both directions.
     pub edge: Option<EdgeSpec>,
     /// Whether client and server use ECN.
@@ -330,7 +329,7 @@ impl Config {
                 return refuse("--edge is of the userspace engine; a qdisc has none".into());
             }
             let mut ours = self.schedulers.iter().filter_map(Scheduler::ours);
-            ours.try_for_each(scheduler::takes).map_err(ConfigError)?;
+            ours.try_for_each(kernel::can).map_err(ConfigError)?;
         }
         if self.traffic.tcp.is_empty() {
             return refuse("no congestion control is named; cubic, reno or bbr".into());

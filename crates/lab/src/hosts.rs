@@ -217,10 +217,6 @@ fn configure_host(
     set_parameter("ipv4.tcp_congestion_control", "reno")?;
     // By default a host uses ECN where the other asks for it, and does not ask itself.
     set_parameter("ipv4.tcp_ecn", if link.ecn { "1" } else { "0" })?;
-    for (name, value) in &link.parameters {
-        let refused = |error| BlockError::Setup(format!("{name}={value}: {error}"));
-        set_parameter(name, value).map_err(refused)?;
-    }
     links.set_up("lo")?;
     links.offloads_off(interface)?;
     links.set_up(interface)?;

@@ -6,7 +6,6 @@ use sched::{Amount, Spec, SpecError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
-#[cfg(feature = "kernel")]
 use crate::kernel;
 
 /// What the bottleneck's queue is made of.
@@ -47,6 +46,9 @@ pub enum Scheduler {
     Ours(Spec),
     /// One of the kernel's own.
     Own(Own),
+    /// Marks in front of queues of the kernel's own, as `attach --engine marks` puts them there:
+    /// the name of these queues.
+    Marks(&'static str),
 }
 
 impl fmt::Display for Scheduler {
@@ -54,6 +56,7 @@ impl fmt::Display for Scheduler {
         match self {
             Self::Ours(spec) => spec.fmt(f),
             Self::Own(own) => own.fmt(f),
+            Self::Marks(queues) => write!(f, "{MARKS}:{queues}"),
         }
     }
 }
@@ -71,6 +74,7 @@ impl Scheduler {
         match self {
             Self::Ours(spec) => spec.info().name == name,
             Self::Own(own) => own.qdisc.twin == Some(name),
+            Self::Marks(_) => false,
         }
     }
 
@@ -82,6 +86,8 @@ impl Scheduler {
         Ok(match self {
             Self::Ours(spec) => Self::Ours(spec.with_default("limit", &limit.to_string())?),
             Self::Own(own) => Self::Own(Own::new(own.qdisc, limit)),
+            // They keep what `attach` gives them.
+            Self::Marks(queues) => Self::Marks(queues),
         })
     }
 
@@ -90,7 +96,7 @@ impl Scheduler {
     pub const fn ours(&self) -> Option<&Spec> {
         match self {
             Self::Ours(spec) => Some(spec),
-            Self::Own(_) => None,
+            Self::Own(_) | Self::Marks(_) => None,
         }
     }
 }
@@ -142,8 +148,11 @@ const OWN: [Qdisc; 8] = [
     qdisc("sfq", None),
 ];
 
-/// What names begin with that stand for qdiscs of the kernel's own.
-const PREFIX: &str = "kernel:";
+/// What stands before the names of qdiscs of the kernel's own.
+const KERNEL: &str = "kernel";
+/// What stands before the names of queues with marks in front of them, and these names.
+const MARKS: &str = "marks";
+const MARKED: [&str; 3] = ["cake", "prio", "htb"];
 /// Until it is given another.
 const LIMIT: Amount = Amount::Packets(1000);
 /// A full frame, to reckon limits in bytes in packets.
@@ -151,7 +160,7 @@ const FULL_FRAME: u64 = 1514;
 
 impl fmt::Display for Own {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}", self.qdisc.kind)
+        write!(f, "{KERNEL}:{}", self.qdisc.kind)
     }
 }
 
@@ -177,25 +186,31 @@ impl Own {
     }
 }
 
-/// The disciplines of these names, `kernel:cake` and its like among them.
+/// The disciplines of these names, `kernel:cake`, `marks:cake` and their like among them.
 ///
 /// # Errors
 /// Says which name, parameter or value is not accepted, and what is.
 pub fn parse(names: &[String], engine: Engine) -> Result<Vec<Scheduler>, String> {
-    let one = |name: &String| match name.strip_prefix(PREFIX) {
-        None => name.parse().map(Scheduler::Ours).map_err(|error: SpecError| error.to_string()),
-        Some(_) if engine == Engine::Userspace => {
-            Err(format!("{name} is one of this kernel's own qdiscs, which --engine kernel has"))
-        }
-        Some(kind) => match OWN.iter().find(|own| own.kind == kind) {
-            Some(qdisc) => Ok(Scheduler::Own(Own::new(qdisc, LIMIT))),
-            None => {
-                let all: Vec<&str> = OWN.iter().map(|own| own.kind).collect();
-                Err(format!("there is no {name}; {PREFIX} stands before {}", all.join(", ")))
-            }
-        },
+    names.iter().map(|name| named(name, engine)).collect()
+}
+
+fn named(name: &str, engine: Engine) -> Result<Scheduler, String> {
+    let of_kernel = name.split_once(':').filter(|(family, _)| [KERNEL, MARKS].contains(family));
+    let Some((family, kind)) = of_kernel else {
+        return name.parse().map(Scheduler::Ours).map_err(|error: SpecError| error.to_string());
     };
-    names.iter().map(one).collect()
+    if engine == Engine::Userspace {
+        return Err(format!("{name} is made of this kernel's qdiscs, which --engine kernel has"));
+    }
+    let own = OWN.iter().find(|own| family == KERNEL && own.kind == kind);
+    let marked = MARKED.into_iter().find(|queues| family == MARKS && *queues == kind);
+    own.map(|qdisc| Scheduler::Own(Own::new(qdisc, LIMIT)))
+        .or_else(|| marked.map(Scheduler::Marks))
+        .ok_or_else(|| {
+            let own = OWN.map(|own| own.kind).join(", ");
+            let all = if family == KERNEL { own } else { MARKED.join(", ") };
+            format!("there is no {name}; {family}: stands before {all}")
+        })
 }
 
 /// What a discipline is inside the kernel: ours, where the kernel takes it, or else its twin
@@ -204,7 +219,7 @@ pub fn parse(names: &[String], engine: Engine) -> Result<Vec<Scheduler>, String>
 /// # Errors
 /// Says what has neither.
 pub fn in_kernel(spec: &Spec) -> Result<Scheduler, ConfigError> {
-    let missing = match takes(spec) {
+    let missing = match kernel::can(spec) {
         Ok(()) => return Ok(Scheduler::Ours(spec.clone())),
         Err(missing) => missing,
     };
@@ -215,17 +230,6 @@ pub fn in_kernel(spec: &Spec) -> Result<Scheduler, ConfigError> {
         Some(qdisc) => Ok(Scheduler::Own(Own::new(qdisc, LIMIT))),
         None => Err(ConfigError(missing)),
     }
-}
-
-/// Whether this kernel takes this discipline of ours.
-#[cfg(feature = "kernel")]
-pub(crate) fn takes(spec: &Spec) -> Result<(), String> {
-    kernel::can(spec)
-}
-
-#[cfg(not(feature = "kernel"))]
-pub(crate) fn takes(spec: &Spec) -> Result<(), String> {
-    Err(format!("{spec}: this program was built without the kernel engine"))
 }
 
 #[cfg(test)]
@@ -241,7 +245,7 @@ mod tests {
         let limited = |name: &str| named(name).unwrap().remove(0).with_limit(Amount::Packets(300));
         let words = |name: &str, ecn| match limited(name).unwrap() {
             Scheduler::Own(own) => own.words(ecn),
-            Scheduler::Ours(_) => panic!("{name} is ours"),
+            other => panic!("{other} is no qdisc of the kernel's own"),
         };
         assert_eq!(words("kernel:cake", true), "cake");
         assert_eq!(words("kernel:fq_codel", true), "fq_codel limit 300");
@@ -250,15 +254,20 @@ mod tests {
         assert_eq!(named("kernel:sfq").unwrap()[0].to_string(), "kernel:sfq");
         assert!(named("efd:threshold=9packets").unwrap()[0].is("efd"));
         assert!(named("kernel:pfifo").unwrap()[0].is("fifo"));
+        assert_eq!(limited("marks:prio").unwrap().to_string(), "marks:prio");
     }
 
     #[test]
     fn what_there_is_not_is_refused_by_name() {
         let error = named("kernel:fq").unwrap_err();
         assert!(error.contains("kernel:fq;") && error.contains("fq_codel"), "{error}");
+        let error = named("marks:hfsc").unwrap_err();
+        assert!(error.contains("marks:hfsc;") && error.contains("cake, prio, htb"), "{error}");
         assert!(named("nope").unwrap_err().contains("'nope'"));
-        let here = parse(&["kernel:cake".into()], Engine::Userspace);
-        assert!(here.unwrap_err().contains("--engine kernel"));
+        for name in ["kernel:cake", "marks:cake"] {
+            let here = parse(&[name.into()], Engine::Userspace);
+            assert!(here.unwrap_err().contains("--engine kernel"));
+        }
         // LAS has no form in any kernel, and the twin of CoDel knows nothing of our parameters.
         for spec in ["las", "codel:target=9ms"] {
             assert!(in_kernel(&spec.parse().unwrap()).is_err(), "{spec}");

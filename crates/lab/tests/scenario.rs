@@ -180,6 +180,8 @@ fn the_kernel_has_forms_of_its_own_of_what_it_does_not_take_from_us() {
     assert_eq!(names, ["kernel:fq_codel", "kernel:cake"]);
     let config = read_for(GOOD, Engine::Kernel, Some(&["kernel:sfq"])).unwrap();
     assert_eq!(config.schedulers[0].to_string(), "kernel:sfq");
+    let config = read_for(GOOD, Engine::Kernel, Some(&["marks:cake"])).unwrap();
+    assert_eq!(config.schedulers[0].to_string(), "marks:cake");
     // As in userspace: the same transfers at the same times.
     assert_eq!(config.rounds[0].plans, read(GOOD).unwrap().rounds[0].plans);
 }
@@ -209,10 +211,30 @@ fn what_only_the_userspace_engine_can_do_is_refused_with_its_line() {
     }
 }
 
+/// A folder of scenarios.
+fn folder(name: &str) -> String {
+    format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 /// A file of the suite, as the lab takes it.
 fn of_suite(name: &str) -> Result<lab::Config, String> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/rfc7928");
-    read(&std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap())
+    read(&std::fs::read_to_string(format!("{}/{name}.toml", folder("rfc7928"))).unwrap())
+}
+
+#[test]
+fn what_is_measured_beside_the_kernel_and_of_its_tcp_is_taken() {
+    let marks = ["kernel:fq_codel", "marks:cake"];
+    for (of, engine, named) in
+        [("kernel", Engine::Kernel, Some(&marks[..])), ("linux", Engine::Userspace, None)]
+    {
+        let files: Vec<_> = std::fs::read_dir(folder(of)).unwrap().map(Result::unwrap).collect();
+        assert!(files.len() >= 10, "{of}");
+        for file in files {
+            let text = std::fs::read_to_string(file.path()).unwrap();
+            let config = read_for(&text, engine, named);
+            config.unwrap_or_else(|error| panic!("{}: {error}", file.path().display()));
+        }
+    }
 }
 
 #[test]

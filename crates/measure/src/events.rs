@@ -60,7 +60,7 @@ table! {
         /// The lane it was in, or would have joined: 0 is the short lane, and the only one of
         /// schedulers without lanes.
         lane: Option<u64> ["number"],
-        /// What became of it: `departed`, `dropped` or, at the end of a run, `queued`.
+        /// Its fate: `departed`, `dropped` or, at the end of a run, `queued`.
         outcome: PacketOutcome [""],
         /// Why it was dropped: `full`, `pushed-out`, `congested`.
         reason: Option<Text> [""],

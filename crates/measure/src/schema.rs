@@ -145,7 +145,7 @@ table! {
     "links" LinkUse {
         /// The link: `down` and `up` in the lab, the link's name in a simulation.
         link: Text [""],
-        /// The link's rate; where it varies, the mean of what it gave while it counted.
+        /// The link's rate; if it varies, its mean over the measured time.
         rate_bps: u64 ["bit/s"],
         /// Packets that arrived at the queue.
         arrived_packets: u64 ["packets"],
@@ -176,9 +176,9 @@ table! {
         /// Arrivals and departures after which the flow table had more entries than the queue
         /// packets. Always 0 under EFD, which remembers a flow only while it has a packet queued.
         flow_entries_beyond_backlog: Option<u64> ["number"],
-        /// How often the flow table was at its bound and could not take up a flow.
+        /// How often the flow table was full and could not add a flow.
         flows_untracked: Option<u64> ["number"],
-        /// The longest that a transmission started after it was due.
+        /// The longest delay between the time a transmission was due and its start.
         late_max_ns: Option<u64> ["ns"],
         /// Transmissions later than may be caught up (`burst-time`).
         late_beyond_burst: Option<u64> ["number"],
@@ -199,13 +199,13 @@ table! {
         /// What it is for: `transfer`, `download`, `upload`, `request`, `stream`; `captured` for a
         /// flow of a replayed capture, whose bytes are those on the wire.
         kind: FlowKind [""],
-        /// The name of the traffic that it belongs to, where a scenario has several.
+        /// The name of the traffic that it belongs to, if a scenario has several.
         traffic: Option<Text> [""],
         /// The 5-tuple as text.
         flow: Option<Text> [""],
         /// TCP's congestion control.
         tcp: Option<Text> [""],
-        /// Application bytes to transfer; empty where there is no end to them.
+        /// Application bytes to transfer; empty if the flow never ends.
         size_bytes: Option<u64> ["bytes"],
         /// The class of that size, in packets: `<=20`, `20-100`, `100-1000`, `>1000`.
         size_class: Option<SizeClass> ["packets"],
@@ -213,17 +213,17 @@ table! {
         planned_ns: Option<u64> ["ns"],
         /// When it started (the call of connect, or the request), from the start of the block.
         start_ns: u64 ["ns"],
-        /// When the connection stood, from the start of the block.
+        /// When the connection was established, from the start of the block.
         connect_ns: Option<u64> ["ns"],
         /// When the last byte was received, from the start of the block; empty if incomplete.
         end_ns: Option<u64> ["ns"],
         /// `end_ns - start_ns`; empty if incomplete.
         completion_ns: Option<u64> ["ns"],
-        /// The longest that the receiver waited for a new byte in order: from `connect_ns` to the
+        /// The longest time that the receiver waited for a new byte in order: from `connect_ns` to the
         /// first, from one to the next, and, if the last never came, from the latest until TCP
-        /// gave up or the block ended. Empty if the connection never stood.
+        /// gave up or the block ended. Empty if the connection was never established.
         stall_max_ns: Option<u64> ["ns"],
-        /// What the same transfer takes on an idle link.
+        /// How long the same transfer takes on an idle link.
         idle_ns: Option<u64> ["ns"],
         /// `completion_ns / idle_ns`.
         slowdown: Option<f64> ["ratio"],
@@ -231,7 +231,7 @@ table! {
         received_bytes: u64 ["bytes"],
         /// Whether all of it was received.
         complete: bool [""],
-        /// Why it is not complete, where that is known: `reset`, `timeout`, `refused`, `cut`.
+        /// Why it is not complete, if that is known: `reset`, `timeout`, `refused`, `cut`.
         failure: Option<Text> [""],
         /// Its packets that arrived at the bottleneck in the direction of its data.
         packets: Option<u64> ["packets"],
@@ -245,7 +245,7 @@ table! {
         sent_short_lane: Option<u64> ["packets"],
         /// Its packets that left by the long lane.
         sent_long_lane: Option<u64> ["packets"],
-        /// Its packets that left the bottleneck behind a later one of it (RFC 4737).
+        /// Its packets that left the bottleneck after one sent later (RFC 4737).
         reordered_packets: Option<u64> ["packets"],
         /// Its packets that were marked "congestion experienced".
         marked_packets: Option<u64> ["packets"],
@@ -253,9 +253,9 @@ table! {
         queueing_mean_ns: Option<u64> ["ns"],
         /// Longest time of one of its packets in the queue.
         queueing_max_ns: Option<u64> ["ns"],
-        /// Entries it had in the flow table one after another: under EFD, its fragments.
+        /// Successive entries that it had in the flow table: under EFD, its fragments.
         fragments: Option<u64> ["number"],
-        /// How often it came to count as long.
+        /// How often it became long.
         demotions: Option<u64> ["number"],
         /// Segments that TCP sent again (TCP_INFO, `tcpi_total_retrans`).
         retransmissions: Option<u64> ["packets"],
@@ -327,7 +327,7 @@ table! {
         /// the packet never reached the scheduler, or had left it.
         lane: Option<u64> ["number"],
         /// The reason: `full`, `pushed-out`, `congested` by the scheduler; `oversize`,
-        /// `super-packet`, `send-error` by the engine; `qdisc` where the kernel's queue told no
+        /// `super-packet`, `send-error` by the engine; `qdisc` if the kernel's queue gave no
         /// reason.
         reason: Text [""],
         /// The size class of the transfers concerned; empty for all other traffic.

@@ -91,6 +91,7 @@ LOOKS = {
     "wfq": Look(GREY, ">", DOTTED, "--"),
     "codel": Look(YELLOW, "p", LONG, "oo"),
     "cake": Look(SKY, "P", LONG, "||"),
+    "marked": Look(SKY, "H", LONG, "\\\\"),
     "red": Look(ORANGE, "^", LONG, "++"),
     "fred": Look(YELLOW, "<", DOTTED, "xx"),
     "rio-ps": Look(BLUE, "s", MIXED, "///"),

@@ -27,14 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the page; by default report.html in that directory, of several in the current one",
     )
     parser.add_argument("--open", action="store_true", help="show it in a browser")
+    parser.add_argument(
+        "--markdown",
+        action="store_true",
+        help="no page, but its figures as a Markdown table on standard output",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Writes the page and says where it is."""
     from shortlane.report.build import missing_in, write
+    from shortlane.report.engines import markdown_of
 
     directories: list[Path] = arguments.directories
+    if arguments.markdown:
+        print(markdown_of(directories), end="")
+        return
     alone = len(directories) == 1
     out = arguments.out or (directories[0] if alone else Path()) / "report.html"
     missing = [what for directory in directories for what in missing_in(directory)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from shortlane.report.numbers import CLASSES, WRITTEN, kind_of
 from shortlane.report.source import Folder, open_folder
 from shortlane.report.verdict import estimate
 
-__all__ = ["Cell", "Run", "cells_of", "html_of_several", "runs_of"]
+__all__ = ["Cell", "Run", "cells_of", "html_of_several", "markdown_of", "runs_of"]
 
 #: Engines in the order of columns, and what their numbers are.
 ENGINES = {
@@ -65,7 +66,10 @@ COMPLETION = Quantity("Mean completion time of transfers", "ms", 0.1, relative=T
 RATE = Quantity("Rate of long flows", "Mbit/s", 0.1, relative=True)
 DELAY = Quantity("99th percentile of the delay of streams", "ms", 2.0, relative=False)
 USE = Quantity("Link used", "%", 2.0, relative=False)
-QUANTITIES = (COMPLETION, RATE, DELAY, USE)
+UNFINISHED = Quantity("Transfers not complete at the end", "%", 2.0, relative=False)
+LOST = Quantity("Packets of streams that were lost", "%", 1.0, relative=False)
+QUEUE = Quantity("Mean queue", "packets", 0.15, relative=True)
+DROPPED = Quantity("Packets that the queue dropped", "%", 0.1, relative=False)
 
 #: A value of each independent round, by (seed, round).
 Values = dict[tuple[Any, ...], float]
@@ -130,12 +134,7 @@ def runs_of(directories: Sequence[Path]) -> list[Run]:
 def cells_of(runs: Sequence[Run]) -> list[Cell]:
     """Every cell that at least two runs have."""
     made = []
-    for quantity, of_run in (
-        (COMPLETION, _completions),
-        (RATE, _rates),
-        (DELAY, _delays),
-        (USE, _uses),
-    ):
+    for quantity, of_run in QUANTITIES.items():
         made += _cells(quantity, [of_run(run) for run in runs])
     transfers = [_transfers(run) for run in runs]
     return [_paired(cell, transfers) if cell.quantity is COMPLETION else cell for cell in made]
@@ -290,18 +289,98 @@ def _delays(run: Run) -> dict[tuple[str, str], Values]:
     return _values(of_round)
 
 
+def _unfinished(run: Run) -> dict[tuple[str, str], Values]:
+    if not run.folder.has("flows"):
+        return {}
+    of_round = (
+        _common(rows(run.folder, "flows"))
+        .filter(pl.col("kind") == "transfer")
+        .with_columns(what=pl.col("traffic").fill_null("transfers"))
+        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
+        .agg(value=100 * pl.col("completion_ns").is_null().mean())
+        .collect()
+    )
+    return _values(of_round)
+
+
+def _lost(run: Run) -> dict[tuple[str, str], Values]:
+    if not run.folder.has("probes"):
+        return {}
+    of_round = (
+        _common(rows(run.folder, "probes"))
+        .rename({"stream": "what"})
+        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
+        .agg(value=100 * pl.col("delay_ns").is_null().mean())
+        .collect()
+    )
+    return _values(of_round)
+
+
 def _uses(run: Run) -> dict[tuple[str, str], Values]:
-    """Of the whole run, warm-up and all, as the lab counts."""
+    """Of the whole run, warm-up and all, as the lab counts.
+
+    Where the rate varies, of the measured time alone: what the link could carry in the warm-up is
+    not in the results.
+    """
+    used: pl.Expr = 100 * pl.col("utilisation")
+    duration_ns = scenario_of(run.folder).get("duration_ns")
+    if run.engine == "simulator" and duration_ns:
+        whole = 8e11 * pl.col("sent_bytes") / (pl.col("rate_bps") * duration_ns)
+        there, back = _varying(run)
+        varies = pl.when(_BACK).then(pl.lit(back)).otherwise(pl.lit(there))
+        used = pl.when(varies).then(used).otherwise(whole)
+    return _of_links(run, used)
+
+
+def _varying(run: Run) -> tuple[bool, bool]:
+    """Whether the scenario says of any link that its rate varies, there and back."""
+    file = scenario_of(run.folder).get("file")
+    keys = set(_keys(tomllib.loads(file).get("topology")) if file else [])
+    return "varying" in keys, "back-varying" in keys
+
+
+def _keys(found: Any) -> Iterator[str]:
+    """All keys of a table, and of those in it."""
+    if isinstance(found, dict):
+        yield from found
+        found = list(found.values())
+    for one in found if isinstance(found, list) else []:
+        yield from _keys(one)
+
+
+_BACK = pl.col("link").str.ends_with("-back") | (pl.col("link") == "up")
+
+
+def _of_links(run: Run, value: pl.Expr) -> dict[tuple[str, str], Values]:
+    """Of the bottleneck, by its directions."""
     if not run.folder.has("links"):
         return {}
-    duration_ns = scenario_of(run.folder).get("duration_ns")
-    used: pl.Expr = 100 * pl.col("utilisation")
-    if run.engine == "simulator" and duration_ns:
-        used = 8e11 * pl.col("sent_bytes") / (pl.col("rate_bps") * duration_ns)
-    back = pl.col("link").str.ends_with("-back") | (pl.col("link") == "up")
-    what = pl.when(back).then(pl.lit("way back")).otherwise(pl.lit("way there"))
-    frame = _common(rows(run.folder, "links")).with_columns(what=what, value=used).collect()
+    what = pl.when(_BACK).then(pl.lit("way back")).otherwise(pl.lit("way there"))
+    frame = _common(rows(run.folder, "links")).with_columns(what=what, value=value).collect()
     return _values(frame.unique(["what", "scheduler", *OBSERVATION], maintain_order=True))
+
+
+def _queues(run: Run) -> dict[tuple[str, str], Values]:
+    """Of those in which a packet more often stands than not: ratios of others say nothing."""
+    mean = pl.col("backlog_mean_packets")
+    return _of_links(run, pl.when(mean >= 0.5).then(mean))
+
+
+def _drops(run: Run) -> dict[tuple[str, str], Values]:
+    return _of_links(run, 100 * pl.col("dropped_packets") / pl.col("arrived_packets"))
+
+
+#: What is held against each other, and how it is read off a run.
+QUANTITIES: dict[Quantity, Callable[[Run], dict[tuple[str, str], Values]]] = {
+    COMPLETION: _completions,
+    UNFINISHED: _unfinished,
+    RATE: _rates,
+    DELAY: _delays,
+    LOST: _lost,
+    USE: _uses,
+    QUEUE: _queues,
+    DROPPED: _drops,
+}
 
 
 def html_of_several(directories: Sequence[Path]) -> str:
@@ -379,6 +458,46 @@ def _section(quantity: Quantity, runs: Sequence[Run], cells: Sequence[Cell]) -> 
         columns[heading] = [_said(cell, at) for cell in own]
     heading = f"{quantity.title}, {quantity.unit}"
     return blocks.section(heading, blocks.table(pl.DataFrame(columns)))
+
+
+def markdown_of(directories: Sequence[Path]) -> str:
+    """A table in Markdown: of one run by scheduler, of several side by side."""
+    runs = runs_of(directories)
+    return _by_scheduler(runs[0]) if len(runs) == 1 else _side_by_side(runs)
+
+
+def _by_scheduler(run: Run) -> str:
+    found = {quantity: of_run(run) for quantity, of_run in QUANTITIES.items()}
+    keys = [key for values in found.values() for key in values]
+    schedulers = list(dict.fromkeys(scheduler for _, scheduler in keys))
+    lines = [["", *schedulers], ["---", *["---:"] * len(schedulers)]]
+    for quantity, values in found.items():
+        for what in dict.fromkeys(what for what, _ in values):
+            of_each = [values.get((what, scheduler), {}) for scheduler in schedulers]
+            # What nobody lost needs no line.
+            if any(any(of_one.values()) for of_one in of_each):
+                cells = [_text(stats.mean(of_one.values())) for of_one in of_each]
+                lines.append([f"{quantity.title}: {what}, {quantity.unit}", *cells])
+    return _markdown(lines)
+
+
+def _side_by_side(runs: Sequence[Run]) -> str:
+    columns = [column for run in runs[1:] for column in (run.called, "")]
+    lines = [["", "scheduler", runs[0].called, *columns]]
+    lines.append(["---", "---", "---:", *["---:", "---"] * len(runs[1:])])
+    for cell in cells_of(runs):
+        if not any(value and value.value for value in cell.values):
+            continue
+        what = f"{cell.quantity.title}: {cell.what}, {cell.quantity.unit}"
+        line = [what, cell.scheduler, _text(cell.values[0])]
+        for at in range(len(runs) - 1):
+            line += [_text(cell.values[at + 1]), _said(cell, at)]
+        lines.append(line)
+    return _markdown(lines)
+
+
+def _markdown(lines: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _said(cell: Cell, at: int) -> str:

@@ -10,6 +10,11 @@
 //! of it is spent between router and server, in the userspace engine.
 
 mod count;
+#[cfg(feature = "kernel")]
+mod ours;
+#[cfg(not(feature = "kernel"))]
+#[path = "without.rs"]
+mod ours;
 mod queue;
 
 use std::io;
@@ -32,9 +37,8 @@ use crate::hosts::{
 use crate::scheduler::Scheduler;
 
 pub(crate) use count::Counted;
+pub(crate) use ours::can;
 use queue::Queue;
-#[cfg(feature = "kernel")]
-pub(crate) use queue::can;
 
 /// The router's own addresses.
 pub(crate) const GATE_OF_CLIENT: &str = "10.77.0.254";
@@ -83,9 +87,9 @@ pub(crate) fn check(config: &Config) -> Result<(), ConfigError> {
     let stage = Namespace::new().map_err(|error| ConfigError(error.to_string()))?;
     let link = &config.link;
     for scheduler in config.schedulers.iter().chain(&link.up_scheduler) {
-        let tried = stage.run(|| Queue::put_on("lo", scheduler, link.rate_bps, link).map(drop));
+        let tried = stage.run(|| Queue::try_out(scheduler, link));
         tried
-            .and_then(|put| put)
+            .and_then(|tried| tried)
             .map_err(|why| ConfigError(format!("{scheduler} cannot be had here: {why}")))?;
     }
     Ok(())
@@ -153,15 +157,13 @@ impl Ready<'_> {
         changes: &[RateChange],
     ) -> Result<Passed, BlockError> {
         let Self { hosts, delay, queues } = self;
-        thread::scope(|scope| -> Result<_, BlockError> {
+        let queues = &*queues;
+        let passed = thread::scope(|scope| -> Result<_, BlockError> {
             let observe = Observe { epoch: Nanos(epoch_ns), sample_every: Nanos::MAX };
             let delaying =
                 delay.map(|delay| scope.spawn(move || delay.run_observed(done, observe)));
             let changing = scope.spawn(move || {
-                hosts
-                    .middle
-                    .run(|| change_rates(&queues, changes, done))
-                    .and_then(|changed| changed)
+                hosts.middle.run(|| change_rates(queues, changes, done)).and_then(|changed| changed)
             });
             let counting = hosts.middle.run(|| {
                 count::both(
@@ -181,7 +183,11 @@ impl Ready<'_> {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             Ok(Passed { queues: counting??, delay: delay.transpose()? })
-        })
+        });
+        let taken_off = hosts.middle.run(|| queues.iter().try_for_each(Queue::take_off))?;
+        let passed = passed?;
+        taken_off?;
+        Ok(passed)
     }
 }
 

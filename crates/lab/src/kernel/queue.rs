@@ -4,22 +4,16 @@ use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-#[cfg(feature = "kernel")]
-use engine::kernel::{self, Shaping, compose, load};
-#[cfg(feature = "kernel")]
-use engine::{LinkChanges, LinkSettings};
-#[cfg(feature = "kernel")]
-use sched::{Nanos, Spec};
-
 use sched::Rate;
+use socket2::SockRef;
 
 use crate::config::Bottleneck;
 use crate::scheduler::{Own, Scheduler};
 
-use super::{tc, time_of};
+use super::{ours, tc, time_of};
 
 /// How far a late shaper may catch up, beside one packet: a millisecond, as our engines.
-const BURST_PER_SECOND: u64 = 1000;
+pub(super) const BURST_PER_SECOND: u64 = 1000;
 /// What a shaper has to be able to send at once.
 const FULL_FRAME: u64 = 1514;
 
@@ -42,7 +36,8 @@ impl Queue {
         let _ = tc(&format!("qdisc del dev {device} root"));
         match scheduler {
             Scheduler::Own(own) => own_lines("add", device, own, rate_bps, link.ecn)?,
-            Scheduler::Ours(spec) => put_ours(device, spec, rate_bps)?,
+            Scheduler::Ours(spec) => ours::put(device, spec, rate_bps)?,
+            Scheduler::Marks(queues) => ours::put_marks(device, queues, rate_bps)?,
         }
         Ok(Self { device: device.to_owned(), scheduler: scheduler.clone(), rate_bps })
     }
@@ -52,7 +47,25 @@ impl Queue {
         match &self.scheduler {
             // What is said of ECN when it is made stays.
             Scheduler::Own(own) => own_lines("change", &self.device, own, rate.0, false),
-            Scheduler::Ours(_) => change_ours(&self.device, rate),
+            Scheduler::Ours(_) => ours::change(&self.device, rate),
+            Scheduler::Marks(_) => ours::change_marks(&self.device, rate),
+        }
+    }
+
+    /// Refuses what this kernel has not, in a namespace that nobody else has.
+    pub(super) fn try_out(scheduler: &Scheduler, link: &Bottleneck) -> io::Result<()> {
+        match scheduler {
+            // They are for no loopback.
+            Scheduler::Marks(queues) => ours::can_mark(queues),
+            _ => Self::put_on("lo", scheduler, link.rate_bps, link).map(drop),
+        }
+    }
+
+    /// Takes off what would leave something behind.
+    pub(super) fn take_off(&self) -> io::Result<()> {
+        match self.scheduler {
+            Scheduler::Marks(_) => ours::take_marks_off(&self.device),
+            _ => Ok(()),
         }
     }
 
@@ -66,17 +79,25 @@ impl Queue {
         const PACKETS: u32 = 4;
         const DATA: [u8; 20] = [0; 20];
         const FRAME: u64 = 14 + 28 + DATA.len() as u64;
-        if !matches!(&self.scheduler, Scheduler::Own(own) if own.qdisc.shapes()) {
-            return Ok(Duration::ZERO);
-        }
-        for _ in 0..FLOWS {
-            let socket = UdpSocket::bind(("0.0.0.0", 0))?;
-            for _ in 0..PACKETS {
-                // The other end has nobody there and may say so.
-                let _ = socket.send_to(&DATA, (to, 9));
+        /// What goes to Bulk, where marks have their long flows.
+        const CS1: u32 = 0x20;
+        let classes: &[u32] = match &self.scheduler {
+            Scheduler::Own(own) if own.qdisc.shapes() => &[0],
+            Scheduler::Marks("cake") => &[0, CS1],
+            _ => &[],
+        };
+        for class in classes {
+            for _ in 0..FLOWS {
+                let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+                SockRef::from(&socket).set_tos_v4(*class)?;
+                for _ in 0..PACKETS {
+                    // The other end has nobody there and may say so.
+                    let _ = socket.send_to(&DATA, (to, 9));
+                }
             }
         }
-        Ok(time_of(u64::from(FLOWS * PACKETS) * FRAME, self.rate_bps))
+        let bytes = classes.len() as u64 * u64::from(FLOWS * PACKETS) * FRAME;
+        Ok(time_of(bytes, self.rate_bps))
     }
 }
 
@@ -95,48 +116,4 @@ fn own_lines(verb: &str, device: &str, own: &Own, rate_bps: u64, ecn: bool) -> i
         return Ok(());
     }
     tc(&format!("qdisc {verb} dev {device} parent 1:1 handle 10: {words}"))
-}
-
-#[cfg(feature = "kernel")]
-fn link(rate_bps: u64) -> LinkSettings {
-    let burst_time = Nanos(1_000_000_000 / BURST_PER_SECOND);
-    LinkSettings { rate: Rate(rate_bps), burst_time, ..LinkSettings::default() }
-}
-
-#[cfg(feature = "kernel")]
-fn put_ours(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    // The kernel has one list of names for all namespaces, and takes 15 bytes.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed) % 100_000;
-    let name = format!("sl{:x}_{number}", std::process::id());
-    let failed = |error: kernel::KernelError| io::Error::other(error.to_string());
-    let composition =
-        compose(spec, &Shaping { link: link(rate_bps), link_header: 14 }).map_err(failed)?;
-    // The qdisc itself keeps its programs; their name is free again when this goes.
-    let _registered = load(&name, &composition, 1, None).map_err(failed)?;
-    tc(&format!("qdisc add dev {device} root {name}"))
-}
-
-#[cfg(feature = "kernel")]
-fn change_ours(device: &str, rate: Rate) -> io::Result<()> {
-    let changes = LinkChanges { rate: Some(rate), ..LinkChanges::default() };
-    let changed = kernel::change(device, changes, None);
-    changed.map(drop).map_err(|error| io::Error::other(error.to_string()))
-}
-
-#[cfg(not(feature = "kernel"))]
-fn put_ours(_: &str, _: &sched::Spec, _: u64) -> io::Result<()> {
-    Err(io::Error::other("this program was built without the kernel engine"))
-}
-
-#[cfg(not(feature = "kernel"))]
-fn change_ours(_: &str, _: Rate) -> io::Result<()> {
-    Err(io::Error::other("this program was built without the kernel engine"))
-}
-
-/// Whether this kernel takes this discipline of ours.
-#[cfg(feature = "kernel")]
-pub(crate) fn can(spec: &Spec) -> Result<(), String> {
-    kernel::can(spec, link(1_000_000)).map_err(|error| error.to_string())
 }

@@ -243,7 +243,6 @@ impl<'a> Way<'a> {
             limit,
             rtt: Nanos(self.rtt_ns),
             ends: self.ends(),
-            parameters: Vec::new(),
             edge: link.edge.clone(),
             ecn,
             local_sender: false,

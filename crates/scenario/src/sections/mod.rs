@@ -77,14 +77,14 @@ pub(crate) static ROOT: Section = Section {
 
 pub(crate) static SCENARIO: Section = Section {
     title: "[scenario]",
-    about: "What the experiment is, and how long.",
+    about: "What the experiment is, and how long it runs.",
     keys: &[&[
         needed("title", Takes::Text, "One line."),
         key("description", Takes::Text, "", "Where it comes from, what was chosen and why."),
         needed(
             "duration",
             Takes::Time { min: Nanos(1_000), max: LONGEST, unlimited: false },
-            "Simulated time of a run. What is not complete by then is incomplete.",
+            "Simulated time of a run. A transfer that has not completed by then is incomplete.",
         ),
         key(
             "warm-up",
@@ -104,8 +104,8 @@ pub(crate) static SCENARIO: Section = Section {
             "bound",
             Takes::Count { min: 1, max: 10_000_000 },
             "1000000",
-            "A run with more flows open, or more packets on their way, than this ends there, and says \
-             so: the bound on memory where more is offered than can leave.",
+            "A run ends, and says so, as soon as more flows are open or more packets are in flight than \
+             this: it bounds memory if the offered load exceeds the link.",
         ),
     ]],
 };
@@ -136,15 +136,15 @@ pub(crate) static RECORD: Section = Section {
             "progress",
             Takes::Count { min: 0, max: 1_000 },
             "0",
-            "So many transfers have a row for each arrival of new bytes: the largest of traffic \
+            "How many transfers have a row for each arrival of new bytes: the largest of traffic \
              `transfers` and `periodic` that start after the warm-up and in the first three quarters \
-             of a run, of equal ones the earliest. They are the same under every scheduler.",
+             of a run; of equal ones, the earliest. They are the same under every scheduler.",
         ),
         key(
             "progress-every",
             Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false },
             "0s",
-            "Of the arrivals in each interval of this length only the first has a row; 0s: all have.",
+            "In each interval of this length only the first arrival has a row; 0s: all have one.",
         ),
     ]],
 };

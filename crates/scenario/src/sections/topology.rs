@@ -98,8 +98,8 @@ pub(crate) static DUMBBELL: Section = Section {
 pub(crate) static CHAIN: Section = Section {
     title: "[topology] of kind \"chain\"",
     about: "Floyd's chain of congested links. Routers `1a`, `1b`, `2a`, `2b`, ...; the bottlenecks \
-            `hop1`, `hop2`, ... join `1a`-`1b`, `2a`-`2b`, .... Through all of them goes what `source` \
-            sends to `sink`; `cross1` sends to `sink1` across `hop1` alone, and so on.",
+            `hop1`, `hop2`, ... join `1a`-`1b`, `2a`-`2b`, .... Packets from \
+            `source` to `sink` cross all of them; `cross1` sends to `sink1` across `hop1` alone, and so on.",
     keys: &[&[
         needed("kind", Takes::Word(&["chain"]), ""),
         key("hops", count(1_000), "5", "Congested links."),
@@ -146,7 +146,7 @@ pub(crate) static FREE: Section = Section {
             "routes",
             Takes::Tables(&ROUTE),
             "the fewest links, then the order of links",
-            "`[[topology.routes]]`, where the shortest way is not the one to take.",
+            "`[[topology.routes]]`, if packets should not take the shortest path.",
         ),
     ]],
 };
@@ -158,7 +158,12 @@ pub(crate) static PLACE: Section = Section {
         &[
             needed("a", Takes::Text, "The node at one end; forward is from `a` to `b`."),
             needed("b", Takes::Text, "The node at the other end."),
-            optional("name", Takes::Text, "`A-B`", "Its name; the way back is `NAME-back`."),
+            optional(
+                "name",
+                Takes::Text,
+                "`A-B`",
+                "Its name; the reverse direction is `NAME-back`.",
+            ),
         ],
         LINK_KEYS,
         FIFO_LIMIT,
@@ -167,7 +172,7 @@ pub(crate) static PLACE: Section = Section {
                 "scheduler",
                 Takes::Scheduler(&["tested"]),
                 "fifo",
-                "At the forward end; \"tested\": one after another those of `[schedulers]`.",
+                "At the forward end; \"tested\": each of `[schedulers]` in turn.",
             ),
             optional(
                 "back-scheduler",
@@ -182,6 +187,6 @@ pub(crate) static PLACE: Section = Section {
 
 pub(crate) static ROUTE: Section = Section {
     title: "[[topology.routes]] of a free topology",
-    about: "The way from the first node to the last, one way only. No node twice.",
-    keys: &[&[needed("path", Takes::Path, "Every node on the way, both ends included.")]],
+    about: "The path from the first node to the last, in one direction. No node twice.",
+    keys: &[&[needed("path", Takes::Path, "Every node on the path, including both ends.")]],
 };

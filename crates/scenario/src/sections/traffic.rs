@@ -39,7 +39,7 @@ const STOP: &[KeyDef] = &[optional(
     "stop",
     EVERY,
     "the end of the run",
-    "Nothing of it starts from then on; later than `start`.",
+    "No flow of it starts after this time; later than `start`.",
 )];
 
 const PICK: &[KeyDef] = &[key(
@@ -55,7 +55,7 @@ const OPENS: &[KeyDef] = &[key(
     Takes::Word(&["sender", "receiver"]),
     "sender",
     "Who opens the connection. \"receiver\": the end that the data go to, which asks for them with \
-     16 bytes once the connection stands, as in the lab; that takes half a round trip longer.",
+     16 bytes once the connection is established, as in the lab; that takes half a round trip longer.",
 )];
 
 const WITH_TCP: &[KeyDef] = &[optional(
@@ -137,7 +137,7 @@ pub(crate) static TRANSFERS: Section = Section {
 
 pub(crate) static PERSISTENT: Section = Section {
     title: "[[traffic]] of kind \"persistent\"",
-    about: "TCP flows without end: downloads beside everything else.",
+    about: "TCP flows that never end: downloads beside everything else.",
     keys: &[
         &[needed("kind", Takes::Word(&["persistent"]), KIND)],
         COMMON,
@@ -243,7 +243,7 @@ pub(crate) static CBR: Section = Section {
 
 pub(crate) static ON_OFF: Section = Section {
     title: "[[traffic]] of kind \"on-off\"",
-    about: "UDP at a constant rate during random periods, and silence between them.",
+    about: "UDP at a constant rate during random periods, with silence between them.",
     keys: &[
         &[needed("kind", Takes::Word(&["on-off"]), KIND)],
         COMMON,
@@ -276,7 +276,7 @@ pub(crate) static TRACE: Section = Section {
 pub(crate) static OPEN_LOOP: Section = Section {
     title: "[[traffic]] of kind \"open-loop\"",
     about: "Poisson arrivals without a transport: all packets of a flow leave their node at once. For \
-            comparison with queueing theory; the queues must be able to hold it.",
+            comparison with queueing theory; the queues must be large enough.",
     keys: &[
         &[needed("kind", Takes::Word(&["open-loop"]), KIND)],
         COMMON,

@@ -1,4 +1,6 @@
 //! `shortlane lab FILE --engine kernel` through qdiscs that only this kernel has.
+//!
+//! `lab` runs a small file; `bench [SCHEDULER]...` one of `make bench-kernel`, and judges ours by it.
 
 use std::fs;
 
@@ -41,17 +43,64 @@ rate = "64kbit"
 packet = "160b"
 "#;
 
-pub(crate) fn run(_: &[String]) -> Result<()> {
-    fs::write("/tmp/small.toml", FILE)?;
-    let said = command::run(
-        "shortlane lab /tmp/small.toml --engine kernel --late-limit 60% --jobs 1 --json --out /out",
-    )?;
+/// Two downloads, fetches, voice and video.
+const TWO_DOWNLOADS: &str = include_str!("../../../../scenarios/kernel/two-downloads-near.toml");
+/// What ours are held against.
+const PEER: &str = "kernel:fq_codel";
+/// Those that are judged if none is named.
+const OURS: [&str; 2] = ["fq-lanes", "marks:cake"];
+
+/// What the lab says of a file.
+fn measured(text: &str, options: &str) -> Result<Vec<Value>> {
+    fs::write("/tmp/lab.toml", text)?;
+    let said = command::run(&format!(
+        "shortlane lab /tmp/lab.toml --engine kernel --late-limit 60% --jobs 1 --json {options}"
+    ))?;
     let document: Value = serde_json::from_str(&said).context("no JSON")?;
     ensure!(document["scenario"]["engine"] == "kernel", "{said}");
-    let schedulers = document["summary"]["schedulers"].as_array().context("no schedulers")?;
+    // Nothing of it is left, and the names of our qdiscs are free again.
+    ensure!(!command::run("ip link")?.contains("clients"), "an interface is left");
+    let left = fs::read_dir("/run/shortlane").into_iter().flatten().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    ensure!(left.is_empty(), "of marks are left: {left:?}");
+    Ok(document["summary"]["schedulers"].as_array().context("no schedulers")?.clone())
+}
+
+/// Ratios with wide margins, of both rounds together.
+pub(crate) fn bench(words: &[String]) -> Result<()> {
+    let ours = if words.is_empty() { OURS.map(str::to_owned).to_vec() } else { words.to_vec() };
+    let names = ours
+        .iter()
+        .fold(format!("--scheduler {PEER}"), |all, name| format!("{all} --scheduler {name}"));
+    let schedulers = measured(TWO_DOWNLOADS, &format!("{names} --seeds 1..2 --out /out"))?;
+    let (peer, judged) = schedulers.split_first().context("nothing was measured")?;
+    let number = |value: &Value| value.as_f64().with_context(|| format!("{value} is no number"));
+    for (name, own) in ours.iter().zip(judged) {
+        let ratio = |path: &str| -> Result<f64> {
+            let of = |all: &Value| number(all.pointer(path).unwrap_or(&Value::Null));
+            Ok(of(own)? / of(peer)?)
+        };
+        let fetch = ratio("/classes/0/completion_ms/mean/value")?;
+        let bulk = ratio("/downloads_mbit/value")?;
+        println!(
+            "{name} / {PEER}: fetches of 5 and 20 kB take {fetch:.2}, downloads get {bulk:.2}"
+        );
+        ensure!(fetch <= 0.8, "{name}: fetches take {fetch:.2} of {PEER}'s time; at most 0.8");
+        ensure!((0.9..1.1).contains(&bulk), "{name}: downloads get {bulk:.2} of {PEER}'s rate");
+        let lost = |all: &Value| -> Result<f64> {
+            Ok(number(&all["voice"]["lost"])? / number(&all["voice"]["sent"])?)
+        };
+        let (own, theirs) = (lost(own)?, lost(peer)?);
+        ensure!(own <= theirs + 0.01, "{name}: of the voice packets {own:.3} were lost");
+    }
+    Ok(())
+}
+
+pub(crate) fn run(_: &[String]) -> Result<()> {
+    let schedulers = measured(FILE, "--out /out")?;
     let names: Vec<&str> = schedulers.iter().filter_map(|s| s["scheduler"].as_str()).collect();
     ensure!(names == ["kernel:cake", "kernel:fq_codel", "fq-lanes"], "{names:?}");
-    for scheduler in schedulers {
+    for scheduler in &schedulers {
         let used = scheduler["utilisation"].as_f64().context("no utilisation")?;
         println!("{}: link used {used:.3}", scheduler["scheduler"]);
         // Of what the link had to give; at a fixed rate it would be 1.25.
@@ -60,7 +109,5 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         ensure!(complete.is_some_and(|n| n > 5), "{scheduler}");
         ensure!(scheduler["streams"]["call"]["delay_ms"]["n"].as_u64() > Some(100), "{scheduler}");
     }
-    // Nothing of it is left, and the names of our qdiscs are free again.
-    ensure!(!command::run("ip link")?.contains("clients"), "an interface is left");
     Ok(())
 }

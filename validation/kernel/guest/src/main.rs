@@ -10,8 +10,6 @@ mod cake_first_drop;
 #[cfg(feature = "kernel")]
 mod command;
 #[cfg(feature = "kernel")]
-mod compare;
-#[cfg(feature = "kernel")]
 mod faults;
 #[cfg(feature = "kernel")]
 mod instructions;
@@ -59,7 +57,7 @@ const TESTS: &[Test] = &[
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
     ("cake-first-drop", "what fresh queues of CAKE drop", cake_first_drop::run),
     ("lab", "the command's lab through this kernel's qdiscs, and ours", lab::run),
-    ("compare", "the same traffic through the kernel's schedulers and ours", compare::run),
+    ("bench", "short fetches beside downloads, in less time than fq_codel takes", lab::bench),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
