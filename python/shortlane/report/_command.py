@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no page, but its figures as a Markdown table on standard output",
     )
+    parser.add_argument(
+        "--against",
+        metavar="SCHEDULERS",
+        help="no page, but Markdown tables of every other discipline against the better of these "
+        "(kernel:cake,kernel:fq_codel), a row for each DIR, with 95 % intervals",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 
@@ -41,6 +47,11 @@ def run(arguments: argparse.Namespace) -> None:
     from shortlane.report.engines import markdown_of
 
     directories: list[Path] = arguments.directories
+    if arguments.against:
+        from shortlane.report.against import map_of
+
+        print(map_of(directories, arguments.against.split(",")), end="")
+        return
     if arguments.markdown:
         print(markdown_of(directories), end="")
         return

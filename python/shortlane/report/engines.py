@@ -19,7 +19,18 @@ from shortlane.report.numbers import CLASSES, WRITTEN, kind_of
 from shortlane.report.source import Folder, open_folder
 from shortlane.report.verdict import estimate
 
-__all__ = ["Cell", "Run", "cells_of", "html_of_several", "markdown_of", "runs_of"]
+__all__ = [
+    "Cell",
+    "Quantity",
+    "Run",
+    "Values",
+    "cells_of",
+    "difference",
+    "html_of_several",
+    "markdown",
+    "markdown_of",
+    "runs_of",
+]
 
 #: Engines in the order of columns, and what their numbers are.
 ENGINES = {
@@ -147,7 +158,7 @@ def _cells(quantity: Quantity, of_runs: list[dict[tuple[str, str], Values]]) -> 
         if sum(bool(of_run) for of_run in values) < 2:
             continue
         estimates = tuple(stats.mean(of_run.values()) for of_run in values)
-        against = tuple(_difference(of_run, values[0], quantity) for of_run in values[1:])
+        against = tuple(difference(of_run, values[0], quantity) for of_run in values[1:])
         made.append(_judged(quantity, key, estimates, against))
     return made
 
@@ -172,8 +183,8 @@ def _judged(
     return Cell(quantity, *key, values, against, tuple(verdicts))
 
 
-def _difference(one: Values, first: Values, quantity: Quantity) -> stats.Estimate | None:
-    """Paired by round where both have it; of two means where they have none in common."""
+def difference(one: Values, first: Values, quantity: Quantity) -> stats.Estimate | None:
+    """Paired by the rounds that both have; None if there are none."""
     common = [(one[at], first[at]) for at in one if at in first]
     if not common:
         return None
@@ -478,7 +489,7 @@ def _by_scheduler(run: Run) -> str:
             if any(any(of_one.values()) for of_one in of_each):
                 cells = [_text(stats.mean(of_one.values())) for of_one in of_each]
                 lines.append([f"{quantity.title}: {what}, {quantity.unit}", *cells])
-    return _markdown(lines)
+    return markdown(lines)
 
 
 def _side_by_side(runs: Sequence[Run]) -> str:
@@ -493,10 +504,11 @@ def _side_by_side(runs: Sequence[Run]) -> str:
         for at in range(len(runs) - 1):
             line += [_text(cell.values[at + 1]), _said(cell, at)]
         lines.append(line)
-    return _markdown(lines)
+    return markdown(lines)
 
 
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as a table in Markdown."""
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
