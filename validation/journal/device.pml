@@ -244,3 +244,11 @@ init {
 	};
 	assert(offload)
 }
+
+#ifdef SEEN
+/* Whether a state that was seen is one of the model's. */
+active proctype seen() {
+end:
+	atomic { (SEEN) -> assert(false) }
+}
+#endif

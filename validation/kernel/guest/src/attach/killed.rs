@@ -1,11 +1,16 @@
 //! `kill -9` of the command at any time: `detach`, or the next `attach`, repairs what it left.
+//!
+//! What is left is told as well, in the words of the model of journals: `validation/journal/check.py
+//! --log` looks whether the model has each of these states.
 
+use std::fs;
 use std::path::Path as FilePath;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use serde_json::Value;
 
 use super::machine::Machine;
 use super::{Path, command, root_kind, shortlane, succeed};
@@ -63,6 +68,32 @@ fn journalled() -> bool {
         .is_ok_and(|files| files.flatten().any(|file| file.file_name() != "."))
 }
 
+/// The device, its journal, and the offload that it shares with others, as `device.pml` has them.
+fn tell_what_is_left() -> Result<()> {
+    let root = match root_kind("v0")?.as_str() {
+        "shortlane" => "ours",
+        "tbf" => "configured",
+        _ => "standard",
+    };
+    let journal = match fs::read_dir(engine::kernel::DIRECTORY) {
+        Ok(files) => files.flatten().map(|file| file.path()).find(|path| {
+            path.extension().is_some_and(|extension| extension == "json")
+        }),
+        Err(_) => None,
+    };
+    let journal = journal.map(fs::read).transpose()?;
+    let journal: Option<Value> = journal.map(|text| serde_json::from_slice(&text)).transpose()?;
+    let (written, journal) = (journal.is_some(), journal.unwrap_or_default());
+    let former = if journal["former"].is_null() { "standard" } else { "configured" };
+    let receivers = journal["offloads"]["receivers"].as_array();
+    let switched = receivers.is_some_and(|receivers| !receivers.is_empty());
+    let offload = shell("ethtool -k w0")?.contains("generic-receive-offload: on");
+    println!(
+        "left: root={root} written={written} former={former} switched={switched} offload={offload}"
+    );
+    Ok(())
+}
+
 pub(super) fn repaired(before: &Machine) -> Result<()> {
     // It says so if there is nothing to repair.
     let said = shortlane("detach v0")?;
@@ -74,6 +105,7 @@ fn while_attaching(before: &Machine, takes: Duration) -> Result<()> {
     let mut killed = 0;
     for number in 0..KILLS {
         killed += u32::from(kill_at(ATTACH, number, takes)?);
+        tell_what_is_left()?;
         repaired(before)?;
     }
     ensure!(killed > KILLS / 3, "only {killed} of {KILLS} came in time");
@@ -91,6 +123,7 @@ fn once_it_has_begun(before: &Machine) -> Result<()> {
         }
         thread::sleep(Duration::from_micros(u64::from(number) * 500));
         kill(child)?;
+        tell_what_is_left()?;
         match root_kind("v0")?.as_str() {
             "shortlane" => attached += 1,
             _ => unfinished += 1,
@@ -126,6 +159,7 @@ fn while_detaching(before: &Machine, takes: Duration) -> Result<()> {
     for number in 0..KILLS {
         succeed(ATTACH)?;
         killed += u32::from(kill_at("detach v0", number, takes)?);
+        tell_what_is_left()?;
         repaired(before)?;
     }
     println!("killed: detach, {killed} times: repaired");
