@@ -472,7 +472,7 @@ bench-kernel: kernel-guest python ## The qdiscs and their peers in a guest: inst
 	validation/kernel/vm.py run --kernel newest $(VM_PROGRAMS) --program validation/kernel/bench.sh=bench \
 		$(foreach name,$(WORKLOADS),--file scenarios/kernel/$(name).toml=/scenarios/$(name).toml) \
 		--out target/kernel-runs/bench --icount --timeout 14400 -- bench $(SEEDS) $(BENCHED)
-	PYTHONPATH=python scripts/tables.py --into docs/benchmarks/kernel.md \
+	PYTHONPATH=python scripts/tables.py --into docs/benchmarks/kernel.md --against kernel:fq_codel,kernel:cake \
 		$(foreach name,$(WORKLOADS),scenarios/kernel/$(name).toml=$$(echo target/kernel-runs/bench/*/$(name)))
 
 .PHONY: clean

@@ -74,6 +74,8 @@ def _judged(run: Run, peers: Sequence[str], directory: Path) -> dict[str, dict[s
         values = QUANTITIES[quantity](run)
         if quantity is RATE:
             values = _together(values)
+        elif quantity is COMPLETION:
+            values = _briefly(values)
         seen |= {scheduler for _, scheduler in values}
         for (what, scheduler), own in values.items():
             # Acknowledgments are none of a link's use.
@@ -82,7 +84,7 @@ def _judged(run: Run, peers: Sequence[str], directory: Path) -> dict[str, dict[s
             of_peers = [(peer, values.get((what, peer), {})) for peer in peers]
             cell = _cell(quantity, own, of_peers)
             if cell is not None:
-                heading = f"{SHORT[quantity]} {what}" if quantity is not USE else SHORT[USE]
+                heading = SHORT[quantity] if quantity is USE else f"{SHORT[quantity]} {what}"
                 found.setdefault(scheduler, {})[heading] = cell
     if missing := [peer for peer in peers if peer not in seen]:
         raise Usage(
@@ -110,6 +112,17 @@ def _together(rates: dict[tuple[str, str], Values]) -> dict[tuple[str, str], Val
         for at, value in values.items():
             own[at] = own.get(at, 0.0) + value
     return sums
+
+
+def _briefly(times: dict[tuple[str, str], Values]) -> dict[tuple[str, str], Values]:
+    """Traffic whose transfers are all of one class of sizes by its name alone."""
+    whats = {what for what, _ in times}
+    traffic = [what.rpartition(", ")[0] for what in whats]
+    brief = {what: what.rpartition(", ")[0] for what in whats}
+    return {
+        (brief[what] if traffic.count(brief[what]) == 1 else what, scheduler): values
+        for (what, scheduler), values in times.items()
+    }
 
 
 def _cell(quantity: Quantity, own: Values, of_peers: Sequence[tuple[str, Values]]) -> Judged | None:
