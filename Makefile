@@ -355,8 +355,8 @@ suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables
 
 # What `make suite-kernel` measures: files of the suite, disciplines by engine, and the length of a block.
 SUITE ?= fairness aggressive unresponsive round-trips bursts mild medium heavy varying mix both-ways
-SUITE_USERSPACE ?= fifo codel fq-codel cake efd las fq-lanes
-SUITE_KERNEL ?= kernel:pfifo kernel:codel kernel:fq_codel kernel:cake efd fq-lanes
+SUITE_USERSPACE ?= fifo fq-codel cake fq-lanes
+SUITE_KERNEL ?= kernel:pfifo kernel:fq_codel kernel:cake fq-lanes
 SUITE_TIME ?= 20s
 SUITE_RUNS := target/kernel-runs/suite
 

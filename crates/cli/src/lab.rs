@@ -255,7 +255,12 @@ impl Options {
         } else if self.quick {
             Timing::within(20_000_000_000, schedulers.len(), jobs, self.link.late_limit)
         } else {
-            Timing::within(self.duration.unwrap_or(TWO_MINUTES).0, schedulers.len(), jobs, self.link.late_limit)
+            Timing::within(
+                self.duration.unwrap_or(TWO_MINUTES).0,
+                schedulers.len(),
+                jobs,
+                self.link.late_limit,
+            )
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
