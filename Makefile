@@ -63,7 +63,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes bench/worst validation/kernel validation/prove validation/journal validation/loom
+PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes bench/rfc7928 bench/worst validation/kernel validation/prove validation/journal validation/loom
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -353,10 +353,26 @@ suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
 
-.PHONY: suite-lab
-suite-lab: setup python-release ## The same in the lab, one seed, held against the simulator: docs/suite.md, 8 minutes
-	$(CARGO) build --locked --release --package shortlane
-	PYTHONPATH=python python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md --lab
+# What `make suite-kernel` measures: files of the suite, disciplines by engine, and the length of a block.
+SUITE ?= fairness aggressive unresponsive round-trips bursts mild medium heavy varying mix both-ways
+SUITE_USERSPACE ?= fifo fq-codel cake fq-lanes
+SUITE_KERNEL ?= kernel:pfifo kernel:fq_codel kernel:cake fq-lanes
+SUITE_TIME ?= 20s
+SUITE_RUNS := target/kernel-runs/suite
+
+.PHONY: suite-kernel
+suite-kernel: kernel-guest python ## The same by the lab's two engines in a guest, held against the simulator: docs/suite.md (SUITE="mild" SUITE_TIME=50s)
+	@rm -rf $(SUITE_RUNS)
+	for engine in userspace kernel; do \
+		validation/kernel/vm.py run --kernel newest --program $(TARGET)/debug/shortlane \
+			--program validation/kernel/bench.sh=bench \
+			$(foreach name,$(SUITE),--file scenarios/rfc7928/$(name).toml=/scenarios/$(name).toml) \
+			--out $(SUITE_RUNS)/$$engine --icount --timeout 28800 \
+			-- bench $$engine "--seeds 1 --duration $(SUITE_TIME)" \
+			$$([ $$engine = kernel ] && echo "$(SUITE_KERNEL)" || echo "$(SUITE_USERSPACE)") || exit 1; \
+	done
+	PYTHONPATH=python python3 bench/rfc7928/suite.py --shortlane $(TARGET)/debug/shortlane --into docs/suite.md \
+		--time $(SUITE_TIME) --measured $(SUITE_RUNS)/*/*
 
 .PHONY: bench-lanes
 bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page, 80 minutes
@@ -471,7 +487,7 @@ bench-kernel: kernel-guest python ## The qdiscs and their peers in a guest: inst
 	@rm -rf target/kernel-runs/bench
 	validation/kernel/vm.py run --kernel newest $(VM_PROGRAMS) --program validation/kernel/bench.sh=bench \
 		$(foreach name,$(WORKLOADS),--file scenarios/kernel/$(name).toml=/scenarios/$(name).toml) \
-		--out target/kernel-runs/bench --icount --timeout 14400 -- bench $(SEEDS) $(BENCHED)
+		--out target/kernel-runs/bench --icount --timeout 14400 -- bench kernel "--seeds $(SEEDS)" $(BENCHED)
 	PYTHONPATH=python scripts/tables.py --into docs/benchmarks/kernel.md --against kernel:fq_codel,kernel:cake \
 		$(foreach name,$(WORKLOADS),scenarios/kernel/$(name).toml=$$(echo target/kernel-runs/bench/*/$(name)))
 

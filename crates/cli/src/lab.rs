@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Run this scenario file, or ready scenario, instead of a lab made from the options
     #[arg(value_name = "SCENARIO", conflicts_with_all = [
         "rate", "limit", "delay", "tcp", "seed", "edge", "ecn", "local_sender", "load", "sizes",
-        "transfers", "downloads", "uploads", "no_interactive", "duration", "quick", "thorough",
+        "transfers", "downloads", "uploads", "no_interactive", "quick", "thorough",
     ])]
     scenario: Option<PathBuf>,
     /// Build the bottleneck from this: the userspace engine, or qdiscs of this kernel, including its
@@ -44,9 +44,10 @@ pub(crate) struct Options {
     link: LinkOptions,
     #[command(flatten)]
     traffic: TrafficOptions,
-    /// Measure for about this long, shared between the disciplines
-    #[arg(long, value_name = "TIME", default_value = "2min", allow_hyphen_values = true, value_parser = quantity::positive_time)]
-    duration: Nanos,
+    /// Measure for about this long, shared between the disciplines [default: 2min]; with a scenario,
+    /// for this long with each discipline and seed, instead of the scenario's time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity::positive_time)]
+    duration: Option<Nanos>,
     /// Measure for 20 s
     #[arg(long, conflicts_with_all = ["duration", "thorough"])]
     quick: bool,
@@ -60,6 +61,9 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = FileFormat::Parquet)]
     format: FileFormat,
 }
+
+/// How long a lab without a scenario takes, if nothing is said.
+const TWO_MINUTES: Nanos = Nanos::from_secs(120);
 
 /// What the kernel engine compares if nothing is named.
 const IN_KERNEL: [&str; 5] = ["kernel:pfifo", "kernel:fq_codel", "kernel:cake", "efd", "fq-lanes"];
@@ -251,7 +255,12 @@ impl Options {
         } else if self.quick {
             Timing::within(20_000_000_000, schedulers.len(), jobs, self.link.late_limit)
         } else {
-            Timing::within(self.duration.0, schedulers.len(), jobs, self.link.late_limit)
+            Timing::within(
+                self.duration.unwrap_or(TWO_MINUTES).0,
+                schedulers.len(),
+                jobs,
+                self.link.late_limit,
+            )
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
@@ -295,7 +304,7 @@ impl Options {
         let overrides = Overrides {
             schedulers: None,
             seeds: self.seeds.clone().map(|seeds| seeds.0),
-            duration_ns: None,
+            duration_ns: self.duration.map(|duration| duration.0),
         };
         let scenario = input.scenario(&overrides).map_err(refused)?;
         let agent = agent_program(call)?;

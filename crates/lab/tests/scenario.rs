@@ -123,6 +123,16 @@ fn what_the_lab_cannot_do_is_refused_with_its_line() {
             "pairs of hosts; the lab takes 16",
         ),
         (bottleneck, "loss = 0.1", "t.toml:10: topology.bottleneck.loss = 0.1 cannot"),
+        (
+            bottleneck,
+            "overhead = \"20b\"",
+            "t.toml:10: topology.bottleneck.overhead = \"20b\" cannot",
+        ),
+        (
+            "rate = \"1gbit\"",
+            "rate = \"1gbit\", overhead = \"14b\"",
+            "t.toml:9: topology.access.overhead = \"14b\" cannot",
+        ),
         (bottleneck, "jitter = \"1ms\"", "t.toml:10: topology.bottleneck.jitter = \"1ms\" cannot"),
         (
             "rate = \"1gbit\"",

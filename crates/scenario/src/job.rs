@@ -64,6 +64,7 @@ pub(crate) fn build(
                     rate_bps: link.rate_bps[direction],
                     varying,
                     delay: Nanos(link.delay_ns),
+                    overhead: link.overhead,
                     queue,
                     edge: link.edge.clone(),
                     impairments: Impairments {

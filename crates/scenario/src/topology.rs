@@ -40,6 +40,8 @@ pub struct Link {
     pub varying: [Option<Rates>; 2],
     /// Propagation delay in each direction.
     pub delay_ns: u64,
+    /// What a packet takes on the link beside its own bytes.
+    pub overhead: u32,
     /// The queues.
     pub queues: [Queue; 2],
     /// An edge in front of each queue.
@@ -361,6 +363,7 @@ impl LinkKeys {
             rate_bps,
             varying: [varying("varying", 0)?, varying("back-varying", 1)?],
             delay_ns: table.needed("delay", table.time("delay"))?,
+            overhead: table.bytes("overhead")?.unwrap_or(0) as u32,
             queues: [there, back],
             edge: table.edge("edge")?,
             loss: table.needed("loss", table.number("loss"))?,

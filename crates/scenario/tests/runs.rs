@@ -75,6 +75,21 @@ fn a_packet_takes_transmission_and_propagation() {
 }
 
 #[test]
+fn overhead_is_sent_and_queued_with_every_packet() {
+    let text = "[scenario]\ntitle = \"t\"\nduration = \"1s\"\nseeds = 1\n[schedulers]\n\
+         run = [\"fifo\"]\n[topology]\nkind = \"dumbbell\"\n\
+         access = { rate = \"1gbit\", overhead = \"250b\" }\n\
+         bottleneck = { rate = \"1mbit\", delay = \"10ms\", overhead = \"250b\" }\n\
+         [[traffic]]\nkind = \"cbr\"\nrate = \"100kbit\"\npacket = \"1000b\"\n";
+    let (rows, _) = run(&parse(text));
+    // 1250 bytes take 10 ms on the bottleneck, and 10 us on either plain link.
+    assert_eq!(rows.probes[0].delay_ns, Some(20_020_000));
+    let forward = &rows.links[0];
+    assert_eq!((&*forward.link, forward.sent_packets), ("bottleneck", 13));
+    assert!((forward.utilisation.unwrap() - 0.13).abs() < 1e-4, "{forward:?}");
+}
+
+#[test]
 fn a_burst_waits_for_itself_and_what_does_not_fit_is_dropped() {
     let burst = "kind = \"open-loop\"\narrivals = 0.001\nstop = \"1ms\"\npacket = \"125b\"\n\
                  sizes = \"fixed:size=12500b\"\nstratified = false\n";

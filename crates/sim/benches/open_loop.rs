@@ -42,6 +42,7 @@ fn main() {
             rate_bps: RATE_BPS,
             varying: None,
             delay: Nanos::from_millis(1),
+            overhead: 0,
             queue: Queue::Discipline { spec, log: false },
             edge: None,
             impairments: Impairments::default(),

@@ -120,6 +120,7 @@ fn join(
             rate_bps,
             varying: None,
             delay: Nanos(delay_ns),
+            overhead: 0,
             queue,
             edge: None,
             impairments: Impairments::default(),

@@ -30,6 +30,8 @@ struct Special {
 pub(crate) struct PortLink {
     pub(crate) port: Port,
     pub(crate) tagger: Option<Tagger>,
+    /// What a packet takes beside its own bytes.
+    pub(crate) overhead: u32,
     /// When the next service is scheduled; an event at another time is stale.
     pub(crate) service_at: Nanos,
     pub(crate) log: bool,
@@ -41,7 +43,9 @@ impl Link {
         let discipline = match &config.queue {
             // Only a port looks at every packet, or has a rate that varies.
             Queue::Fifo { limit } => {
-                (config.edge.is_some() || config.varying.is_some()).then(|| (fifo(*limit), false))
+                let needs_port =
+                    config.edge.is_some() || config.varying.is_some() || config.overhead > 0;
+                needs_port.then(|| (fifo(*limit), false))
             }
             Queue::Discipline { spec, log } => Some((spec.clone(), *log)),
         };
@@ -52,7 +56,7 @@ impl Link {
                 port = port.varying(rates.clone());
             }
             let tagger = config.edge.as_ref().map(EdgeSpec::build);
-            PortLink { port, tagger, service_at: Nanos::MAX, log }
+            PortLink { port, tagger, overhead: config.overhead, service_at: Nanos::MAX, log }
         });
         let limit = match &config.queue {
             Queue::Fifo { limit } => *limit,

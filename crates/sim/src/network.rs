@@ -76,6 +76,8 @@ pub struct LinkConfig {
     pub varying: Option<Varying>,
     /// Propagation delay.
     pub delay: Nanos,
+    /// Bytes that a packet takes on the link beside its own, such as a frame's header.
+    pub overhead: u32,
     /// What stands in front of it.
     pub queue: Queue,
     /// An edge in front of that, which tags the packets of short flows by DSCP.
@@ -382,6 +384,7 @@ mod tests {
             rate_bps: 1_000_000,
             varying: None,
             delay: Nanos::from_millis(1),
+            overhead: 0,
             queue: Queue::Fifo { limit: Amount::UNLIMITED },
             impairments: Impairments::default(),
         }

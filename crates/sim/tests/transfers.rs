@@ -151,6 +151,7 @@ fn a_transfer_over_a_link_that_loses_and_reorders_completes() {
                 rate_bps: 10_000_000,
                 varying: None,
                 delay: Nanos::from_millis(5),
+                overhead: 0,
                 queue: discipline("fifo"),
                 edge: None,
                 impairments: sim::Impairments {

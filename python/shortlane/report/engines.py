@@ -536,7 +536,8 @@ def _change(cell: Cell, at: int) -> str:
         return f"{value.value:.2f} ×{ends}"
     unit = " points" if cell.quantity.unit == "%" else f" {cell.quantity.unit}"
     ends = "" if value.low is None else f" [{value.low:+.2f}, {value.high:+.2f}]"
-    return f"{value.value:+.2f}{unit}{ends}"
+    # A hyphen would let a line end behind it.
+    return f"{value.value:+.2f}{unit}{ends}".replace("-", "−")
 
 
 def _upper(words: str) -> str:

@@ -48,6 +48,7 @@ pub(crate) fn run(
         to,
         rate_bps,
         delay,
+        overhead: 0,
         queue,
         impairments,
         edge: None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use netdev::device::ETHERNET_HEADER;
 use scenario::{Link, Queue, Rates, Scenario, ScenarioError, Traffic as Sent};
 use sched::{Amount, Nanos, Rate, Spec};
 
@@ -140,6 +141,13 @@ impl<'a> Way<'a> {
             if self.engine == Engine::Kernel && stalls(rates) {
                 return refuse(key, "stalls; qdiscs of the kernel take no rate of 0");
             }
+        }
+        // Without the key, a file leaves to each engine what it counts.
+        let counted = if self.is_bottleneck(link) { u32::from(ETHERNET_HEADER) } else { 0 };
+        if ![0, counted].contains(&link.overhead) {
+            let what = "cannot be had in the lab, whose bottleneck counts frames: 14b there, and \
+                        nothing on other links";
+            return refuse("overhead", what);
         }
         let rates = ["rate", "back-rate"].into_iter().zip(link.rate_bps);
         if self.is_bottleneck(link) {

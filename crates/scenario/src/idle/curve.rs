@@ -50,10 +50,10 @@ impl Curve {
 pub(super) fn classes(links: &[LinkConfig]) -> Vec<usize> {
     let mut known = HashMap::new();
     let class = |link: &LinkConfig| {
-        let LinkConfig { rate_bps, delay, queue, edge, impairments, .. } = link;
+        let LinkConfig { rate_bps, delay, overhead, queue, edge, impairments, .. } = link;
         let next = known.len();
         *known
-            .entry(format!("{rate_bps} {delay:?} {queue:?} {edge:?} {impairments:?}"))
+            .entry(format!("{rate_bps} {delay:?} {overhead} {queue:?} {edge:?} {impairments:?}"))
             .or_insert(next)
     };
     links.iter().map(class).collect()
@@ -63,7 +63,9 @@ pub(super) fn classes(links: &[LinkConfig]) -> Vec<usize> {
 fn sent(kind: &Kind, network: &Network, way: &[LinkId]) -> Curve {
     let packet_bytes = crate::record::payload_of(kind) as f64;
     let links = || way.iter().map(|id| &network.links()[id.index()]);
-    let per_byte = |link: &LinkConfig| 8e9 / link.rate_bps as f64;
+    let per_byte = |link: &LinkConfig| {
+        8e9 / link.rate_bps as f64 * (1.0 + f64::from(link.overhead) / packet_bytes)
+    };
     let slowest = links().map(per_byte).fold(0.0, f64::max);
     let all: f64 = links().map(per_byte).sum();
     let delay: f64 = links().map(|link| link.delay.0 as f64).sum();
@@ -237,6 +239,7 @@ mod tests {
                     rate_bps: *rate_bps,
                     varying: None,
                     delay: Nanos::from_millis(7),
+                    overhead: 0,
                     queue: sim::Queue::Fifo { limit: sched::Amount::Packets(1000) },
                     edge: None,
                     impairments: sim::Impairments::default(),

@@ -23,6 +23,13 @@ const LINK_KEYS: &[KeyDef] = &[
     optional("back-varying", Takes::Text, "a fixed rate", "The same in the other direction."),
     key("delay", DELAY, "0s", "Propagation delay in each direction."),
     optional(
+        "overhead",
+        Takes::Bytes { min: 1, max: 256 },
+        "nothing",
+        "What a packet takes on the link and in its queues beside its own bytes, in each direction: \
+         14b for the header of an Ethernet frame, which `tc` and the lab count. Not part of `load`.",
+    ),
+    optional(
         "edge",
         Takes::Text,
         "",

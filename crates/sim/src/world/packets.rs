@@ -35,6 +35,7 @@ impl World {
             tagger.tag(&mut packet, self.now);
             self.transits.get_mut(slot).dscp = packet.dscp;
         }
+        packet.size += link.overhead;
         link.port.arrive(packet, label.word(), self.now);
         if link.service_at == Nanos::MAX {
             link.service_at = self.now;
