@@ -2,10 +2,12 @@
 //! `cargo test -p shortlane-autorate --test follows -- --nocapture --test-threads 1`.
 
 mod model;
+mod radio;
 
 use autorate::Bounds;
 
-use self::model::{Model, Random, Run};
+use self::model::{Model, Run};
+use self::radio::radio;
 
 fn bounds(text: &str) -> Bounds {
     text.parse().unwrap()
@@ -107,21 +109,6 @@ fn after_an_hour_of_nothing_a_download_starts_as_with_the_base() {
     assert_eq!(rate, 20_000_000);
     // The fixed rate is just that of the link; this one looks for more.
     assert!(followed >= 0.98 * fixed);
-}
-
-/// Between 2 and 60 Mbit/s: every 100 ms up to 15 % up or down, and now and then a jump.
-fn radio(seed: u64) -> Vec<f64> {
-    let mut random = Random(seed);
-    let mut rate = 20e6f64;
-    let steps = (0..1_200).map(|_| {
-        rate *= 0.853 + 0.3 * random.next();
-        if random.next() < 0.02 {
-            rate *= 0.3 + 2.0 * random.next();
-        }
-        rate = rate.clamp(2e6, 60e6);
-        rate
-    });
-    steps.collect()
 }
 
 #[test]

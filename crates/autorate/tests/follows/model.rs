@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path, Traffic, Trip};
 use units::Nanos;
 
+use crate::radio::Random;
+
 /// What the bottleneck holds at most, in bytes.
 const BUFFER: f64 = 1e6;
 
@@ -62,18 +64,6 @@ impl Run {
         let begin = (from..self.moments.len()).find(|ms| late(*ms)).unwrap_or(from);
         let calm = |ms: &usize| (*ms..*ms + 200).all(|ms| !late(ms));
         (begin..self.moments.len() - 200).find(calm).map_or(usize::MAX, |ms| ms - from)
-    }
-}
-
-/// A generator that is the same everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// From 0 to 1.
-    pub(crate) fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
