@@ -25,6 +25,9 @@ pub(super) const BEYOND: &str = "beyond";
 /// There and back, without noise.
 pub(super) const ROUND_TRIP_MS: f64 = 20.0;
 
+/// What the bottleneck sends at once after its rate has changed, in bytes.
+pub(super) const BURST: u64 = 3_100;
+
 /// Which way a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -134,7 +137,7 @@ impl Drop for Line {
 }
 
 fn tbf(mbit: f64) -> String {
-    format!("tbf rate {:.0}bit burst 3100 limit 300000", mbit * 1e6)
+    format!("tbf rate {:.0}bit burst {BURST} limit 300000", mbit * 1e6)
 }
 
 fn netem(ms: f64) -> String {

@@ -1,7 +1,8 @@
 //! Rates that follow a link: ours on each engine, a fixed rate, and the script cake-autorate, on the
 //! same bottleneck and in turn.
 //!
-//! `follow EXPERIMENT up|down ROUNDS [CONTROLLER...]`, where a round is one run of each controller;
+//! `follow EXPERIMENT up|down ROUNDS [CONTROLLER...]`, where a round is one run of each controller, and
+//! `2..5` are the second to the fifth;
 //! `docs/autorate.md` says what an experiment is. A checkout of the script is taken from `/peer`,
 //! with `bash` and `fping`. What the controllers decided is left in `/out`.
 
@@ -20,7 +21,7 @@ use anyhow::{Context, Result, ensure};
 
 use self::controller::{ALL, Bounds, Controller, Running};
 use self::echo::{Echo, Echoes, quantile};
-use self::line::{ADDRESS, BEYOND, END, Line, ROUND_TRIP_MS, Way};
+use self::line::{ADDRESS, BEYOND, BURST, END, Line, ROUND_TRIP_MS, Way};
 use self::radio::{Random, radio};
 use crate::namespace::HERE;
 use crate::traffic::{Running as Work, tcp_bulk, tcp_sink};
@@ -70,7 +71,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let [name, way, rounds, named @ ..] = words else { anyhow::bail!(usage) };
     let experiment = EXPERIMENTS.iter().find(|(known, ..)| known == name).context(usage)?;
     let way = if way == "up" { Way::Up } else { Way::Down };
-    let rounds: u64 = rounds.parse().context(usage)?;
+    let (first, last) = rounds.split_once("..").unwrap_or(("1", rounds));
+    let rounds = first.parse::<u64>().context(usage)?..=last.parse().context(usage)?;
     let is_wanted = |controller: &Controller| {
         controller.is_here()
             && (named.is_empty() || named.iter().any(|name| name == controller.name()))
@@ -79,7 +81,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     ensure!(!controllers.is_empty(), usage);
     let mut line = Line::new()?;
     let mut all: Vec<Vec<Results>> = vec![Vec::new(); controllers.len()];
-    for round in 1..=rounds {
+    for round in rounds {
         for (controller, results) in controllers.iter().zip(&mut all) {
             let found = one(*controller, experiment, way, round, &mut line);
             let found = found.with_context(|| controller.name())?;
@@ -239,7 +241,7 @@ fn of_a_radio(run: &mut Run) -> Result<Results> {
             run.note()?;
         }
         run.sleep_until(from + STEP * (step as u32 + 1));
-        could += rate / 8.0 * (run.now() - begin).as_secs_f64();
+        could += rate / 8.0 * (run.now() - begin).as_secs_f64() + BURST as f64;
     }
     let (to, passed) = (run.now(), run.passed()? - before);
     load.finish()?;
