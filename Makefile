@@ -481,9 +481,10 @@ FOLLOWS ?= drop-down-5 drop-up-5 radio-down-10 noise-down-3 idle-down-3
 PEER_FILES := cake-autorate.sh lib.sh defaults.sh
 .PHONY: bench-autorate
 bench-autorate: kernel-guest ## Rates that follow a link, in a guest; PEER=folder: beside that checkout of cake-autorate (needs fping)
+	@$(if $(PEER),command -v fping > /dev/null || { echo "fping is missing: install it"; false; })
 	for follows in $(FOLLOWS); do \
 		validation/kernel/vm.py run --icount --timeout 14400 --out target/kernel-runs/follow-$$follows $(VM_PROGRAMS) \
-			$(if $(PEER),$(PEER_FILES:%=--file $(PEER)/%=/peer/%) --program "$$(command -v bash)" --program "$$(command -v fping)") \
+			$(if $(PEER),$(foreach file,$(PEER_FILES),--file $(PEER)/$(file)=/peer/$(file)) --program "$$(command -v bash)" --program "$$(command -v fping)") \
 			-- kernel-guest follow $${follows//-/ }; \
 	done
 

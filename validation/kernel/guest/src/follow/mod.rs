@@ -1,10 +1,9 @@
 //! Rates that follow a link: ours on each engine, a fixed rate, and the script cake-autorate, on the
 //! same bottleneck and in turn.
 //!
-//! `follow EXPERIMENT up|down ROUNDS [CONTROLLER...]`, where a round is one run of each controller, and
-//! `2..5` are the second to the fifth;
-//! `docs/autorate.md` says what an experiment is. A checkout of the script is taken from `/peer`,
-//! with `bash` and `fping`. What the controllers decided is left in `/out`.
+//! `follow EXPERIMENT up|down ROUNDS [CONTROLLER...]`: in each round every controller has one run, `2..5`
+//! are the second to the fifth. `docs/autorate.md` says what an experiment is. A checkout of the script
+//! is taken from `/peer`, with `bash` and `fping`. What the controllers decided is left in `/out`.
 
 mod controller;
 mod echo;
