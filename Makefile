@@ -491,6 +491,19 @@ bench-kernel: kernel-guest python ## The qdiscs and their peers in a guest: inst
 	PYTHONPATH=python scripts/tables.py --into docs/benchmarks/kernel.md --against kernel:fq_codel,kernel:cake \
 		$(foreach name,$(WORKLOADS),scenarios/kernel/$(name).toml=$$(echo target/kernel-runs/bench/*/$(name)))
 
+# What `make bench-autorate` measures: an experiment of validation/kernel/guest/src/follow, a direction and
+# the number of rounds.
+FOLLOWS ?= drop-down-5 drop-up-5 radio-down-10 noise-down-3 idle-down-3
+PEER_FILES := cake-autorate.sh lib.sh defaults.sh
+.PHONY: bench-autorate
+bench-autorate: kernel-guest ## Rates that follow a link, in a guest; PEER=folder: beside that checkout of cake-autorate (needs fping)
+	@$(if $(PEER),command -v fping > /dev/null || { echo "fping is missing: install it"; false; })
+	for follows in $(FOLLOWS); do \
+		validation/kernel/vm.py run --icount --timeout 14400 --out target/kernel-runs/follow-$$follows $(VM_PROGRAMS) \
+			$(if $(PEER),$(foreach file,$(PEER_FILES),--file $(PEER)/$(file)=/peer/$(file)) --program "$$(command -v bash)" --program "$$(command -v fping)") \
+			-- kernel-guest follow $${follows//-/ }; \
+	done
+
 .PHONY: clean
 clean: ## Remove what was built and installed here
 	$(CARGO) clean

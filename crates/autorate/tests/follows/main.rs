@@ -2,10 +2,12 @@
 //! `cargo test -p shortlane-autorate --test follows -- --nocapture --test-threads 1`.
 
 mod model;
+mod radio;
 
 use autorate::Bounds;
 
-use self::model::{Model, Random, Run};
+use self::model::{Model, Run};
+use self::radio::radio;
 
 fn bounds(text: &str) -> Bounds {
     text.parse().unwrap()
@@ -89,6 +91,22 @@ fn noise_costs_little() {
     }
 }
 
+/// The path's delay changes for everything that passes, more slowly than the traffic tells it.
+#[test]
+fn a_path_whose_delay_flickers_costs_little() {
+    for (behind, traffic) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut model = Model::new(|_| 20e6);
+        (model.behind, model.traffic, model.flicker) = (behind, traffic, 40.0);
+        let run = model.run(bounds("2mbit..20mbit..40mbit"), 120_000, 1);
+        say(&format!("delay +-20 ms, behind {behind}, traffic {traffic}"), &run, &model);
+        let used = |run: &Run| run.used(&model, 1_000, 120_000);
+        let fixed = used(&model.run(bounds("20mbit..20mbit..20mbit"), 120_000, 1));
+        let used = used(&run);
+        println!("with a fixed rate: {:.1} % used", fixed * 100.0);
+        assert!(used >= 0.9 * fixed, "{used} {fixed}");
+    }
+}
+
 /// A slow second, an hour of nothing, and then a download.
 #[test]
 fn after_an_hour_of_nothing_a_download_starts_as_with_the_base() {
@@ -107,21 +125,6 @@ fn after_an_hour_of_nothing_a_download_starts_as_with_the_base() {
     assert_eq!(rate, 20_000_000);
     // The fixed rate is just that of the link; this one looks for more.
     assert!(followed >= 0.98 * fixed);
-}
-
-/// Between 2 and 60 Mbit/s: every 100 ms up to 15 % up or down, and now and then a jump.
-fn radio(seed: u64) -> Vec<f64> {
-    let mut random = Random(seed);
-    let mut rate = 20e6f64;
-    let steps = (0..1_200).map(|_| {
-        rate *= 0.853 + 0.3 * random.next();
-        if random.next() < 0.02 {
-            rate *= 0.3 + 2.0 * random.next();
-        }
-        rate = rate.clamp(2e6, 60e6);
-        rate
-    });
-    steps.collect()
 }
 
 #[test]

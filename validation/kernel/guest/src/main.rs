@@ -12,6 +12,8 @@ mod command;
 #[cfg(feature = "kernel")]
 mod faults;
 #[cfg(feature = "kernel")]
+mod follow;
+#[cfg(feature = "kernel")]
 mod instructions;
 #[cfg(feature = "kernel")]
 mod lab;
@@ -56,6 +58,7 @@ const TESTS: &[Test] = &[
     ("flood", "what floods leave to flows that were there before", faults::flood::run),
     ("mq", "several qdiscs below mq, on several processors at once", faults::mq::run),
     ("cake-first-drop", "what fresh queues of CAKE drop", cake_first_drop::run),
+    ("follow", "measures rates that follow a link, beside cake-autorate", follow::run),
     ("lab", "the command's lab through this kernel's qdiscs, and ours", lab::run),
     ("bench", "short fetches beside downloads, in less time than fq_codel takes", lab::bench),
 ];
