@@ -114,13 +114,12 @@ static __always_inline bool next_turn(const struct fq_lanes *fq, struct turn *tu
 }
 
 /* Reads the headers of a packet that has come. */
-static __always_inline void read_arrival(const struct fq_lanes *fq, struct sk_buff *skb,
-					 struct Qdisc *sch)
+static __always_inline void read_arrival(const struct fq_lanes *fq, struct sk_buff *skb)
 {
 	volatile struct fql_arrival *arrival = &fq->block->arrival;
 	struct parsed parsed;
 
-	parse(skb, sch, &parsed);
+	parse(skb, skb, &parsed);
 	if (unlikely(parsed.fragment))
 		fq->q.in->counters.fragments++;
 	if (unlikely(parsed.not_ip))
@@ -151,7 +150,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		fq.q.in->counters.super_packets++;
 	if (parts.tested)
 		refused.number = number_arrival(&fq.q);
-	read_arrival(&fq, skb, sch);
+	read_arrival(&fq, skb);
 	if (must_refuse(&fq, refused.size, refused.segments)) {
 		fq.q.in->counters.full[0]++;
 		record(&fq, SL_EVENT_FULL, arrival->now, arrival->id, 0, &refused);

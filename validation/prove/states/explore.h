@@ -221,6 +221,7 @@ static void make_packet(struct packet *packet, struct kind *kind)
 	}
 	memcpy(packet->bytes + 64, &info, sizeof(info));
 	packet->skb = (struct sk_buff){
+		.dev = &device,
 		.len = kind->size,
 		.protocol = bpf_htons(0x0800),
 		.mac_header = 2,
