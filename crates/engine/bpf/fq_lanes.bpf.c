@@ -4,7 +4,7 @@
  * in each, the young first.
  *
  * The same discipline as outside the kernel, where its rules are explained: the files in fq_lanes/
- * have the names of those there. Equal event by event, but that it drops where it would mark.
+ * have the names of those there. Equal event by event, but for marks: see fq_lanes/ecn.h.
  */
 #define KNOWS_HOSTS true
 #include "options.h"
@@ -341,6 +341,13 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	if (open_block(sch, &fq))
 		empty_queue(&fq);
 	return 0;
+}
+
+/* At the egress of the qdisc's device. */
+SEC("tc")
+int shortlane_ecn(struct __sk_buff *frame)
+{
+	return mark_owed(frame);
 }
 
 /* The loader gives it the name that it is registered by. */
