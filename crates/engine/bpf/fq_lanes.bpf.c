@@ -4,7 +4,7 @@
  * in each, the young first.
  *
  * The same discipline as outside the kernel, where its rules are explained: the files in fq_lanes/
- * have the names of those there. Equal event by event, but that it drops where it would mark.
+ * have the names of those there. Equal event by event, but for marks: see fq_lanes/ecn.h.
  */
 #define KNOWS_HOSTS true
 #include "options.h"
@@ -114,13 +114,12 @@ static __always_inline bool next_turn(const struct fq_lanes *fq, struct turn *tu
 }
 
 /* Reads the headers of a packet that has come. */
-static __always_inline void read_arrival(const struct fq_lanes *fq, struct sk_buff *skb,
-					 struct Qdisc *sch)
+static __always_inline void read_arrival(const struct fq_lanes *fq, struct sk_buff *skb)
 {
 	volatile struct fql_arrival *arrival = &fq->block->arrival;
 	struct parsed parsed;
 
-	parse(skb, sch, &parsed);
+	parse(skb, skb, &parsed);
 	if (unlikely(parsed.fragment))
 		fq->q.in->counters.fragments++;
 	if (unlikely(parsed.not_ip))
@@ -151,7 +150,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		fq.q.in->counters.super_packets++;
 	if (parts.tested)
 		refused.number = number_arrival(&fq.q);
-	read_arrival(&fq, skb, sch);
+	read_arrival(&fq, skb);
 	if (must_refuse(&fq, refused.size, refused.segments)) {
 		fq.q.in->counters.full[0]++;
 		record(&fq, SL_EVENT_FULL, arrival->now, arrival->id, 0, &refused);
@@ -342,6 +341,13 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options, struct netlink_ext
 	if (open_block(sch, &fq))
 		empty_queue(&fq);
 	return 0;
+}
+
+/* At the egress of the qdisc's device. */
+SEC("tc")
+int shortlane_ecn(struct __sk_buff *frame)
+{
+	return mark_owed(frame);
 }
 
 /* The loader gives it the name that it is registered by. */

@@ -61,6 +61,7 @@ struct fql_parts {
 	__u32 flow_mask;
 	__u32 bucket_mask;
 	__u32 slots; /* packets, and one of nobody */
+	__u32 ecn; /* whether marks take the place of drops */
 	/* For the loader: bytes of a qdisc's block but for its flows, and of a flow. */
 	__u32 block_size;
 	__u32 flow_size;

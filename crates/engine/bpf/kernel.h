@@ -109,6 +109,7 @@ struct net_device {
 } CORE;
 
 struct sk_buff {
+	struct net_device *dev;
 	unsigned int len;
 	unsigned int data_len;
 	__be16 protocol;
@@ -208,6 +209,7 @@ void bpf_kfree_skb(struct sk_buff *skb) __ksym;
 void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
 void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 delta_ns) __ksym;
 void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
+void *bpf_cast_to_kern_ctx(void *context) __ksym;
 void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
 int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags, struct bpf_dynptr *ptr) __ksym;
 void *bpf_dynptr_slice(const struct bpf_dynptr *ptr, u32 offset, void *buffer, u32 size) __ksym;

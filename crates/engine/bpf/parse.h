@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From a packet to its flow's fingerprint, in a qdisc.
+ * From a packet to its flow's fingerprint, in a qdisc, or in a program that sees it just before.
  *
  * TCP and UDP over plain IPv4 or IPv6, with their headers in the linear part, take the short way;
  * everything else is read through a dynptr, which copies where it must.
@@ -36,8 +36,9 @@ struct parsed {
 	u32 not_ip;
 };
 
-/* Everything, headers in any place and of any kind. */
-static __noinline u64 parse_any(struct sk_buff *skb, struct parsed *parsed,
+/* Everything, headers in any place and of any kind. `frame` is what a program of this type has a
+ * dynptr of: in a qdisc, the packet itself. */
+static __noinline u64 parse_any(struct sk_buff *skb, void *frame, struct parsed *parsed,
 				const volatile u64 *secret, u32 ethernet)
 {
 	struct flow_key key = {};
@@ -45,7 +46,7 @@ static __noinline u64 parse_any(struct sk_buff *skb, struct parsed *parsed,
 	struct reader r = { &packet, skb->len };
 	u32 ethertype = bpf_ntohs(skb->protocol), at = 0;
 
-	if (bpf_dynptr_from_skb(skb, 0, &packet))
+	if (bpf_dynptr_from_skb(frame, 0, &packet))
 		return 0;
 	if (skb->vlan_proto)
 		key.vlans = skb->vlan_tci & 0xfff;
@@ -71,12 +72,12 @@ static __noinline u64 parse_any(struct sk_buff *skb, struct parsed *parsed,
  * frame that a raw socket sends with a tag of its own through a VLAN interface: the kernel then gives
  * the protocol behind the tag, but the place of the tag.
  */
-static __always_inline bool is_in_place(struct sk_buff *skb, struct Qdisc *sch)
+static __always_inline bool is_in_place(struct sk_buff *skb)
 {
 	void *header = skb->head + skb->network_header;
 
 	return likely(VIEW(struct udphdr, header - 2)->source == skb->protocol) ||
-	       sch->dev_queue->dev->type != ARPHRD_ETHER;
+	       skb->dev->type != ARPHRD_ETHER;
 }
 
 /* TCP or UDP over plain IP with all headers at hand; false if it is anything else. */
@@ -134,13 +135,13 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 	return true;
 }
 
-static __always_inline void parse(struct sk_buff *skb, struct Qdisc *sch, struct parsed *parsed)
+static __always_inline void parse(struct sk_buff *skb, void *frame, struct parsed *parsed)
 {
 	parsed->fragment = 0;
 	parsed->not_ip = 0;
-	if (unlikely(parts.only_slow_parser) || !is_in_place(skb, sch) ||
+	if (unlikely(parts.only_slow_parser) || !is_in_place(skb) ||
 	    !parse_plain(skb, parsed, parts.key))
-		parse_any(skb, parsed, parts.key, sch->dev_queue->dev->type == ARPHRD_ETHER);
+		parse_any(skb, frame, parsed, parts.key, skb->dev->type == ARPHRD_ETHER);
 }
 
 #endif

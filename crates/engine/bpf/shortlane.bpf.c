@@ -30,10 +30,10 @@ static __always_inline bool open_lanes(struct Qdisc *sch, struct queue *q)
 	return true;
 }
 
-static __always_inline void read_headers(const struct queue *q, struct Qdisc *sch,
-					 struct sk_buff *skb, struct parsed *parsed)
+static __always_inline void read_headers(const struct queue *q, struct sk_buff *skb,
+					 struct parsed *parsed)
 {
-	parse(skb, sch, parsed);
+	parse(skb, skb, parsed);
 	if (unlikely(parsed->fragment))
 		q->in->counters.fragments++;
 	if (unlikely(parsed->not_ip))
@@ -41,7 +41,7 @@ static __always_inline void read_headers(const struct queue *q, struct Qdisc *sc
 }
 
 /* A second packet has come: which flow is the first one of? */
-static __noinline int know_alone(const struct queue *q, struct Qdisc *sch, struct parsed *parsed)
+static __noinline int know_alone(const struct queue *q, struct parsed *parsed)
 {
 	u32 lane = lane_is_empty(q, SL_HIGH) ? SL_LOW : SL_HIGH;
 	struct sl_slot *slot = head_of(q, lane);
@@ -52,7 +52,7 @@ static __noinline int know_alone(const struct queue *q, struct Qdisc *sch, struc
 	skb = bpf_kptr_xchg(&slot->skb, 0);
 	if (!skb)
 		return 0;
-	read_headers(q, sch, skb, parsed);
+	read_headers(q, skb, parsed);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (skb)
 		bpf_kfree_skb(skb);
@@ -82,10 +82,10 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		packet.packet = number_arrival(&q);
 	alone = meets_empty_queue(sch);
 	if (!HAS_LIFETIME && q.in->alone)
-		know_alone(&q, sch, &parsed);
+		know_alone(&q, &parsed);
 	parsed.flow = 0;
 	if (!alone || parts.tested)
-		read_headers(&q, sch, skb, &parsed);
+		read_headers(&q, skb, &parsed);
 	if (alone)
 		arrival = (struct arrival){ lane_alone(&q, &packet), 0 };
 	else

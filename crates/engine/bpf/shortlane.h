@@ -162,6 +162,7 @@ struct sl_counters {
 		[SL_MOST_LANES]; /* arrivals dropped at a full queue, by the lane they were to join */
 	__u64 pushed_out[SL_MOST_LANES]; /* queued packets dropped for an arrival */
 	__u64 congested[SL_MOST_LANES]; /* by CoDel */
+	__u64 marked; /* by the program in front of the qdisc */
 	__u64 flushed; /* queued when the interface went down or lost its carrier */
 	/* Entries of the table that were made, and that went. A packet that meets an empty queue needs
 	 * none unless a second one comes while it is queued. */
@@ -248,7 +249,7 @@ struct sl_qdisc {
 #define SL_INSTANCES 16
 
 /* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
-#define SL_LAYOUT 4
+#define SL_LAYOUT 5
 
 /* What a load shares with whoever looks at it. */
 struct sl_shared {

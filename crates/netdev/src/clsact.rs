@@ -39,10 +39,12 @@ pub enum Owner {
     Kernel,
     /// A device whose packets are marked for the queues that it has.
     Marks,
+    /// A device whose qdisc of ours marks by ECN.
+    Ecn,
 }
 
 impl Owner {
-    const ALL: [Self; 3] = [Self::Userspace, Self::Kernel, Self::Marks];
+    const ALL: [Self; 4] = [Self::Userspace, Self::Kernel, Self::Marks, Self::Ecn];
 
     /// What its filters' names begin with.
     const fn prefix(self) -> &'static str {
@@ -50,6 +52,7 @@ impl Owner {
             Self::Userspace => "shortlane-user-",
             Self::Kernel => "shortlane-ifb-",
             Self::Marks => "shortlane-marks-",
+            Self::Ecn => "shortlane-ecn-",
         }
     }
 
@@ -72,7 +75,7 @@ impl Point {
 /// The clsact qdisc of a device.
 pub struct Clsact {
     device: u32,
-    /// Whether there was none before.
+    /// Whether there was none before filters of ours.
     made: bool,
     connection: Mutex<Connection>,
 }
@@ -133,6 +136,14 @@ pub fn tidy_up(owner: Owner, device: u32) -> io::Result<bool> {
     Ok(!found.is_empty())
 }
 
+/// Whether the clsact of a device was made for filters of ours that are there.
+///
+/// # Errors
+/// If the kernel does not tell, or refuses.
+pub fn is_ours(device: u32) -> io::Result<bool> {
+    was_made(&mut Connection::open()?, device).map_err(|refusal| told(&refusal))
+}
+
 /// Removes a clsact that has no filters, if the caller has made it.
 ///
 /// # Errors
@@ -156,7 +167,9 @@ impl Clsact {
             Message { kind, ifindex: device, handle, parent, attributes, ..Message::default() };
         let made = match connection.request(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
             Ok(_) => true,
-            Err(refusal) if refusal.number() == Some(libc::EEXIST) => false,
+            Err(refusal) if refusal.number() == Some(libc::EEXIST) => {
+                was_made(&mut connection, device).map_err(|refusal| told(&refusal))?
+            }
             Err(refusal) => return Err(told(&refusal)),
         };
         Ok(Self { device, made, connection: connection.into() })
@@ -252,6 +265,19 @@ fn filters(connection: &mut Connection, device: u32, at: Point) -> Result<Vec<Me
     let found: Vec<Message> = connection.dump(message)?;
     // Each priority comes once more without a handle.
     Ok(found.into_iter().filter(|filter| filter.ifindex == device && filter.handle != 0).collect())
+}
+
+/// Whether filters of ours say that the clsact was made for them.
+fn was_made(connection: &mut Connection, device: u32) -> Result<bool, Refusal> {
+    let says_so = |filter: &Message| {
+        filter.handle == FILTER + 1 && Owner::ALL.iter().any(|owner| owner.has(filter))
+    };
+    for at in Point::BOTH {
+        if filters(connection, device, at)?.iter().any(says_so) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The name of a filter's program, if it has one.

@@ -160,7 +160,7 @@ static void choose_ports(void)
 			ports_of[flow]++;
 			make_packet(&packet,
 				    &(struct kind){ .flow = flow, .size = 100, .segments = 1 });
-			parse(&packet.skb, &sch, &parsed);
+			parse(&packet.skb, &packet.skb, &parsed);
 			ids[flow] = parsed.flow;
 		} while (ids[flow] & parts.bucket_mask);
 	}

@@ -6,6 +6,7 @@
 #ifndef SHORTLANE_FQ_LANES_CODEL_H
 #define SHORTLANE_FQ_LANES_CODEL_H
 
+#include "ecn.h"
 #include "queue.h"
 
 /* A flow's turn, and its queue as the control law sees it. */
@@ -99,7 +100,8 @@ static __always_inline void start_dropping(const struct fq_lanes *fq, struct fql
 	control->drop_next = now + spacing(interval, control->count);
 }
 
-/* Drops what must go once a packet may be dropped, or the last ones could. */
+/* Drops what must go once a packet may be dropped, or the last ones could. Where a mark takes the
+ * place of a drop, the packet leaves and there is no further drop. */
 static __noinline int act(const struct fq_lanes *fq, struct Qdisc *sch, const struct turn *turn,
 			  u32 may)
 {
@@ -111,11 +113,13 @@ static __noinline int act(const struct fq_lanes *fq, struct Qdisc *sch, const st
 		head = head_of(fq, flow);
 		if (!head)
 			return 0;
-		drop_head(fq, sch, flow, head, turn);
-		head = head_of(fq, flow);
-		if (!head)
-			return 0;
-		may_drop(fq, flow, head, turn);
+		if (!is_spared(fq, flow, head, turn->now)) {
+			drop_head(fq, sch, flow, head, turn);
+			head = head_of(fq, flow);
+			if (!head)
+				return 0;
+			may_drop(fq, flow, head, turn);
+		}
 		start_dropping(fq, flow, turn->now);
 		return 0;
 	}
@@ -126,6 +130,10 @@ static __noinline int act(const struct fq_lanes *fq, struct Qdisc *sch, const st
 			return 0;
 		if (control->count != ~0u)
 			control->count++;
+		if (is_spared(fq, flow, head, turn->now)) {
+			control->drop_next += spacing(fq->q.config->interval, control->count);
+			return 0;
+		}
 		drop_head(fq, sch, flow, head, turn);
 		head = head_of(fq, flow);
 		if (!head)

@@ -1,15 +1,17 @@
 //! Putting a qdisc on a device, and leaving the device as it was.
 
+use netdev::clsact;
 use netdev::device::Device;
 use netdev::root_qdisc::Former;
 use sched::{Rate, Spec};
 
 use super::compose::{Shaping, compose};
+use super::ecn;
 use super::error::KernelError;
 use super::ingress::{self, ingress_of};
 use super::is_ours;
 use super::journal::Journal;
-use super::load::{check_kernel, load};
+use super::load::{Registered, check_kernel, load};
 use super::offloads::Switched;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use super::work::{
@@ -52,7 +54,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     let mut work = Work::begin()?;
     let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
     let before = work.journal(device.index)?;
-    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order)?;
+    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order, composition.marks())?;
     let registered = load(super::KIND, &composition, 1, None)?;
     work.journals.write(&journal).map_err(self::journal)?;
     if let Err(error) = replace_root(&mut work, device) {
@@ -63,6 +65,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
         }
         return Err(error);
     }
+    notes.extend(mark(device, &mut journal, &registered, composition.marks()));
     if let Err(error) = settle(&work, device, &mut journal, wanted, order.link.rate) {
         if !anew {
             work.restore(&journal)?;
@@ -115,7 +118,12 @@ struct Plan {
 }
 
 /// Looks at what is there; refuses what is not to be replaced.
-fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, KernelError> {
+fn plan(
+    work: &mut Work,
+    device: &Device,
+    order: &Order<'_>,
+    marks: bool,
+) -> Result<Plan, KernelError> {
     let name = &device.name;
     let root = work.root(device)?;
     let ours = root.as_ref().filter(|root| is_ours(root));
@@ -129,6 +137,12 @@ fn plan(work: &mut Work, device: &Device, order: &Order<'_>) -> Result<Plan, Ker
         journal.former = former.map_err(on(name, "reading its root qdisc"))?;
     }
     refuse_configured(name, journal.former.as_ref().filter(|_| !order.replace))?;
+    if marks && journal.marker_had_clsact.is_none() {
+        let qdiscs = work.tc.qdiscs(device.index).map_err(on(name, "reading its qdiscs"))?;
+        let has_clsact = qdiscs.iter().any(|qdisc| qdisc.kind == "clsact");
+        let had_clsact = has_clsact && !clsact::is_ours(device.index).map_err(filters)?;
+        journal.marker_had_clsact = Some(had_clsact);
+    }
     journal.keep_offloads = order.keep_offloads;
     let wanted = match order.keep_offloads {
         true => Switched::default(),
@@ -159,6 +173,22 @@ fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
     let handle = free_handle(work, device, 0)?;
     let put = work.tc.replace_root(device.index, super::KIND, handle, None);
     put.map_err(on(&device.name, "putting the qdisc in place"))
+}
+
+/// Puts the program that marks in front of the qdisc, in the place of a former one's, or takes that
+/// away. The qdisc works without it: an error is no more than a note.
+fn mark(
+    device: &Device,
+    journal: &mut Journal,
+    registered: &Registered,
+    marks: bool,
+) -> Option<String> {
+    let placed = ecn::remove(journal).and_then(|()| registered.mark_on(&device.name));
+    if !marks {
+        journal.marker_had_clsact = None;
+    }
+    let note = |error| format!("{}: packets are dropped instead of marked: {error}", device.name);
+    placed.err().map(note)
 }
 
 /// Switches what is wanted, puts back what was switched and no longer is, and notes it.

@@ -58,6 +58,11 @@ pub struct Composition {
 }
 
 impl Composition {
+    /// Whether it marks packets, which takes a program in front of the qdisc.
+    pub(super) fn marks(&self) -> bool {
+        self.fq_lanes.is_some_and(|own| own.ecn != 0)
+    }
+
     /// Packets that a lane has slots for: what a limit can be raised to while the qdisc runs.
     #[must_use]
     pub fn slots(&self) -> u64 {

@@ -24,9 +24,6 @@ pub(super) fn parts(params: &Params, slots: u64) -> Result<fql_parts, KernelErro
     if params.time("interval") > MOST_INTERVAL {
         return Err(refused(params, "interval", "it takes 3s at most"));
     }
-    if params.is_given("ecn") && params.flag("ecn") {
-        return Err(refused(params, "ecn", "a qdisc written in BPF cannot mark; it takes no"));
-    }
     let bound = params.number("flows");
     Ok(fql_parts {
         without: choice(params, "without"),
@@ -36,6 +33,7 @@ pub(super) fn parts(params: &Params, slots: u64) -> Result<fql_parts, KernelErro
         flow_mask: ((bound + BEFORE_FLOWS).next_power_of_two() - 1) as u32,
         bucket_mask: (bound.next_power_of_two() - 1) as u32,
         slots: slots as u32 + 1,
+        ecn: params.flag("ecn").into(),
         ..fql_parts::default()
     })
 }

@@ -14,10 +14,11 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkXdp, XdpAttached};
 use sched::{Nanos, Rate};
 
+use super::ecn;
 use super::error::KernelError;
 use super::ingress::{ifb_of, ingress_of};
 use super::is_ours;
-use super::journal::Journals;
+use super::journal::{Journal, Journals};
 use super::load::check_kernel;
 use super::marks;
 use super::offloads::segments_at;
@@ -90,6 +91,9 @@ pub struct DeviceFacts {
     pub redirected: bool,
     /// What keeps marks from working, for what it sends or receives.
     pub marks_fault: Option<String>,
+    /// Whether what marks by ECN is in front of each qdisc of ours that wants it, for what it sends
+    /// or receives; `None` if none does.
+    pub marker: Option<bool>,
 }
 
 /// Segments that a super-packet may have at a rate, so that it takes a millisecond at most.
@@ -144,7 +148,7 @@ fn left() -> Vec<String> {
     let (Ok(devices), Ok(mut tc)) = (Device::all(), TrafficControl::open()) else {
         return Vec::new();
     };
-    let is_left = |journal: &&super::journal::Journal| {
+    let is_left = |journal: &&Journal| {
         let device = devices.iter().find(|device| device.index == journal.ifindex);
         let root = device.and_then(|device| tc.root(device.index).ok()).flatten();
         !journal.is_attached(root.as_ref()).unwrap_or(true)
@@ -178,6 +182,14 @@ fn look_at(
     let system = |source| KernelError::System { doing: "reading the filters of a device", source };
     let root = tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))?;
     let journals = Journals::lock().and_then(|journals| journals.all()).unwrap_or_default();
+    let ifb = ifb_of(devices, device);
+    let is_marked = |journal: &&Journal| {
+        let of_device = [Some(device), ifb].into_iter().flatten();
+        journal.marker_had_clsact.is_some()
+            && of_device.map(|device| device.index).any(|index| index == journal.ifindex)
+    };
+    let marker = journals.iter().filter(is_marked).map(|journal| ecn::is_placed(journal.ifindex));
+    let marker: Vec<bool> = marker.collect::<Result<_, _>>().map_err(system)?;
     let journal = journals.into_iter().find(|journal| journal.ifindex == device.index);
     let has_put = |root: &Qdisc| {
         journal.as_ref().map_or_else(|| is_ours(root), |journal| journal.has_put(root))
@@ -190,7 +202,6 @@ fn look_at(
         Ok::<_, KernelError>(names)
     };
     let is_placed = |owner, at| clsact::is_placed(owner, device.index, at).map_err(system);
-    let ifb = ifb_of(devices, device);
     let mut faults = [Some(device), ifb].into_iter().flatten().map(|device| {
         // An ordinary user has attached none.
         marks::fault(device.index).ok().flatten()
@@ -224,6 +235,7 @@ fn look_at(
         ifb: ifb.map(|ifb| ifb.name.clone()),
         redirected: is_placed(Owner::Kernel, Point::Ingress)?,
         marks_fault: faults.find_map(|fault| fault),
+        marker: marker.into_iter().reduce(|all, one| all && one),
     })
 }
 

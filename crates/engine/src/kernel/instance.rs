@@ -221,6 +221,7 @@ fn status(qdisc: &sl_qdisc) -> Status {
         framing: framing_of(config),
         attached_at: Nanos(state.attached_at),
         lanes: (0..lanes(config)).map(|lane| lane_counters(qdisc, lane)).collect(),
+        marked: counters.marked,
         most_packets: state.most_packets,
         flows: (state.flows + state.alone).into(),
         most_flows: state.most_flows.max(u32::from(state.most_packets > 0)).into(),

@@ -38,6 +38,9 @@ pub(super) struct Journal {
     /// What marks are for, if it is attached by marks.
     #[serde(default)]
     pub(super) marks: Option<Marked>,
+    /// Whether a clsact was there before the program that marks for a qdisc, if there is to be one.
+    #[serde(default)]
+    pub(super) marker_had_clsact: Option<bool>,
     /// The rate that was asked for, if it is to follow the link.
     #[serde(default)]
     pub(super) follows: Option<String>,
@@ -101,6 +104,7 @@ impl Journals {
             keep_offloads: false,
             offloads: Switched::default(),
             marks: None,
+            marker_had_clsact: None,
             follows: None,
         }
     }

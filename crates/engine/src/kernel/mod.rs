@@ -17,6 +17,7 @@
 mod attach;
 mod change;
 mod compose;
+mod ecn;
 mod error;
 mod follows;
 mod fq_lanes;

@@ -13,7 +13,7 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use sched::Spec;
 use serde::Serialize;
 
-use super::compose::compose;
+use super::compose::{compose, refused};
 use super::error::KernelError;
 use super::instance::text;
 use super::load::{Registered, load};
@@ -64,6 +64,11 @@ pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
     let directory = Path::new(DIRECTORY).join(&name);
     if directory.join(LINK).exists() {
         return Err(KernelError::Registered { name });
+    }
+    let params = spec.params();
+    if params.has("ecn") && params.is_given("ecn") && params.flag("ecn") {
+        let reason = "a qdisc that tc makes has no program beside it that marks; it takes no";
+        return Err(refused(params, "ecn", reason));
     }
     let unpaced = LinkSettings { burst_time: burst_time::TC, ..LinkSettings::default() };
     let mut registered = load(&name, &compose(spec, &unpaced.into())?, instances, None)?;

@@ -8,6 +8,7 @@ use netdev::netlink::Refusal;
 use netdev::root_qdisc::Former;
 use netdev::tc::{Qdisc, TrafficControl, handle_text};
 
+use super::ecn;
 use super::error::KernelError;
 use super::journal::{Journal, Journals};
 use super::offloads::Switched;
@@ -75,6 +76,9 @@ impl Work {
                 // Also if somebody has removed the filter.
                 clsact::remove_unused(journal.ifindex).map_err(filters)?;
             }
+        }
+        if device.is_some() {
+            ecn::remove(journal)?;
         }
         let notes = match &device {
             Some(device) if !journal.marks.as_ref().is_some_and(|marks| marks.joined) => {

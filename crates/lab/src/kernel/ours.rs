@@ -37,8 +37,9 @@ pub(super) fn put(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
     let composition =
         compose(spec, &Shaping { link: link(rate_bps), link_header: 14 }).map_err(failed)?;
     // The qdisc itself keeps its programs; their name is free again when this goes.
-    let _registered = load(&name, &composition, 1, None).map_err(failed)?;
-    tc(&format!("qdisc add dev {device} root {name}"))
+    let registered = load(&name, &composition, 1, None).map_err(failed)?;
+    tc(&format!("qdisc add dev {device} root {name}"))?;
+    registered.mark_on(device).map_err(failed)
 }
 
 pub(super) fn change(device: &str, rate: Rate) -> io::Result<()> {

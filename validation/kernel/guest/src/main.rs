@@ -46,6 +46,7 @@ const TESTS: &[Test] = &[
         "marks by the command: queues made and joined, faults around them",
         attach::marks::run,
     ),
+    ("ecn", "marks by ECN in front of the qdisc, and drops without them", attach::ecn::run),
     ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
     ("leak", "a thousand attachments leave nothing behind", faults::leak::run),
     ("change", "parameters change under load, no packet is lost", faults::change::run),

@@ -173,6 +173,18 @@ impl About<'_> {
                 ),
             );
         }
+        if let Some(is_there) = self.facts.marker {
+            self.add(
+                all,
+                "ECN",
+                problem_unless(is_there),
+                match is_there {
+                    true => "packets are marked in front of the qdisc",
+                    false => "the program that marks has been removed: packets are dropped instead",
+                },
+                &format!("`shortlane attach {name} --replace`, with the same rates, puts it back"),
+            );
+        }
         if *xdp {
             self.add(
                 all,

@@ -43,6 +43,7 @@ fn sound_device() -> DeviceFacts {
         ifb: None,
         redirected: false,
         marks_fault: None,
+        marker: None,
     }
 }
 
@@ -121,8 +122,9 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
     const KERNEL: &[EngineKind] = &[EngineKind::Kernel];
     const USERSPACE: &[EngineKind] = &[EngineKind::Userspace];
     type Fault = (fn(&mut DeviceFacts), &'static [EngineKind], &'static str, Verdict);
-    let faults: [Fault; 16] = [
+    let faults: [Fault; 17] = [
         (|d| d.marks_fault = Some("gone".into()), NOTHING, "marks", Verdict::Problem),
+        (|d| d.marker = Some(false), KERNEL, "ECN", Verdict::Problem),
         (|d| d.up = false, NOTHING, "link", Verdict::Note),
         (|d| d.running = false, USERSPACE, "link", Verdict::Problem),
         (|d| d.speed = Some(Rate(10_000_000)), USERSPACE, "rate", Verdict::Problem),

@@ -27,6 +27,8 @@ use super::skeleton::{OpenShortlaneSkel, ShortlaneSkelBuilder};
 
 const LOADING: &str = "loading BPF programs";
 const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN and CAP_PERFMON (or CAP_SYS_ADMIN)";
+/// The program that marks for `fq-lanes`.
+const MARKER: &str = "shortlane_ecn";
 /// How long a name that another process is just registering is waited for.
 const NAME_WAIT: Duration = Duration::from_secs(5);
 
@@ -141,6 +143,7 @@ impl Job<'_> {
             data.sl_shared.instances = self.instances.into();
         }
         self.write_kind(&mut open.struct_ops.fq_lanes_mut().id);
+        open.progs.shortlane_ecn.set_autoload(own.ecn != 0);
         let maps = &mut open.maps;
         maps.fql_blocks.set_value_size(block_size(&own)).map_err(system)?;
         for (map, entries) in [
@@ -177,6 +180,10 @@ fn register<'o>(
         KernelError::system("looking into the qdisc's state", CAPABILITY, source)
     })?;
     let costs = costs(&state)?;
+    let marks = job.composition.marks();
+    let marker = object.progs().find(|program| marks && program.name() == MARKER);
+    let marker = marker.map(|program| program.as_fd().try_clone_to_owned()).transpose();
+    let marker = marker.map_err(|source| KernelError::System { doing: LOADING, source })?;
     let mut maps = object.maps_mut();
     let mut ops = maps.find(|map| map.name() == ops).ok_or_else(|| missing_map(ops))?;
     let begin = Instant::now();
@@ -196,7 +203,7 @@ fn register<'o>(
             }
         }
     };
-    Ok(Registered { link, state, shared, release, log, costs })
+    Ok(Registered { link, state, shared, release, log, marker, costs })
 }
 
 fn map(object: &Object, name: &str) -> Result<MapHandle, KernelError> {

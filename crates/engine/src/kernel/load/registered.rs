@@ -1,6 +1,7 @@
 //! A kind of qdisc that is registered, and what tests ask of it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, query};
@@ -16,6 +17,8 @@ pub struct Registered {
     pub(super) shared: Shared,
     pub(super) release: MapHandle,
     pub(super) log: MapHandle,
+    /// The program that marks for it, if its discipline marks.
+    pub(in crate::kernel) marker: Option<OwnedFd>,
     pub(super) costs: Vec<ProgramCost>,
 }
 

@@ -1,5 +1,6 @@
 //! The command `shortlane` as a user calls it, on devices of a real kernel.
 
+pub(crate) mod ecn;
 mod gone;
 mod ingress;
 mod killed;

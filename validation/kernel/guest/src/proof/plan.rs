@@ -141,7 +141,7 @@ impl Family {
         let sampled = !self.fixed.contains("accounting=") || self.fixed.contains("=sample");
         let is_fq_lanes = self.name == FQ_LANES;
         if is_fq_lanes {
-            // A qdisc cannot mark.
+            // It marks another packet than the core.
             spec = spec.with("ecn", "no")?;
         }
         let live: [(&str, bool, &[&str]); 11] = [
