@@ -61,6 +61,14 @@ pub struct SchedulerSummary {
     pub timeouts: Option<u64>,
 }
 
+impl SchedulerSummary {
+    /// Transfers of this size, if there were any.
+    #[must_use]
+    pub fn class(&self, packets: SizeClass) -> Option<&ClassSummary> {
+        self.classes.iter().find(|class| class.packets == packets)
+    }
+}
+
 /// Transfers of one size class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassSummary {
@@ -143,12 +151,9 @@ impl Summary {
                 e.interval.is_some_and(|(low, high)| (high - low) / 2.0 <= 0.05 * e.value)
             })
         };
-        let short = |s: &SchedulerSummary| {
-            s.classes.iter().find(|c| c.packets == SizeClass::UpTo20).cloned()
-        };
         self.schedulers
             .iter()
-            .filter_map(short)
+            .filter_map(|s| s.class(SizeClass::UpTo20))
             .all(|class| narrow(&class.vs_fifo) && narrow(&class.vs_fq_codel))
     }
 }

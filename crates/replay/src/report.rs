@@ -174,6 +174,12 @@ impl Report {
 }
 
 impl SchedulerReport {
+    /// Flows of this size, if there were any.
+    #[must_use]
+    pub fn class(&self, size_class: SizeClass) -> Option<&ClassReport> {
+        self.classes.iter().find(|class| class.size_class == size_class)
+    }
+
     fn new(trial: &Trial, rate_bps: u64, duration_ns: u64) -> Self {
         let ledger = trial.port.ledger();
         let totals = ledger.totals();
