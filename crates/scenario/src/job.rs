@@ -188,22 +188,35 @@ impl Job<'_> {
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
             let all = before.get(at).cloned().unwrap_or_default().and(counted);
-            let tally = LinkTally {
-                utilisation: counted.sent().bytes as f64 * 8e9
-                    / rate_bps.max(1) as f64
-                    / counted_ns as f64,
-                backlog_mean: ledger.backlog().mean(now),
-                backlog_peak: ledger.backlog().peak(),
-                entries_mean: ledger.table().mean(now),
-                entries_peak: ledger.table().peak(),
-                entries_p99: ledger.table().quantile(0.99, now),
+            let utilisation =
+                counted.sent().bytes as f64 * 8e9 / rate_bps.max(1) as f64 / counted_ns as f64;
+            let row = LinkUse {
+                key: recording.key.clone(),
+                link: recording.tested[id].clone(),
+                rate_bps,
+                arrived_packets: all.arrived.packets,
+                arrived_bytes: all.arrived.bytes,
+                sent_packets: all.sent().packets,
+                sent_bytes: all.sent().bytes,
+                dropped_packets: all.drops.total().packets,
+                marked_packets: Some(all.marked_packets),
+                utilisation: Some(utilisation),
+                backlog_mean_packets: Some(ledger.backlog().mean(now)),
+                backlog_peak_packets: Some(ledger.backlog().peak()),
+                flow_entries_mean: Some(ledger.table().mean(now)),
+                flow_entries_peak: Some(ledger.table().peak()),
+                flow_entries_p99: ledger.table().quantile(0.99, now),
+                flow_entries_beyond_backlog: Some(ledger.entries_beyond_backlog()),
+                flows_untracked: Some(all.flows_untracked),
+                ..LinkUse::default()
+            };
+            recording.put(|_| Row::Link(Box::new(row.clone())));
+            recording.tally.links.push(LinkTally {
+                row,
                 dropped: counted.drops.short_and_long(),
                 arrived: counted.arrived.packets,
                 marked: counted.marked_packets,
-            };
-            let beyond = ledger.entries_beyond_backlog();
-            recording.put_link(*id, rate_bps, &tally, (&all, beyond));
-            recording.tally.links.push(tally);
+            });
             drops.push((*id, all.drops));
         }
         recording.tally.packet_hops = simulation.effort().packet_hops;
@@ -236,39 +249,6 @@ fn slices(warm_up_ns: u64, duration_ns: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Recording<'_> {
-    /// The row of a link, whose flow table had more entries than its queue packets so many times.
-    fn put_link(
-        &mut self,
-        id: LinkId,
-        rate_bps: u64,
-        tally: &LinkTally,
-        (all, beyond): (&Totals, u64),
-    ) {
-        let Some(link) = self.tested.get(&id).cloned().filter(|_| self.wanted.tables) else {
-            return;
-        };
-        (self.out)(Row::Link(Box::new(LinkUse {
-            key: self.key.clone(),
-            link,
-            rate_bps,
-            arrived_packets: all.arrived.packets,
-            arrived_bytes: all.arrived.bytes,
-            sent_packets: all.sent().packets,
-            sent_bytes: all.sent().bytes,
-            dropped_packets: all.drops.total().packets,
-            marked_packets: Some(all.marked_packets),
-            utilisation: Some(tally.utilisation),
-            backlog_mean_packets: Some(tally.backlog_mean),
-            backlog_peak_packets: Some(tally.backlog_peak),
-            flow_entries_mean: Some(tally.entries_mean),
-            flow_entries_peak: Some(tally.entries_peak),
-            flow_entries_p99: tally.entries_p99,
-            flow_entries_beyond_backlog: Some(beyond),
-            flows_untracked: Some(all.flows_untracked),
-            ..LinkUse::default()
-        })));
-    }
-
     /// The row of the block; void with a reason if the run did not come to its end.
     fn end(&mut self, duration_ns: u64, void: Option<&str>) {
         if !self.wanted.tables {

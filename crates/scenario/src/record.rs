@@ -80,7 +80,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    fn put(&mut self, row: impl FnOnce(Key) -> Row) {
+    pub(crate) fn put(&mut self, row: impl FnOnce(Key) -> Row) {
         if self.wanted.tables {
             (self.out)(row(self.key.clone()));
         }
