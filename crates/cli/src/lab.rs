@@ -203,14 +203,14 @@ impl LinkOptions {
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
-        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate.0, schedulers))
+        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate, schedulers))
     }
 
     fn bottleneck(&self, engine: lab::Engine) -> Bottleneck {
         Bottleneck {
             engine,
-            rate_bps: self.rate.0,
-            up_rate_bps: self.rate.0,
+            rate: self.rate,
+            up_rate: self.rate,
             up_scheduler: None,
             limit: self.limit(),
             rtt: self.delay,
@@ -249,9 +249,9 @@ impl Options {
         let mut timing = if self.thorough {
             Timing::thorough(jobs, self.link.late_limit)
         } else if self.quick {
-            Timing::within(20_000_000_000, schedulers.len(), jobs, self.link.late_limit)
+            Timing::within(Nanos::from_secs(20), schedulers.len(), jobs, self.link.late_limit)
         } else {
-            Timing::within(self.duration.0, schedulers.len(), jobs, self.link.late_limit)
+            Timing::within(self.duration, schedulers.len(), jobs, self.link.late_limit)
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
@@ -262,7 +262,7 @@ impl Options {
                 let list = TransferList::from_csv(file, &name)
                     .map_err(|error| refused(error.to_string()))?;
                 let last = list.transfers().iter().map(|t| t.start_ns).max().unwrap_or(0);
-                timing.arrivals_ns = timing.arrivals_ns.max(last + 1);
+                timing.arrivals = timing.arrivals.max(Nanos(last + 1));
                 Transfers::Listed(list)
             }
         };
@@ -295,7 +295,7 @@ impl Options {
         let overrides = Overrides {
             schedulers: None,
             seeds: self.seeds.clone().map(|seeds| seeds.0),
-            duration_ns: None,
+            duration: None,
         };
         let scenario = input.scenario(&overrides).map_err(refused)?;
         let agent = agent_program(call)?;
@@ -384,12 +384,12 @@ fn describe(config: &Config, summary: &Summary) -> String {
     format!(
         "{}{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
         if link.engine == lab::Engine::Kernel { "Qdiscs of this kernel; " } else { "" },
-        sched::Rate(link.rate_bps),
+        link.rate,
         link.limit,
         link.rtt,
         tcp.join(", "),
         count(summary.rounds, "round"),
-        config.timing.block_ns() as f64 / 1e9,
+        config.timing.block().0 as f64 / 1e9,
         config.timing.jobs,
     )
 }
@@ -418,8 +418,8 @@ fn scenario(config: &Config) -> serde_json::Value {
     };
     json!({
         "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "rate_bps": config.link.rate_bps,
-        "up_rate_bps": config.link.up_rate_bps,
+        "rate_bps": config.link.rate.0,
+        "up_rate_bps": config.link.up_rate.0,
         "limit": config.link.limit.to_string(),
         "rtt_ns": config.link.rtt.0,
         "engine": config.link.engine.name(),

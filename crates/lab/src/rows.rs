@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::report::{self, DirectionReport, FlowRecord};
 use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
-use sched::{Lane, Nanos};
+use sched::{Lane, Nanos, Rate};
 
 use crate::block::{Outcome, Seen, Through};
 use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES, Round};
@@ -40,7 +40,7 @@ pub(crate) struct Source<'a> {
     pub(crate) idle: &'a IdleTimes,
     pub(crate) link: &'a Bottleneck,
     pub(crate) labels: &'a Labels,
-    pub(crate) warm_up_ns: u64,
+    pub(crate) warm_up: Nanos,
 }
 
 impl Source<'_> {
@@ -76,22 +76,22 @@ impl Source<'_> {
     }
 
     /// What a direction sends: its mean rate, if it varies; 0 is that towards the client.
-    fn mean_rate(&self, at: usize) -> u64 {
-        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
-        let (from, to) = (Nanos(self.warm_up_ns), Nanos(self.first().arrivals_end_ns));
+    fn mean_rate(&self, at: usize) -> Rate {
+        let fixed = [self.link.rate, self.link.up_rate][at];
+        let (from, to) = (self.warm_up, Nanos(self.first().arrivals_end_ns));
         self.sent.varying[at].as_ref().map_or(fixed, |rates| {
             let bits = u128::from(rates.bits(from, to)) * 1_000_000_000;
-            (bits / u128::from(to.since(from).0.max(1))) as u64
+            Rate((bits / u128::from(to.since(from).0.max(1))) as u64)
         })
     }
 
     /// The bits that a direction could send until the end of the plan.
     fn capacity(&self, at: usize) -> f64 {
-        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
+        let fixed = [self.link.rate, self.link.up_rate][at];
         let end_ns = self.first().drain_end_ns;
         match &self.sent.varying[at] {
             Some(rates) => rates.bits(Nanos::ZERO, Nanos(end_ns)) as f64,
-            None => fixed as f64 * end_ns as f64 / 1e9,
+            None => fixed.0 as f64 * end_ns as f64 / 1e9,
         }
     }
 
@@ -99,8 +99,8 @@ impl Source<'_> {
     fn offered_load(&self) -> f64 {
         let transfers = self.sent.plans.iter().flat_map(|plan| &plan.transfers);
         let bytes: u64 = transfers.map(|t| t.size_bytes).sum();
-        let seconds = (self.first().arrivals_end_ns - self.warm_up_ns) as f64 / 1e9;
-        bytes as f64 * 8.0 / (self.link.rate_bps as f64 * seconds)
+        let seconds = (self.first().arrivals_end_ns - self.warm_up.0) as f64 / 1e9;
+        bytes as f64 * 8.0 / (self.link.rate.0 as f64 * seconds)
     }
 
     fn down(&self) -> Option<&DirectionReport> {
@@ -121,12 +121,12 @@ impl Source<'_> {
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        let rates_bps = [self.mean_rate(0), self.mean_rate(1)];
-        for (at, (name, rate_bps)) in ["down", "up"].into_iter().zip(rates_bps).enumerate() {
+        let rates = [self.mean_rate(0), self.mean_rate(1)];
+        for (at, (name, rate)) in ["down", "up"].into_iter().zip(rates).enumerate() {
             let direction = match &self.outcome.bottleneck {
                 Through::Engine(report) => &report.directions[1 - at],
                 Through::Kernel(passed) => {
-                    self.add_queue(rows, name, at, rate_bps, &passed.queues[1 - at]);
+                    self.add_queue(rows, name, at, rate, &passed.queues[1 - at]);
                     continue;
                 }
             };
@@ -141,14 +141,14 @@ impl Source<'_> {
                 short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
-            rows.links.push(self.link_use(name, direction, rate_bps, self.capacity(at)));
+            rows.links.push(self.link_use(name, direction, rate, self.capacity(at)));
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
     }
 
     /// What a qdisc counted.
-    fn add_queue(&self, rows: &mut Rows, name: &str, at: usize, rate_bps: u64, counted: &Counted) {
+    fn add_queue(&self, rows: &mut Rows, name: &str, at: usize, rate: Rate, counted: &Counted) {
         let key = &self.key;
         rows.samples.extend(counted.samples.iter().map(|sample| Sample {
             key: key.clone(),
@@ -160,7 +160,7 @@ impl Source<'_> {
             flow_entries: None,
         }));
         let capacity = self.capacity(at);
-        rows.links.push(counted.link_use(key, name, rate_bps, self.warm_up_ns, capacity));
+        rows.links.push(counted.link_use(key, name, rate, self.warm_up, capacity));
         rows.drops.extend(counted.drop_count(key, name));
     }
 
@@ -168,11 +168,11 @@ impl Source<'_> {
         &self,
         name: &str,
         direction: &DirectionReport,
-        rate_bps: u64,
+        rate: Rate,
         capacity: f64,
     ) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
-        let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up_ns).collect();
+        let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up.0).collect();
         let mean = |value: fn(&report::Sample) -> u64| {
             let sum: u64 = during.iter().map(|s| value(s)).sum();
             (!during.is_empty()).then(|| sum as f64 / during.len() as f64)
@@ -186,7 +186,7 @@ impl Source<'_> {
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
-            rate_bps,
+            rate_bps: rate.0,
             arrived_packets: direction.received.packets,
             arrived_bytes: direction.received.bytes,
             sent_packets: direction.sent.packets,
@@ -342,7 +342,7 @@ impl Source<'_> {
     ) {
         let server = by_connection(&hosts.server.connections, ConnectionKind::Download);
         let window =
-            |series: &crate::traffic::Series| series.between(self.warm_up_ns, plan.arrivals_end_ns);
+            |series: &crate::traffic::Series| series.between(self.warm_up.0, plan.arrivals_end_ns);
         for (planned, seen) in plan.downloads.iter().zip(&hosts.client.downloads) {
             let record = seen.link.flow.as_deref().and_then(|flow| down.get(flow).copied());
             let info = server.get(&planned.id).and_then(|row| row.info.as_ref());

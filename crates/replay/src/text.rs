@@ -2,7 +2,6 @@
 
 use measure::SizeClass;
 use measure::text::{SchedulerTable, wrap};
-use sched::Rate;
 
 use crate::config::Config;
 use crate::facts::CaptureFacts;
@@ -69,7 +68,7 @@ fn link(config: &Config, facts: &CaptureFacts) -> String {
     let load = facts.offered_load.map_or_else(String::new, |load| {
         format!("; the capture offers {:.1} % of its rate", load * 100.0)
     });
-    format!("The link: {}, queue limit {}{load}.", Rate(config.rate_bps), config.limit)
+    format!("The link: {}, queue limit {}{load}.", config.rate, config.limit)
 }
 
 fn mbit(bps: f64) -> String {

@@ -264,23 +264,22 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(crate) fn rate(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
+    pub(crate) fn rate(&self, key: &str) -> Result<Option<Rate>, ScenarioError> {
         self.read(key, |takes, written| match takes {
             Takes::Rate { min, max } => {
                 let rate = written.text()?.parse().ok();
-                rate.map(|Rate(rate)| rate).filter(|rate| (*min..=*max).contains(rate))
+                rate.filter(|rate| (*min..=*max).contains(rate))
             }
             other => mistaken(key, other),
         })
     }
 
-    pub(crate) fn time(&self, key: &str) -> Result<Option<u64>, ScenarioError> {
+    pub(crate) fn time(&self, key: &str) -> Result<Option<Nanos>, ScenarioError> {
         self.read(key, |takes, written| match takes {
             Takes::Time { min, max, unlimited } => {
                 let time = written.text()?.parse().ok();
                 let within = |time: &Nanos| (*min..=*max).contains(time);
                 time.filter(|time| within(time) || (*unlimited && *time == Nanos::MAX))
-                    .map(|time| time.0)
             }
             other => mistaken(key, other),
         })

@@ -95,7 +95,7 @@ impl<'a> Recording<'a> {
         if class == SizeClass::UpTo20 {
             self.tally.short_timeouts += timeouts;
         }
-        if flow.start_ns < self.scenario.warm_up_ns {
+        if Nanos(flow.start_ns) < self.scenario.warm_up {
             return;
         }
         let traffic = &mut self.tally.traffic[number];
@@ -304,7 +304,7 @@ impl Recorder for Recording<'_> {
         let Purpose { traffic: number, place } = self.purposes[exchange.source.index()];
         let Exchange { due, completed, bytes, .. } = *exchange;
         let completion_ns = completed.map(|end| end.since(due).0);
-        if due.0 >= self.scenario.warm_up_ns {
+        if due >= self.scenario.warm_up {
             let tally = &mut self.tally.traffic[number];
             match completion_ns {
                 Some(completion) => tally.times_ns.add(completion),
@@ -343,7 +343,7 @@ impl Recorder for Recording<'_> {
     fn probe(&mut self, probe: &sim::Probe) {
         let number = self.purposes[probe.source.index()].traffic;
         let delay_ns = probe.arrived.map(|at| at.since(probe.sent).0);
-        if probe.sent.0 >= self.scenario.warm_up_ns {
+        if probe.sent >= self.scenario.warm_up {
             let tally = &mut self.tally.traffic[number];
             tally.packets_sent += 1;
             match delay_ns {
@@ -364,7 +364,7 @@ impl Recorder for Recording<'_> {
     fn advance(&mut self, advance: &sim::Advance) {
         let number = self.purposes[advance.source.index()].traffic;
         let index = self.index(number, advance.index);
-        let (t_ns, every_ns) = (advance.at.0, self.scenario.record.progress_every_ns);
+        let (t_ns, every_ns) = (advance.at.0, self.scenario.record.progress_every.0);
         let due = self.advance_due.entry((number, index)).or_default();
         if t_ns < *due {
             return;

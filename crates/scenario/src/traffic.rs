@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
+use sched::{Nanos, Rate};
 use tcp::Config as Tcp;
 use workload::{
     Cbr, CountLaw, CsvError, DatagramList, OnOff, Requests, SizeLaw, TimeLaw, TransferList,
@@ -24,9 +25,9 @@ pub struct Traffic {
     /// Nodes that its data go to.
     pub to: Vec<usize>,
     /// Nothing of it starts before.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// Nothing of it starts from then on.
-    pub stop_ns: u64,
+    pub stop: Nanos,
     /// DSCP of its packets.
     pub dscp: u8,
     /// Whether its flows have rows.
@@ -57,7 +58,7 @@ pub enum Kind {
         /// How many.
         flows: u64,
         /// Time from one's start to the next's.
-        stagger_ns: u64,
+        stagger: Nanos,
         /// Their TCP.
         tcp: Tcp,
     },
@@ -66,9 +67,9 @@ pub enum Kind {
         /// Transfers of a round.
         flows: u64,
         /// Time from round to round.
-        every_ns: u64,
+        every: Nanos,
         /// The transfers of a round start within this time.
-        spread_ns: u64,
+        spread: Nanos,
         /// Application bytes of each.
         size_bytes: u64,
         /// Their TCP.
@@ -184,16 +185,24 @@ pub enum Pick {
 pub struct Stream {
     /// How many.
     pub flows: u64,
-    /// Rate of each in bit/s.
-    pub rate_bps: u64,
+    /// Rate of each.
+    pub rate: Rate,
     /// Size of a packet.
     pub packet_bytes: u32,
+}
+
+impl Stream {
+    /// One of them.
+    #[must_use]
+    pub const fn cbr(&self) -> Cbr {
+        Cbr { rate_bps: self.rate.0, packet_bytes: self.packet_bytes }
+    }
 }
 
 /// What a table of traffic is read with.
 pub(crate) struct Context<'a> {
     pub(crate) topology: &'a Topology,
-    pub(crate) duration_ns: u64,
+    pub(crate) duration: Nanos,
     pub(crate) tcp: &'a Tcp,
     /// What paths of files start from; `None` where the scenario is no file.
     pub(crate) directory: Option<&'a Path>,
@@ -230,21 +239,21 @@ impl Reader<'_, '_> {
         let name = table.text("name")?.unwrap_or_else(|| kind_name.to_owned());
         let (from, to) = (self.places("from", "left")?, self.places("to", "right")?);
         self.check_ends(&from, &to)?;
-        let start_ns = table.needed("start", table.time("start"))?;
-        if start_ns >= self.context.duration_ns {
+        let start = table.needed("start", table.time("start"))?;
+        if start >= self.context.duration {
             return Err(
                 table.wrong("start", "is not before the end of the run (scenario.duration)")
             );
         }
-        let stop_ns = if table.defines("stop") { table.time("stop")? } else { None };
-        let stop_ns = stop_ns.unwrap_or(u64::MAX);
-        if stop_ns <= start_ns {
+        let stop = if table.defines("stop") { table.time("stop")? } else { None };
+        let stop = stop.unwrap_or(Nanos::MAX);
+        if stop <= start {
             return Err(table.wrong("stop", "is not later than start"));
         }
         let kind = self.kind(kind_name, &from, &to)?;
         // Its range ends at 63.
         let dscp = table.needed("dscp", table.count("dscp"))? as u8;
-        let stop_ns = stop_ns.min(self.context.duration_ns);
+        let stop = stop.min(self.context.duration);
         let rows = table.needed("rows", table.flag("rows"))?;
         let asked_with = match &kind {
             Kind::Web { request_bytes, .. } => Some(*request_bytes),
@@ -253,7 +262,7 @@ impl Reader<'_, '_> {
             }
             _ => None,
         };
-        Ok(Traffic { name, from, to, start_ns, stop_ns, dscp, rows, asked_with, kind })
+        Ok(Traffic { name, from, to, start, stop, dscp, rows, asked_with, kind })
     }
 
     fn kind(&self, name: &str, from: &[usize], to: &[usize]) -> Result<Kind, ScenarioError> {
@@ -274,16 +283,16 @@ impl Reader<'_, '_> {
             }
             "persistent" => Kind::Persistent {
                 flows: count("flows")?,
-                stagger_ns: time("stagger")?,
+                stagger: time("stagger")?,
                 tcp: self.tcp()?,
             },
             "periodic" => {
-                let (every_ns, spread_ns) = (time("every")?, time("spread")?);
-                if spread_ns > every_ns {
+                let (every, spread) = (time("every")?, time("spread")?);
+                if spread > every {
                     return Err(table.wrong("spread", "is longer than every"));
                 }
                 let (flows, size_bytes) = (count("flows")?, bytes("size")?);
-                Kind::Periodic { flows, every_ns, spread_ns, size_bytes, tcp: self.tcp()? }
+                Kind::Periodic { flows, every, spread, size_bytes, tcp: self.tcp()? }
             }
             "web" => Kind::Web {
                 users: count("users")? as u32,
@@ -298,7 +307,7 @@ impl Reader<'_, '_> {
             "requests" => Kind::Requests {
                 flows: count("flows")?,
                 requests: Requests {
-                    interval_ns: time("every")?,
+                    interval_ns: time("every")?.0,
                     // Their ranges end below 2^32.
                     request_bytes: bytes("request")? as u32,
                     response_bytes: bytes("size")? as u32,
@@ -307,11 +316,10 @@ impl Reader<'_, '_> {
             },
             "cbr" => Kind::Cbr(self.stream()?),
             "on-off" => {
-                let Stream { flows, rate_bps, packet_bytes } = self.stream()?;
-                let peak = Cbr { rate_bps, packet_bytes };
+                let stream = self.stream()?;
                 let on = table.needed("on", table.law("on"))?;
                 let off = table.needed("off", table.law("off"))?;
-                Kind::OnOff { flows, stream: OnOff { peak, on, off } }
+                Kind::OnOff { flows: stream.flows, stream: OnOff { peak: stream.cbr(), on, off } }
             }
             "trace" => Kind::Trace(self.list(DatagramList::from_csv)?),
             _ => Kind::OpenLoop {
@@ -381,7 +389,7 @@ impl Reader<'_, '_> {
         let table = self.table;
         Ok(Stream {
             flows: table.needed("flows", table.count("flows"))?,
-            rate_bps: table.needed("rate", table.rate("rate"))?,
+            rate: table.needed("rate", table.rate("rate"))?,
             packet_bytes: table.needed("packet", table.bytes("packet"))? as u32,
         })
     }
@@ -406,9 +414,9 @@ impl Reader<'_, '_> {
         let sizes = table.needed("sizes", table.law("sizes"))?;
         let of_rate = |rate_bps: f64| rate_bps / (8.0 * sizes.mean() * headers);
         let per_second = if let Some(load) = table.number("load")? {
-            of_rate(load * self.rate_of_link()? as f64)
+            of_rate(load * self.rate_of_link()?.0 as f64)
         } else if let Some(rate) = table.rate("rate")? {
-            of_rate(rate as f64)
+            of_rate(rate.0 as f64)
         } else if let Some(arrivals) = table.number("arrivals")? {
             arrivals
         } else {
@@ -420,14 +428,14 @@ impl Reader<'_, '_> {
         Ok(Arrivals::Drawn { per_second, sizes, stratified })
     }
 
-    fn rate_of_link(&self) -> Result<u64, ScenarioError> {
+    fn rate_of_link(&self) -> Result<Rate, ScenarioError> {
         let topology = self.context.topology;
         let found = match self.table.text("at")? {
             None => topology.tested().next(),
             Some(name) => topology.direction(&name),
         };
         match found {
-            Some((link, direction)) => Ok(topology.links[link].rate_bps[direction]),
+            Some((link, direction)) => Ok(topology.links[link].rates[direction]),
             None => {
                 let tested: Vec<String> = topology
                     .tested()
