@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from shortlane.errors import InputError
 from shortlane.paper import catalog, data
-from shortlane.paper.claims import load
 from shortlane.paper.judge import judge_row
+from shortlane.paper.loading import load
 from shortlane.paper.statistics import Tables
 from shortlane.paper.verdict import Outcome
 

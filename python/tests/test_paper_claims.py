@@ -6,7 +6,8 @@ import shutil
 import pytest
 from shortlane.errors import InputError
 from shortlane.paper import catalog, data
-from shortlane.paper.claims import Bounds, load
+from shortlane.paper.claims import Bounds
+from shortlane.paper.loading import load
 from shortlane.paper.reader import line_of, read
 from shortlane.paper.runs import affected, jobs
 from shortlane.paper.shared import SHARED

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from shortlane.errors import InputError
 from shortlane.paper import catalog, data
-from shortlane.paper.claims import load
+from shortlane.paper.loading import load
 from shortlane.paper.runs import jobs
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Tables

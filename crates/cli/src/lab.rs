@@ -2,6 +2,7 @@
 
 pub(crate) mod output;
 mod sweep;
+mod text;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use workload::{SizeLaw, TransferList};
 
 use crate::{Call, Failure, print, quantity, signals, specs};
 use output::{Output, ProgressLine};
+use text::{count, merge, report};
 
 /// The options of `shortlane lab`.
 #[derive(Args)]
@@ -207,14 +209,14 @@ impl LinkOptions {
     }
 
     fn jobs(&self, schedulers: usize) -> usize {
-        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate.0, schedulers))
+        self.jobs.unwrap_or_else(|| Timing::jobs_for(self.rate, schedulers))
     }
 
     fn bottleneck(&self, engine: lab::Engine) -> Bottleneck {
         Bottleneck {
             engine,
-            rate_bps: self.rate.0,
-            up_rate_bps: self.rate.0,
+            rate: self.rate,
+            up_rate: self.rate,
             up_scheduler: None,
             limit: self.limit(),
             rtt: self.delay,
@@ -253,14 +255,10 @@ impl Options {
         let mut timing = if self.thorough {
             Timing::thorough(jobs, self.link.late_limit)
         } else if self.quick {
-            Timing::within(20_000_000_000, schedulers.len(), jobs, self.link.late_limit)
+            Timing::within(Nanos::from_secs(20), schedulers.len(), jobs, self.link.late_limit)
         } else {
-            Timing::within(
-                self.duration.unwrap_or(TWO_MINUTES).0,
-                schedulers.len(),
-                jobs,
-                self.link.late_limit,
-            )
+            let duration = self.duration.unwrap_or(TWO_MINUTES);
+            Timing::within(duration, schedulers.len(), jobs, self.link.late_limit)
         };
         let transfers = match &self.traffic.transfers {
             None => Transfers::Drawn { law: self.traffic.sizes.clone(), load: self.traffic.load },
@@ -271,7 +269,7 @@ impl Options {
                 let list = TransferList::from_csv(file, &name)
                     .map_err(|error| refused(error.to_string()))?;
                 let last = list.transfers().iter().map(|t| t.start_ns).max().unwrap_or(0);
-                timing.arrivals_ns = timing.arrivals_ns.max(last + 1);
+                timing.arrivals = timing.arrivals.max(Nanos(last + 1));
                 Transfers::Listed(list)
             }
         };
@@ -304,7 +302,7 @@ impl Options {
         let overrides = Overrides {
             schedulers: None,
             seeds: self.seeds.clone().map(|seeds| seeds.0),
-            duration_ns: self.duration.map(|duration| duration.0),
+            duration: self.duration,
         };
         let scenario = input.scenario(&overrides).map_err(refused)?;
         let agent = agent_program(call)?;
@@ -339,7 +337,7 @@ pub(crate) fn run(options: Options, call: &Call) -> Result<(), Failure> {
     .map_err(|error| Failure::Usage(error.to_string()))?;
     line.end();
     let summary = Summary::of(&config, &finished.blocks);
-    let mut scenario = scenario(&config);
+    let mut scenario = text::scenario(&config);
     if let Some(read) = &read {
         merge(&mut scenario, read.describe());
     }
@@ -365,82 +363,4 @@ pub(crate) fn run(options: Options, call: &Call) -> Result<(), Failure> {
         Err(Failure::Failed(format!("{reason}; {basis}")))
     });
     crate::all([ended, shown, written])
-}
-
-/// The experiment and its results for a terminal.
-fn report(config: &Config, summary: &Summary, void: u64) -> String {
-    let what = measure::text::wrap(&describe(config, summary));
-    let mut text = format!("{what}\n{}", lab::text::report(summary));
-    if void > 0 {
-        text += &format!("Void and repeated: {}.\n", count(void, "block"));
-    }
-    text
-}
-
-/// The experiment in one line.
-fn describe(config: &Config, summary: &Summary) -> String {
-    let (link, traffic) = (&config.link, &config.traffic);
-    let bulk = match (traffic.downloads, traffic.uploads) {
-        (0, 0) => "nothing long".to_owned(),
-        (downloads, 0) => count(u64::from(downloads), "long download"),
-        (downloads, uploads) => format!(
-            "{} and {}",
-            count(u64::from(downloads), "long download"),
-            count(u64::from(uploads), "long upload")
-        ),
-    };
-    let tcp: Vec<&str> = traffic.tcp.iter().map(|tcp| tcp.name()).collect();
-    format!(
-        "{}{}, {}, RTT {}; {}; {bulk} beside the transfers; {} of {:.1} s, disciplines side by side: {}",
-        if link.engine == lab::Engine::Kernel { "Qdiscs of this kernel; " } else { "" },
-        sched::Rate(link.rate_bps),
-        link.limit,
-        link.rtt,
-        tcp.join(", "),
-        count(summary.rounds, "round"),
-        config.timing.block_ns() as f64 / 1e9,
-        config.timing.jobs,
-    )
-}
-
-fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Adds what a scenario says of itself; what really ran goes before it.
-fn merge(document: &mut serde_json::Value, of_file: serde_json::Value) {
-    if let (Some(document), serde_json::Value::Object(of_file)) =
-        (document.as_object_mut(), of_file)
-    {
-        for (key, value) in of_file {
-            document.entry(key).or_insert(value);
-        }
-    }
-}
-
-/// What was run, as `run.json` keeps it.
-fn scenario(config: &Config) -> serde_json::Value {
-    let traffic = &config.traffic;
-    let transfers = match &traffic.transfers {
-        Transfers::Drawn { law, load } => json!({ "sizes": law.to_string(), "load": load }),
-        Transfers::Listed(list) => json!({ "listed": list.transfers().len() }),
-    };
-    json!({
-        "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "rate_bps": config.link.rate_bps,
-        "up_rate_bps": config.link.up_rate_bps,
-        "limit": config.link.limit.to_string(),
-        "rtt_ns": config.link.rtt.0,
-        "engine": config.link.engine.name(),
-        "edge": config.link.edge.as_ref().map(ToString::to_string),
-        "ecn": config.link.ecn,
-        "local_sender": config.link.local_sender,
-        "transfers": transfers,
-        "tcp": traffic.tcp,
-        "downloads": traffic.downloads,
-        "uploads": traffic.uploads,
-        "interactive": traffic.interactive,
-        "timing": config.timing,
-        "seed": config.seed,
-    })
 }

@@ -95,7 +95,7 @@ impl Options {
     fn config(&self) -> Result<Config, Failure> {
         let config = Config {
             schedulers: specs::parse(&self.schedulers, &specs::DEFAULT, self.limit)?,
-            rate_bps: self.rate.0,
+            rate: self.rate,
             limit: self.limit,
             seed: self.seed,
             idle: self.idle,

@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let overrides = Overrides {
         schedulers: (!options.schedulers.is_empty()).then(|| options.schedulers.clone()),
         seeds: options.seeds.clone().map(|seeds| seeds.0),
-        duration_ns: options.duration.map(|duration| duration.0),
+        duration: options.duration,
     };
     let scenario = input.scenario(&overrides).map_err(refused)?;
     let mut watch = Watch {
@@ -155,7 +155,7 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let Progress { passed_ns, total_ns, runs, total_runs } = *progress;
-        self.line.show(passed_ns, total_ns, format!("{runs} of {total_runs} runs"));
+        let Progress { passed, total, runs, total_runs } = *progress;
+        self.line.show(passed.0, total.0, format!("{runs} of {total_runs} runs"));
     }
 }

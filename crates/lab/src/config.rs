@@ -1,13 +1,14 @@
 //! The configuration of a lab: link, traffic, disciplines, duration.
 
-use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use measure::Text;
 use scenario::Varying;
+use sched::Amount;
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos};
 use serde::Serialize;
+use units::{Nanos, Rate};
 use workload::{Offered, SizeLaw, TransferList};
 
 use crate::hosts::{client_address, server_address};
@@ -116,10 +117,10 @@ impl Ends {
 pub struct Bottleneck {
     /// What its queues are made of.
     pub engine: Engine,
-    /// Rate towards the client in bit/s.
-    pub rate_bps: u64,
+    /// Rate towards the client.
+    pub rate: Rate,
     /// Rate of the way back.
-    pub up_rate_bps: u64,
+    pub up_rate: Rate,
     /// The discipline of the way back, where it is not the one under test.
     pub up_scheduler: Option<Scheduler>,
     /// The queue limit, where a discipline has no other.
@@ -141,7 +142,7 @@ impl Bottleneck {
     /// The round-trip time to the farthest server.
     #[must_use]
     pub fn longest_rtt(&self) -> Nanos {
-        Nanos(self.rtt.0 + self.ends.servers.iter().map(|rtt| rtt.0).max().unwrap_or(0))
+        self.rtt + self.ends.servers.iter().copied().max().unwrap_or_default()
     }
 }
 
@@ -178,11 +179,14 @@ pub enum Transfers {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Timing {
     /// Long flows run alone before the first transfer.
-    pub warm_up_ns: u64,
+    #[serde(rename = "warm_up_ns")]
+    pub warm_up: Nanos,
     /// Transfers start.
-    pub arrivals_ns: u64,
+    #[serde(rename = "arrivals_ns")]
+    pub arrivals: Nanos,
     /// Nothing starts any more; what is not complete at the end is counted as incomplete.
-    pub drain_ns: u64,
+    #[serde(rename = "drain_ns")]
+    pub drain: Nanos,
     /// Rounds, each with every discipline once; for `until_precise` the least number.
     pub rounds: u64,
     /// Goes on until the intervals of the short transfers' ratios are within 5 %, but no further
@@ -196,33 +200,33 @@ pub struct Timing {
 }
 
 /// What setting up and tearing down a block takes, about.
-const AROUND_BLOCK_NS: u64 = 700_000_000;
+const AROUND_BLOCK: Nanos = Nanos::from_millis(700);
 /// A block longer than this has more rounds instead.
-const LONGEST_BLOCK_NS: u64 = 9_000_000_000;
+const LONGEST_BLOCK: Nanos = Nanos::from_secs(9);
 /// Transfers of a thousand packets cannot complete in less.
-const SHORTEST_BLOCK_NS: u64 = 2_000_000_000;
+const SHORTEST_BLOCK: Nanos = Nanos::from_secs(2);
 
 impl Timing {
-    /// Splits `total_ns` between `schedulers` disciplines, `jobs` at a time, in rounds of short
+    /// Splits the time `total` between `schedulers` disciplines, `jobs` at a time, in rounds of short
     /// blocks.
     #[must_use]
-    pub fn within(total_ns: u64, schedulers: usize, jobs: usize, late_limit: f64) -> Self {
-        let each = total_ns / turns(schedulers, jobs);
-        let rounds = (each / LONGEST_BLOCK_NS).max(1);
-        let block = (each / rounds).saturating_sub(AROUND_BLOCK_NS).max(SHORTEST_BLOCK_NS);
-        let warm_up_ns = (block / 6).min(1_000_000_000);
-        let drain_ns = block / 5;
-        let arrivals_ns = block - warm_up_ns - drain_ns;
-        Self { warm_up_ns, arrivals_ns, drain_ns, rounds, until_precise: None, jobs, late_limit }
+    pub fn within(total: Nanos, schedulers: usize, jobs: usize, late_limit: f64) -> Self {
+        let each = total / turns(schedulers, jobs);
+        let rounds = (each.0 / LONGEST_BLOCK.0).max(1);
+        let block = (each / rounds).since(AROUND_BLOCK).max(SHORTEST_BLOCK);
+        let warm_up = (block / 6).min(Nanos::from_secs(1));
+        let drain = block / 5;
+        let arrivals = block - warm_up - drain;
+        Self { warm_up, arrivals, drain, rounds, until_precise: None, jobs, late_limit }
     }
 
     /// Rounds of long blocks until 5 % intervals are reached.
     #[must_use]
     pub const fn thorough(jobs: usize, late_limit: f64) -> Self {
         Self {
-            warm_up_ns: 1_000_000_000,
-            arrivals_ns: 12_000_000_000,
-            drain_ns: 3_000_000_000,
+            warm_up: Nanos::from_secs(1),
+            arrivals: Nanos::from_secs(12),
+            drain: Nanos::from_secs(3),
             rounds: 6,
             until_precise: Some(200),
             jobs,
@@ -232,28 +236,28 @@ impl Timing {
 
     /// The end of a block, from its start.
     #[must_use]
-    pub const fn block_ns(&self) -> u64 {
-        self.warm_up_ns + self.arrivals_ns + self.drain_ns
+    pub fn block(&self) -> Nanos {
+        self.warm_up + self.arrivals + self.drain
     }
 
     /// About how long the whole takes.
     #[must_use]
-    pub const fn total_ns(&self, schedulers: usize) -> u64 {
-        (self.block_ns() + AROUND_BLOCK_NS) * self.rounds * turns(schedulers, self.jobs)
+    pub fn total(&self, schedulers: usize) -> Nanos {
+        (self.block() + AROUND_BLOCK) * self.rounds * turns(schedulers, self.jobs)
     }
 
     /// How many disciplines a machine runs side by side without getting in each other's way: as many
     /// as make 25 Mbit/s a processor, a small part of what it can carry.
     #[must_use]
-    pub fn jobs_for(rate_bps: u64, schedulers: usize) -> usize {
+    pub fn jobs_for(rate: Rate, schedulers: usize) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let carried = processors as u64 * PER_PROCESSOR_BPS / rate_bps.max(1);
+        let carried = processors as u64 * PER_PROCESSOR.0 / rate.0.max(1);
         (carried as usize).clamp(1, schedulers.max(1))
     }
 }
 
 /// See [`Timing::jobs_for`].
-const PER_PROCESSOR_BPS: u64 = 25_000_000;
+const PER_PROCESSOR: Rate = Rate(25_000_000);
 
 /// How many blocks of a round come one after another.
 const fn turns(schedulers: usize, jobs: usize) -> u64 {
@@ -274,6 +278,9 @@ const HEADER_BYTES: u64 = 52;
 /// What of a full frame is payload, in parts per thousand: 1448 of 1514 bytes.
 const PAYLOAD_PER_MILLE: u64 = 956;
 
+/// What the lab's engine and its pacer carry.
+pub(crate) const RATES: RangeInclusive<Rate> = Rate(100_000)..=Rate(2_000_000_000);
+
 /// Beyond any link on this planet, satellites included.
 const MOST_RTT: Nanos = Nanos(2_000_000_000);
 
@@ -288,8 +295,8 @@ impl Config {
             Transfers::Drawn { law, load } => {
                 let offered = Offered {
                     load: *load,
-                    rate_bps: self.link.rate_bps / 1000 * PAYLOAD_PER_MILLE,
-                    duration_ns: self.timing.arrivals_ns,
+                    rate_bps: self.link.rate.0 / 1000 * PAYLOAD_PER_MILLE,
+                    duration_ns: self.timing.arrivals.0,
                 };
                 let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round);
                 TransferList::generate(law, &offered, seed)
@@ -307,10 +314,10 @@ impl Config {
         if self.schedulers.is_empty() {
             return refuse("no scheduler is named; at least one".into());
         }
-        if self.link.rate_bps < 100_000 || self.link.rate_bps > 2_000_000_000 {
+        if !RATES.contains(&self.link.rate) {
             return refuse(format!(
                 "--rate {} is not accepted; the lab takes 100kbit to 2gbit",
-                sched::Rate(self.link.rate_bps)
+                self.link.rate
             ));
         }
         if self.link.rtt > MOST_RTT {
@@ -351,16 +358,9 @@ impl Config {
 }
 
 /// A setting was refused: one line with what was found and what is accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(pub String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Payload of a full packet with TCP timestamps.
 pub const PAYLOAD_BYTES: u64 = 1500 - HEADER_BYTES;
@@ -372,18 +372,18 @@ mod tests {
     #[test]
     fn two_minutes_of_five_schedulers_are_short_blocks_in_rounds() {
         for (jobs, rounds) in [(1, 2), (2, 4), (5, 13)] {
-            let timing = Timing::within(120_000_000_000, 5, jobs, 0.05);
+            let timing = Timing::within(Nanos::from_secs(120), 5, jobs, 0.05);
             assert_eq!(timing.rounds, rounds);
-            let total = timing.total_ns(5);
-            assert!((115_000_000_000..=125_000_000_000).contains(&total), "{total}");
-            assert!(timing.arrivals_ns > timing.drain_ns);
+            let total = timing.total(5);
+            assert!((Nanos::from_secs(115)..=Nanos::from_secs(125)).contains(&total), "{total}");
+            assert!(timing.arrivals > timing.drain);
         }
     }
 
     #[test]
     fn too_little_time_still_makes_one_round() {
-        let timing = Timing::within(1, 5, 1, 0.05);
+        let timing = Timing::within(Nanos(1), 5, 1, 0.05);
         assert_eq!(timing.rounds, 1);
-        assert_eq!(timing.block_ns(), SHORTEST_BLOCK_NS);
+        assert_eq!(timing.block(), SHORTEST_BLOCK);
     }
 }

@@ -185,19 +185,19 @@ impl Hosts {
         seed: u64,
         link: &Bottleneck,
     ) -> Result<Forwarder, BlockError> {
-        let direction = |scheduler: &Scheduler, rate_bps, seed| {
+        let direction = |scheduler: &Scheduler, rate, seed| {
             let Scheduler::Ours(spec) = scheduler else {
                 return Err(BlockError::Engine(format!("{scheduler} is not the engine's")));
             };
-            let mut config = LinkConfig::new(spec.clone(), Rate(rate_bps));
+            let mut config = LinkConfig::new(spec.clone(), rate);
             config.edge = link.edge.clone();
             config.delay = Nanos(link.rtt.0 / 2);
             config.seed = seed;
             Ok(config)
         };
         let back = link.up_scheduler.as_ref().unwrap_or(scheduler);
-        let up = direction(back, link.up_rate_bps, seed)?;
-        let down = direction(scheduler, link.rate_bps, seed ^ 1)?;
+        let up = direction(back, link.up_rate, seed)?;
+        let down = direction(scheduler, link.rate, seed ^ 1)?;
         Ok(self.middle.run(|| Forwarder::bridge(TO_CLIENT, TO_SERVER, up, down, Io::Packet))??)
     }
 }
@@ -242,7 +242,7 @@ fn quiet(interface: &str) -> io::Result<()> {
 /// The kernel's own shaper on the sending host, just below the bottleneck's rate: there TCP
 /// small queues hold each flow to a few packets, and the queue never reaches the bottleneck.
 fn shape_at_the_sender(link: &Bottleneck) -> io::Result<()> {
-    let rate = format!("{}bit", link.rate_bps / 100 * 97);
+    let rate = format!("{}bit", link.rate.0 / 100 * 97);
     let words = ["qdisc", "add", "dev", HOST_INTERFACE, "root", "tbf", "rate", &rate];
     let output = Command::new("tc").args(words).args(["burst", "5kb", "limit", "1mb"]).output();
     let output = output.map_err(|error| {

@@ -76,7 +76,7 @@ impl IdleTimes {
 
 /// Twice the time at full rate, twice the round trips of slow start, and some for the machine.
 fn generous_time(size_bytes: u64, link: &Bottleneck) -> u64 {
-    let sending = size_bytes as f64 * 8e9 / link.rate_bps as f64;
+    let sending = size_bytes as f64 * 8e9 / link.rate.0 as f64;
     let round_trips = 3 + 2 * u64::from((size_bytes / PAYLOAD_BYTES).max(1).ilog2());
     (2.0 * sending) as u64 + round_trips * link.rtt.0 + 50_000_000
 }

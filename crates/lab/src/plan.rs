@@ -22,13 +22,13 @@ fn mixed(config: &Config, transfers: &TransferList) -> Plan {
     let timing = &config.timing;
     let traffic = &config.traffic;
     let mut plan = Ends::default().plan(0, 0);
-    plan.arrivals_end_ns = timing.warm_up_ns + timing.arrivals_ns;
-    plan.drain_end_ns = timing.block_ns();
+    plan.arrivals_end_ns = (timing.warm_up + timing.arrivals).0;
+    plan.drain_end_ns = timing.block().0;
     plan.transfers = (0..)
         .zip(transfers.transfers())
         .map(|(id, transfer)| Transfer {
             id,
-            start_ns: timing.warm_up_ns + transfer.start_ns,
+            start_ns: timing.warm_up.0 + transfer.start_ns,
             size_bytes: transfer.size_bytes,
             tcp: in_turn(&traffic.tcp, id),
         })
@@ -43,7 +43,7 @@ fn mixed(config: &Config, transfers: &TransferList) -> Plan {
     plan.downloads = (0..traffic.downloads).map(long).collect();
     plan.uploads = (0..traffic.uploads).map(long).collect();
     if traffic.interactive {
-        add_interactive(&mut plan, timing.warm_up_ns, traffic.tcp[0]);
+        add_interactive(&mut plan, timing.warm_up.0, traffic.tcp[0]);
     }
     plan
 }

@@ -1,19 +1,19 @@
 //! Rows of the results schema, from the measurements of a block.
 
+mod flows;
+
 use std::collections::HashMap;
 
 use engine::report::{self, DirectionReport, FlowRecord};
 use measure::{Block, DropCount, Flow, FlowKind, Key, LinkUse, Probe, Sample, SizeClass};
-use sched::{Lane, Nanos};
+use sched::{Nanos, Rate};
 
 use crate::block::{Outcome, Seen, Through};
-use crate::config::{Bottleneck, Labels, PAYLOAD_BYTES, Round};
-use crate::hosts::is_far;
+use crate::config::{Bottleneck, Labels, Round};
 use crate::idle::IdleTimes;
 use crate::kernel::Counted;
-use crate::traffic::{
-    ConnectionKind, ConnectionRow, Link, Plan, TcpInfo, Transfer, TransferRow, cbr_packets,
-};
+use crate::traffic::{Plan, cbr_packets};
+use flows::{class_of, transfers_of};
 
 /// All rows of one block.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Source<'a> {
     pub(crate) idle: &'a IdleTimes,
     pub(crate) link: &'a Bottleneck,
     pub(crate) labels: &'a Labels,
-    pub(crate) warm_up_ns: u64,
+    pub(crate) warm_up: Nanos,
 }
 
 impl Source<'_> {
@@ -76,22 +76,22 @@ impl Source<'_> {
     }
 
     /// What a direction sends: its mean rate, if it varies; 0 is that towards the client.
-    fn mean_rate(&self, at: usize) -> u64 {
-        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
-        let (from, to) = (Nanos(self.warm_up_ns), Nanos(self.first().arrivals_end_ns));
+    fn mean_rate(&self, at: usize) -> Rate {
+        let fixed = [self.link.rate, self.link.up_rate][at];
+        let (from, to) = (self.warm_up, Nanos(self.first().arrivals_end_ns));
         self.sent.varying[at].as_ref().map_or(fixed, |rates| {
             let bits = u128::from(rates.bits(from, to)) * 1_000_000_000;
-            (bits / u128::from(to.since(from).0.max(1))) as u64
+            Rate((bits / u128::from(to.since(from).0.max(1))) as u64)
         })
     }
 
     /// The bits that a direction could send until the end of the plan.
     fn capacity(&self, at: usize) -> f64 {
-        let fixed = [self.link.rate_bps, self.link.up_rate_bps][at];
+        let fixed = [self.link.rate, self.link.up_rate][at];
         let end_ns = self.first().drain_end_ns;
         match &self.sent.varying[at] {
             Some(rates) => rates.bits(Nanos::ZERO, Nanos(end_ns)) as f64,
-            None => fixed as f64 * end_ns as f64 / 1e9,
+            None => fixed.0 as f64 * end_ns as f64 / 1e9,
         }
     }
 
@@ -99,8 +99,8 @@ impl Source<'_> {
     fn offered_load(&self) -> f64 {
         let transfers = self.sent.plans.iter().flat_map(|plan| &plan.transfers);
         let bytes: u64 = transfers.map(|t| t.size_bytes).sum();
-        let seconds = (self.first().arrivals_end_ns - self.warm_up_ns) as f64 / 1e9;
-        bytes as f64 * 8.0 / (self.link.rate_bps as f64 * seconds)
+        let seconds = (self.first().arrivals_end_ns - self.warm_up.0) as f64 / 1e9;
+        bytes as f64 * 8.0 / (self.link.rate.0 as f64 * seconds)
     }
 
     fn down(&self) -> Option<&DirectionReport> {
@@ -121,12 +121,12 @@ impl Source<'_> {
 
     fn add_links(&self, rows: &mut Rows) {
         let classes = self.size_classes();
-        let rates_bps = [self.mean_rate(0), self.mean_rate(1)];
-        for (at, (name, rate_bps)) in ["down", "up"].into_iter().zip(rates_bps).enumerate() {
+        let rates = [self.mean_rate(0), self.mean_rate(1)];
+        for (at, (name, rate)) in ["down", "up"].into_iter().zip(rates).enumerate() {
             let direction = match &self.outcome.bottleneck {
                 Through::Engine(report) => &report.directions[1 - at],
                 Through::Kernel(passed) => {
-                    self.add_queue(rows, name, at, rate_bps, &passed.queues[1 - at]);
+                    self.add_queue(rows, name, at, rate, &passed.queues[1 - at]);
                     continue;
                 }
             };
@@ -141,14 +141,14 @@ impl Source<'_> {
                 short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
-            rows.links.push(self.link_use(name, direction, rate_bps, self.capacity(at)));
+            rows.links.push(self.link_use(name, direction, rate, self.capacity(at)));
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
     }
 
     /// What a qdisc counted.
-    fn add_queue(&self, rows: &mut Rows, name: &str, at: usize, rate_bps: u64, counted: &Counted) {
+    fn add_queue(&self, rows: &mut Rows, name: &str, at: usize, rate: Rate, counted: &Counted) {
         let key = &self.key;
         rows.samples.extend(counted.samples.iter().map(|sample| Sample {
             key: key.clone(),
@@ -160,7 +160,7 @@ impl Source<'_> {
             flow_entries: None,
         }));
         let capacity = self.capacity(at);
-        rows.links.push(counted.link_use(key, name, rate_bps, self.warm_up_ns, capacity));
+        rows.links.push(counted.link_use(key, name, rate, self.warm_up, capacity));
         rows.drops.extend(counted.drop_count(key, name));
     }
 
@@ -168,11 +168,11 @@ impl Source<'_> {
         &self,
         name: &str,
         direction: &DirectionReport,
-        rate_bps: u64,
+        rate: Rate,
         capacity: f64,
     ) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
-        let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up_ns).collect();
+        let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up.0).collect();
         let mean = |value: fn(&report::Sample) -> u64| {
             let sum: u64 = during.iter().map(|s| value(s)).sum();
             (!during.is_empty()).then(|| sum as f64 / during.len() as f64)
@@ -186,7 +186,7 @@ impl Source<'_> {
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
-            rate_bps,
+            rate_bps: rate.0,
             arrived_packets: direction.received.packets,
             arrived_bytes: direction.received.bytes,
             sent_packets: direction.sent.packets,
@@ -251,157 +251,6 @@ impl Source<'_> {
         counts
     }
 
-    fn add_transfers(&self, rows: &mut Rows) {
-        let ledger = by_flow(self.down());
-        for (plan, hosts) in self.pairs() {
-            let server = by_connection(&hosts.server.connections, ConnectionKind::Transfer);
-            // Known of the nearest only.
-            let idle = (!is_far(plan.server)).then_some(self.idle);
-            for (number, planned, seen) in transfers_of(plan, hosts) {
-                let index = match number {
-                    None => u64::from(planned.id),
-                    Some((first, at)) => first + at * self.labels.transfers.len() as u64,
-                };
-                let record = seen.link.flow.as_deref().and_then(|flow| ledger.get(flow).copied());
-                let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
-                let idle = idle.and_then(|idle| idle.of(planned.size_bytes));
-                rows.flows.push(self.transfer(index, planned, seen, idle, record, info));
-            }
-        }
-    }
-
-    fn transfer(
-        &self,
-        index: u64,
-        planned: &Transfer,
-        seen: &TransferRow,
-        idle: Option<u64>,
-        record: Option<&FlowRecord>,
-        info: Option<&TcpInfo>,
-    ) -> Flow {
-        let completion = seen.completion_ns();
-        Flow {
-            index,
-            kind: FlowKind::Transfer,
-            traffic: self.labels.transfer(index),
-            tcp: Some(planned.tcp.name().into()),
-            size_bytes: Some(planned.size_bytes),
-            size_class: Some(class_of(planned)),
-            planned_ns: Some(seen.link.due_ns),
-            end_ns: seen.end_ns,
-            completion_ns: completion,
-            idle_ns: idle,
-            slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
-            received_bytes: seen.bytes,
-            complete: seen.end_ns.is_some(),
-            failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
-            ..self.flow(&seen.link, record, info)
-        }
-    }
-
-    /// The columns that every TCP flow shares.
-    fn flow(&self, link: &Link, record: Option<&FlowRecord>, info: Option<&TcpInfo>) -> Flow {
-        // A discipline with more than two lanes has several long ones.
-        let in_lanes = |is_short: bool| {
-            let is_one =
-                |lane: Option<u8>| lane.is_some_and(|lane| (lane == Lane::SHORT.0) == is_short);
-            let of_lanes = |r: &FlowRecord| {
-                r.drops.iter().filter(|d| is_one(d.lane)).map(|d| d.count.packets).sum()
-            };
-            record.map(of_lanes)
-        };
-        Flow {
-            key: self.key.clone(),
-            flow: link.flow.as_deref().map(Into::into),
-            start_ns: link.start_ns,
-            connect_ns: link.connected_ns,
-            packets: record.map(|r| r.arrived.packets),
-            dropped_packets: record.map(|r| r.drops.iter().map(|d| d.count.packets).sum()),
-            dropped_short_lane: in_lanes(true),
-            dropped_long_lane: in_lanes(false),
-            fragments: record.map(|r| r.fragments),
-            retransmissions: info.and_then(|i| i.retransmissions).map(u64::from),
-            timeouts: info.and_then(|i| i.timeouts).map(u64::from),
-            ..Flow::default()
-        }
-    }
-
-    fn add_long_flows(&self, rows: &mut Rows) {
-        let (down, up) = (by_flow(self.down()), by_flow(self.up()));
-        for (plan, hosts) in self.pairs() {
-            self.add_long_flows_of(rows, plan, hosts, [&down, &up]);
-        }
-    }
-
-    fn add_long_flows_of(
-        &self,
-        rows: &mut Rows,
-        plan: &Plan,
-        hosts: &Seen,
-        [down, up]: [&HashMap<&str, &FlowRecord>; 2],
-    ) {
-        let server = by_connection(&hosts.server.connections, ConnectionKind::Download);
-        let window =
-            |series: &crate::traffic::Series| series.between(self.warm_up_ns, plan.arrivals_end_ns);
-        for (planned, seen) in plan.downloads.iter().zip(&hosts.client.downloads) {
-            let record = seen.link.flow.as_deref().and_then(|flow| down.get(flow).copied());
-            let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
-            rows.flows.push(Flow {
-                index: u64::from(planned.id),
-                kind: FlowKind::Download,
-                traffic: self.labels.persistent(planned.id.into()),
-                tcp: Some(planned.tcp.name().into()),
-                planned_ns: Some(planned.start_ns),
-                received_bytes: window(&seen.received),
-                failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
-                ..self.flow(&seen.link, record, info)
-            });
-        }
-        for (planned, seen) in plan.uploads.iter().zip(&hosts.client.uploads) {
-            let record = seen.link.flow.as_deref().and_then(|flow| up.get(flow).copied());
-            let at_server = hosts.server.uploads.iter().find(|u| u.id == planned.id);
-            rows.flows.push(Flow {
-                index: u64::from(planned.id),
-                kind: FlowKind::Upload,
-                traffic: self.labels.persistent(planned.id.into()),
-                tcp: Some(planned.tcp.name().into()),
-                planned_ns: Some(planned.start_ns),
-                received_bytes: at_server.map_or(0, |u| window(&u.received)),
-                failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
-                ..self.flow(&seen.link, record, seen.info.as_ref())
-            });
-        }
-    }
-
-    fn add_requests(&self, rows: &mut Rows) {
-        let sessions =
-            self.pairs().flat_map(|(plan, seen)| plan.sessions.iter().zip(&seen.client.sessions));
-        for (planned, seen) in sessions {
-            let (traffic, step) = self.labels.requests(planned.id.into());
-            for (number, answer) in (0..).zip(&seen.answers) {
-                // A request that waited for earlier ones waited because of the link as well.
-                let completion_ns = answer.end_ns.map(|end| end.saturating_sub(answer.due_ns));
-                rows.flows.push(Flow {
-                    key: self.key.clone(),
-                    index: u64::from(planned.id) + number * step,
-                    kind: FlowKind::Request,
-                    traffic: traffic.clone(),
-                    flow: seen.link.flow.as_deref().map(Into::into),
-                    tcp: Some(planned.tcp.name().into()),
-                    size_bytes: Some(planned.size_bytes),
-                    planned_ns: Some(answer.due_ns),
-                    start_ns: answer.due_ns,
-                    connect_ns: seen.link.connected_ns,
-                    end_ns: answer.end_ns,
-                    completion_ns,
-                    complete: completion_ns.is_some(),
-                    received_bytes: if completion_ns.is_some() { planned.size_bytes } else { 0 },
-                    ..Flow::default()
-                });
-            }
-        }
-    }
-
     fn add_probes(&self, rows: &mut Rows) {
         let seen = || self.outcome.seen.iter();
         let streams = seen().flat_map(|s| s.server.cbr.iter().zip(&s.client.cbr));
@@ -424,41 +273,4 @@ impl Source<'_> {
             }));
         }
     }
-}
-
-/// The number that those of an object count from, and its own; other transfers have theirs.
-type ObjectNumber = Option<(u64, u64)>;
-
-/// Transfers, and the objects that were asked for.
-fn transfers_of<'a>(
-    plan: &'a Plan,
-    seen: &'a Seen,
-) -> impl Iterator<Item = (ObjectNumber, &'a Transfer, &'a TransferRow)> {
-    let transfers =
-        plan.transfers.iter().zip(&seen.client.transfers).map(|(t, row)| (None, t, row));
-    let rows: HashMap<u32, &TransferRow> =
-        seen.client.objects.iter().map(|row| (row.id, row)).collect();
-    let objects = plan.visitors.iter().flat_map(|visitor| {
-        let pages = (0..).zip(&visitor.pages);
-        pages.flat_map(move |(page, visited)| {
-            let number =
-                move |object| Some((visitor.number, scenario::draw::object_index(page, object)));
-            (0..).zip(&visited.objects).map(move |(object, planned)| (number(object), planned))
-        })
-    });
-    transfers.chain(objects.filter_map(move |(number, t)| Some((number, t, *rows.get(&t.id)?))))
-}
-
-fn class_of(transfer: &Transfer) -> SizeClass {
-    SizeClass::of_bytes(transfer.size_bytes, PAYLOAD_BYTES)
-}
-
-fn by_flow(direction: Option<&DirectionReport>) -> HashMap<&str, &FlowRecord> {
-    let observed = direction.and_then(|direction| direction.observed.as_ref());
-    let flows = observed.map_or(&[][..], |o| &o.flows);
-    flows.iter().map(|record| (record.flow.as_str(), record)).collect()
-}
-
-fn by_connection(rows: &[ConnectionRow], kind: ConnectionKind) -> HashMap<u32, &ConnectionRow> {
-    rows.iter().filter(|row| row.kind == kind).map(|row| (row.id, row)).collect()
 }

@@ -259,9 +259,9 @@ impl Rounds<'_, '_> {
         };
         self.number += 1;
         self.done += u64::from(void_reason.is_none());
-        let (link, warm_up_ns) = (&config.link, config.timing.warm_up_ns);
+        let (link, warm_up) = (&config.link, config.timing.warm_up);
         let labels = &config.labels;
-        let mut rows = Source { key, sent, outcome, idle, link, labels, warm_up_ns }.rows();
+        let mut rows = Source { key, sent, outcome, idle, link, labels, warm_up }.rows();
         rows.block.start_ns = start_ns;
         rows.block.void = void_reason.is_some();
         rows.block.void_reason = void_reason.as_deref().map(Into::into);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use measure::stats::{self, Estimate, Matches};
 use measure::{Flow, FlowKind, LinkUse, Probe, SizeClass};
+use sched::Nanos;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -61,6 +62,14 @@ pub struct SchedulerSummary {
     pub timeouts: Option<u64>,
 }
 
+impl SchedulerSummary {
+    /// Transfers of this size, if there were any.
+    #[must_use]
+    pub fn class(&self, packets: SizeClass) -> Option<&ClassSummary> {
+        self.classes.iter().find(|class| class.packets == packets)
+    }
+}
+
 /// Transfers of one size class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassSummary {
@@ -113,7 +122,7 @@ pub struct DropSummary {
 
 /// Few rounds say little about the mean of a round; pieces of this length of a round say more,
 /// and are long against the memory of the queue.
-const BATCH_NS: u64 = 2_000_000_000;
+const BATCH: Nanos = Nanos::from_secs(2);
 const FEW_ROUNDS: u64 = 6;
 
 impl Summary {
@@ -143,12 +152,9 @@ impl Summary {
                 e.interval.is_some_and(|(low, high)| (high - low) / 2.0 <= 0.05 * e.value)
             })
         };
-        let short = |s: &SchedulerSummary| {
-            s.classes.iter().find(|c| c.packets == SizeClass::UpTo20).cloned()
-        };
         self.schedulers
             .iter()
-            .filter_map(short)
+            .filter_map(|s| s.class(SizeClass::UpTo20))
             .all(|class| narrow(&class.vs_fifo) && narrow(&class.vs_fq_codel))
     }
 }
@@ -169,8 +175,8 @@ fn summarise(
     rounds: u64,
     config: &Config,
 ) -> SchedulerSummary {
-    let warm_up_ns = config.timing.warm_up_ns;
-    let seconds = config.timing.arrivals_ns as f64 / 1e9;
+    let warm_up = config.timing.warm_up;
+    let seconds = config.timing.arrivals.0 as f64 / 1e9;
     let links: Vec<&LinkUse> =
         own.iter().flat_map(|rows| &rows.links).filter(|l| &*l.link == "down").collect();
     let goodput = |blocks: &[&Rows], kind| -> Vec<f64> {
@@ -191,17 +197,17 @@ fn summarise(
         scheduler: name.to_owned(),
         classes: SizeClass::ALL
             .iter()
-            .map(|&class| class_summary(class, own, [fifo, fq_codel], rounds, warm_up_ns))
+            .map(|&class| class_summary(class, own, [fifo, fq_codel], rounds, warm_up))
             .filter(|class| class.completion_ms.n + class.incomplete > 0)
             .collect(),
         requests_ms: stats::Summary::of(&times_ms(requests.iter().copied())),
         requests_incomplete: requests.iter().filter(|flow| !flow.complete).count() as u64,
-        voice: stream_summary("voice", own, warm_up_ns),
-        video: stream_summary("video", own, warm_up_ns),
-        ping: stream_summary("ping", own, warm_up_ns),
+        voice: stream_summary("voice", own, warm_up),
+        video: stream_summary("video", own, warm_up),
+        ping: stream_summary("ping", own, warm_up),
         streams: others(own)
             .into_iter()
-            .map(|name| (name.to_owned(), stream_summary(name, own, warm_up_ns)))
+            .map(|name| (name.to_owned(), stream_summary(name, own, warm_up)))
             .collect(),
         downloads_vs_fifo: paired
             .filter(|_| config.traffic.downloads > 0)
@@ -228,17 +234,17 @@ fn class_summary(
     own: &[&Rows],
     [fifo, fq_codel]: [Option<&[&Rows]>; 2],
     rounds: u64,
-    warm_up_ns: u64,
+    warm_up: Nanos,
 ) -> ClassSummary {
     let of_class = |flow: &&Flow| {
-        flow.size_class == Some(class) && flow.planned_ns.is_none_or(|at| at >= warm_up_ns)
+        flow.size_class == Some(class) && flow.planned_ns.is_none_or(|at| Nanos(at) >= warm_up)
     };
     let mine: Vec<&Flow> = flows(own, FlowKind::Transfer).filter(of_class).collect();
     let slowdowns: Vec<f64> = mine.iter().filter_map(|flow| flow.slowdown).collect();
     let against = |reference: Option<&[&Rows]>| {
         let theirs = flows(reference?, FlowKind::Transfer).filter(of_class);
         let matches = Matches::new(mine.iter().copied(), theirs);
-        let matches = if rounds < FEW_ROUNDS { matches.in_batches(BATCH_NS) } else { matches };
+        let matches = if rounds < FEW_ROUNDS { matches.in_batches(BATCH.0) } else { matches };
         matches.ratio_of_means()
     };
     ClassSummary {
@@ -261,8 +267,8 @@ fn others<'a>(own: &[&'a Rows]) -> BTreeSet<&'a str> {
     names.filter(|name| !["voice", "video", "ping"].contains(name)).collect()
 }
 
-fn stream_summary(name: &str, own: &[&Rows], warm_up_ns: u64) -> StreamSummary {
-    let counts = |p: &&Probe| &*p.stream == name && p.sent_ns >= warm_up_ns;
+fn stream_summary(name: &str, own: &[&Rows], warm_up: Nanos) -> StreamSummary {
+    let counts = |p: &&Probe| &*p.stream == name && Nanos(p.sent_ns) >= warm_up;
     let packets: Vec<&Probe> = own.iter().flat_map(|rows| &rows.probes).filter(counts).collect();
     let delays: Vec<f64> =
         packets.iter().filter_map(|p| p.delay_ns).map(|ns| ns as f64 / 1e6).collect();

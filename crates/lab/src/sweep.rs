@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use measure::{Flow, FlowKind};
+use sched::Nanos;
 use serde::Serialize;
 use workload::{Random, Transfer, TransferList};
 
@@ -46,9 +47,9 @@ pub struct CellResult {
     pub incomplete: u64,
 }
 
-const SECOND_NS: u64 = 1_000_000_000;
+const SECOND: Nanos = Nanos::from_secs(1);
 /// A cell runs at least this long, so that a handful of short transfers fit.
-const LEAST_ARRIVALS_NS: u64 = 4 * SECOND_NS;
+const LEAST_ARRIVALS: Nanos = Nanos::from_secs(4);
 /// Transfers a second at most: they are to meet the bulk flows, not each other.
 const MOST_PER_SECOND: u64 = 4;
 
@@ -77,11 +78,12 @@ impl Sweep {
         Ok((cells, None))
     }
 
-    /// About how long the grid takes, in ns.
+    /// About how long the grid takes.
     #[must_use]
-    pub fn total_ns(&self) -> u64 {
+    pub fn total(&self) -> Nanos {
         let cells = self.sizes.iter().flat_map(|&size| self.bulk.iter().map(move |&n| (size, n)));
-        cells.map(|(size, n)| self.timing(size, n).total_ns(self.base.schedulers.len())).sum()
+        let total = |(size, n)| self.timing(size, n).total(self.base.schedulers.len());
+        cells.map(total).fold(Nanos::ZERO, |sum, time| sum + time)
     }
 
     /// The experiment of one cell.
@@ -98,12 +100,12 @@ impl Sweep {
 
     /// Long enough for a transfer to complete at the fair share, and half of that again.
     fn timing(&self, size_bytes: u64, bulk: u32) -> Timing {
-        let alone_ns = size_bytes as f64 * 8e9 / self.base.link.rate_bps as f64;
-        let fair_ns = (alone_ns * f64::from(bulk + 1)) as u64;
+        let alone_ns = size_bytes as f64 * 8e9 / self.base.link.rate.0 as f64;
+        let fair = Nanos((alone_ns * f64::from(bulk + 1)) as u64);
         Timing {
-            warm_up_ns: 2 * SECOND_NS,
-            arrivals_ns: LEAST_ARRIVALS_NS,
-            drain_ns: SECOND_NS + fair_ns + fair_ns / 2,
+            warm_up: 2 * SECOND,
+            arrivals: LEAST_ARRIVALS,
+            drain: SECOND + fair + fair / 2,
             rounds: 1,
             until_precise: None,
             jobs: self.base.timing.jobs,
@@ -114,10 +116,10 @@ impl Sweep {
     /// Transfers at 15 % of the link or at [`MOST_PER_SECOND`], one at least, evenly spread but
     /// for a random part of each one's interval.
     fn transfers(&self, size_bytes: u64, timing: &Timing) -> TransferList {
-        let bits = timing.arrivals_ns as f64 / 1e9 * self.base.link.rate_bps as f64 * 0.15;
-        let most = timing.arrivals_ns * MOST_PER_SECOND / SECOND_NS;
+        let bits = timing.arrivals.0 as f64 / 1e9 * self.base.link.rate.0 as f64 * 0.15;
+        let most = timing.arrivals.0 * MOST_PER_SECOND / SECOND.0;
         let n = ((bits / (size_bytes as f64 * 8.0)) as u64).clamp(1, most.max(1));
-        let interval = timing.arrivals_ns / n;
+        let interval = timing.arrivals.0 / n;
         let mut random = Random::new(self.base.seed);
         let start = |index| index * interval + random.below(interval / 2);
         let starts: Vec<u64> = (0..n).map(start).collect();
@@ -127,7 +129,7 @@ impl Sweep {
 }
 
 fn cell(config: &Config, finished: &Finished, size_bytes: u64, bulk: u32) -> Cell {
-    let end_ns = config.timing.block_ns();
+    let end_ns = config.timing.block().0;
     let results = config.schedulers.iter().map(|spec| {
         let scheduler = spec.to_string();
         let own = |rows: &&Rows| *rows.block.key.scheduler == scheduler;

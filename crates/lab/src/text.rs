@@ -2,9 +2,9 @@
 
 use measure::SizeClass;
 use measure::stats::Estimate;
-use measure::text::{decimals, ratio, table, value, wrap};
+use measure::text::{self, SchedulerTable, against, decimals, ratio, table, value, wrap};
 
-use crate::summary::{SchedulerSummary, StreamSummary, Summary};
+use crate::summary::{ClassSummary, DropSummary, SchedulerSummary, StreamSummary, Summary};
 use crate::sweep::{Cell, CellResult};
 
 /// The whole report.
@@ -35,28 +35,16 @@ fn heading(text: &str) -> String {
     format!("\n{text}")
 }
 
-fn completion_table(summary: &Summary) -> String {
-    let classes = SizeClass::ALL.iter().filter(|class| {
-        summary.schedulers.iter().any(|s| s.classes.iter().any(|c| c.packets == **class))
-    });
-    let classes: Vec<SizeClass> = classes.copied().collect();
-    let titles: Vec<String> =
-        classes.iter().map(|class| format!("{} packets", class.name())).collect();
-    let mut header = vec!["scheduler"];
-    header.extend(titles.iter().map(String::as_str));
-    let mut table = table(&header);
-    for scheduler in &summary.schedulers {
-        let mut row = vec![name(scheduler)];
-        row.extend(classes.iter().map(|class| class_cell(scheduler, *class)));
-        table.add_row(row);
-    }
-    table.to_string()
+fn by_scheduler(summary: &Summary) -> SchedulerTable<'_, SchedulerSummary> {
+    SchedulerTable::new(&summary.schedulers, |s| &s.scheduler)
 }
 
-fn class_cell(scheduler: &SchedulerSummary, class: SizeClass) -> String {
-    let Some(class) = scheduler.classes.iter().find(|c| c.packets == class) else {
-        return "-".into();
-    };
+fn completion_table(summary: &Summary) -> String {
+    let title = |class: SizeClass| format!("{} packets", class.name());
+    by_scheduler(summary).classes(title, |s, class| s.class(class).map(class_cell)).to_string()
+}
+
+fn class_cell(class: &ClassSummary) -> String {
     let times = &class.completion_ms;
     let mut cell = format!("{} ({}, {})", value(times.mean), value(times.median), value(times.p95));
     if let Some(slowdown) = class.slowdown {
@@ -70,83 +58,55 @@ fn class_cell(scheduler: &SchedulerSummary, class: SizeClass) -> String {
 }
 
 fn ratio_table(summary: &Summary) -> String {
-    let mut table = table(&[
-        "scheduler",
-        "<=20 / FIFO",
-        "<=20 / FQ-CoDel",
-        "100-1000 / FIFO",
-        "downloads / FIFO",
-    ]);
-    for s in &summary.schedulers {
-        let class = |class| s.classes.iter().find(|c| c.packets == class);
-        let (short, long) = (class(SizeClass::UpTo20), class(SizeClass::UpTo1000));
-        let (is_fifo, is_fq_codel) = (is(s, "fifo"), is(s, "fq-codel"));
-        table.add_row([
-            name(s),
-            ratio_cell(is_fifo, short.and_then(|c| c.vs_fifo)),
-            ratio_cell(is_fq_codel, short.and_then(|c| c.vs_fq_codel)),
-            ratio_cell(is_fifo, long.and_then(|c| c.vs_fifo)),
-            ratio_cell(is_fifo, s.downloads_vs_fifo),
-        ]);
-    }
-    table.to_string()
-}
-
-fn name(s: &SchedulerSummary) -> String {
-    measure::text::scheduler(&s.scheduler)
+    let (short, long) = (SizeClass::UpTo20, SizeClass::UpTo1000);
+    by_scheduler(summary)
+        .column("<=20 / FIFO", |s| ratio_cell(s, "fifo", s.class(short).and_then(|c| c.vs_fifo)))
+        .column("<=20 / FQ-CoDel", |s| {
+            ratio_cell(s, "fq-codel", s.class(short).and_then(|c| c.vs_fq_codel))
+        })
+        .column("100-1000 / FIFO", |s| ratio_cell(s, "fifo", s.class(long).and_then(|c| c.vs_fifo)))
+        .column("downloads / FIFO", |s| ratio_cell(s, "fifo", s.downloads_vs_fifo))
+        .to_string()
 }
 
 fn is(s: &SchedulerSummary, name: &str) -> bool {
     s.scheduler.split(':').next() == Some(name)
 }
 
-fn ratio_cell(is_reference: bool, estimate: Option<Estimate>) -> String {
-    match estimate {
-        // A second one of the same name has other parameters.
-        Some(e) if is_reference && e.value == 1.0 => "the reference".into(),
-        Some(e) => format!("{}\nn={}", ratio(e).replace(" [", "\n["), e.n),
-        None => "-".into(),
+fn ratio_cell(s: &SchedulerSummary, reference: &str, estimate: Option<Estimate>) -> String {
+    // A second one of the same name has other parameters.
+    let is_reference = is(s, reference) && estimate.is_some_and(|e| e.value == 1.0);
+    let cell = against(estimate, is_reference);
+    match estimate.filter(|_| !is_reference) {
+        Some(e) => format!("{}\nn={}", cell.replace(" [", "\n["), e.n),
+        None => cell,
     }
 }
 
 fn interactive_table(summary: &Summary) -> String {
-    let mut table = table(&[
-        "scheduler",
-        "voice\ndelay ms (p95)",
-        "video\ndelay ms (p95)",
-        "ping\nrtt ms (p95)",
-        "requests\nms (p95)",
-        "bulk flows\nMbit/s",
-        "link\nused",
-    ]);
-    for s in &summary.schedulers {
-        let rate = |name: &str, rate: Option<Estimate>| {
-            rate.map(|e| format!("{:.2} {name}\nn={}", e.value, e.n))
-        };
-        let rates = [rate("down", s.downloads_mbit), rate("up", s.uploads_mbit)];
-        let rates: Vec<String> = rates.into_iter().flatten().collect();
-        table.add_row([
-            name(s),
-            stream(&s.voice),
-            stream(&s.video),
-            stream(&s.ping),
-            requests(s),
-            if rates.is_empty() { "-".into() } else { rates.join("\n") },
-            s.utilisation.map_or("-".into(), |u| format!("{:.0} %", u * 100.0)),
-        ]);
-    }
-    table.to_string()
+    by_scheduler(summary)
+        .column("voice\ndelay ms (p95)", |s| stream(&s.voice))
+        .column("video\ndelay ms (p95)", |s| stream(&s.video))
+        .column("ping\nrtt ms (p95)", |s| stream(&s.ping))
+        .column("requests\nms (p95)", requests)
+        .column("bulk flows\nMbit/s", bulk)
+        .column("link\nused", |s| {
+            s.utilisation.map_or("-".into(), |used| format!("{:.0} %", used * 100.0))
+        })
+        .to_string()
 }
 
 /// A scenario's streams that have no column of their own; nothing where there are none.
 fn streams_table(summary: &Summary) -> String {
-    let mut table = table(&["scheduler", "stream", "delay ms (p95)"]);
-    for s in &summary.schedulers {
-        for (name, summary) in &s.streams {
-            table.add_row([self::name(s), name.clone(), stream(summary)]);
-        }
+    let all = summary.schedulers.iter().flat_map(|s| s.streams.iter().map(move |of| (s, of)));
+    let lines: Vec<_> = all.collect();
+    if lines.is_empty() {
+        return String::new();
     }
-    if table.is_empty() { String::new() } else { format!("\nOther streams\n{table}") }
+    let table = SchedulerTable::new(&lines, |(s, _)| &s.scheduler)
+        .column("stream", |(_, (name, _))| (*name).clone())
+        .column("delay ms (p95)", |(_, (_, summary))| stream(summary));
+    format!("\nOther streams\n{table}")
 }
 
 fn stream(stream: &StreamSummary) -> String {
@@ -168,39 +128,37 @@ fn requests(s: &SchedulerSummary) -> String {
     cell
 }
 
+fn bulk(s: &SchedulerSummary) -> String {
+    let rate = |e: Estimate, name| format!("{:.2} {name}\nn={}", e.value, e.n);
+    let rates = [s.downloads_mbit.map(|e| rate(e, "down")), s.uploads_mbit.map(|e| rate(e, "up"))];
+    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    if rates.is_empty() { "-".into() } else { rates.join("\n") }
+}
+
 fn queue_table(summary: &Summary) -> String {
-    let mut table = table(&[
-        "scheduler",
-        "drops short\n/ long lane",
-        "of transfers\n<=20 packets",
-        "flow table\nmean (peak)",
-        "fragments: of\na transfer",
-        "1000 packets of\na download",
-        "sent\nagain",
-        "time-\nouts",
-    ]);
-    for s in &summary.schedulers {
-        let in_lane = |long: bool| -> u64 {
-            s.drops.iter().filter(|d| (d.lane > Some(0)) == long).map(|d| d.packets).sum()
-        };
-        let short = s.drops.iter().filter(|d| d.packets_class == Some(SizeClass::UpTo20));
-        let has_table = s.flow_table_peak.is_some_and(|peak| peak > 0);
-        let number = |n: Option<f64>| n.filter(|_| has_table).map_or("-".into(), decimals);
-        table.add_row([
-            name(s),
-            format!("{} / {}", in_lane(false), in_lane(true)),
-            short.map(|d| d.packets).sum::<u64>().to_string(),
-            match s.flow_table_peak.filter(|_| has_table) {
-                Some(peak) => format!("{} ({peak})", number(s.flow_table_mean)),
-                None => "-".into(),
-            },
-            number(s.transfer_fragments),
-            number(s.download_fragments_per_1000_packets),
-            s.retransmissions.to_string(),
-            s.timeouts.map_or("-".into(), |n| n.to_string()),
-        ]);
-    }
-    table.to_string()
+    let dropped = |s: &SchedulerSummary, counts: fn(&DropSummary) -> bool| -> u64 {
+        s.drops.iter().filter(|d| counts(d)).map(|d| d.packets).sum()
+    };
+    // Of the flow table, where there is one.
+    let number = |s: &SchedulerSummary, n: Option<f64>| {
+        n.filter(|_| s.flow_table_peak > Some(0)).map_or("-".into(), decimals)
+    };
+    by_scheduler(summary)
+        .column("drops short\n/ long lane", |s| {
+            format!("{} / {}", dropped(s, |d| d.lane <= Some(0)), dropped(s, |d| d.lane > Some(0)))
+        })
+        .column("of transfers\n<=20 packets", |s| {
+            dropped(s, |d| d.packets_class == Some(SizeClass::UpTo20)).to_string()
+        })
+        .column("flow table\nmean (peak)", |s| match s.flow_table_peak {
+            Some(peak) if peak > 0 => format!("{} ({peak})", number(s, s.flow_table_mean)),
+            _ => "-".into(),
+        })
+        .column("fragments: of\na transfer", |s| number(s, s.transfer_fragments))
+        .column("1000 packets of\na download", |s| number(s, s.download_fragments_per_1000_packets))
+        .column("sent\nagain", |s| s.retransmissions.to_string())
+        .column("time-\nouts", |s| s.timeouts.map_or("-".into(), |n| n.to_string()))
+        .to_string()
 }
 
 /// The map of a sweep: per transfer size and number of bulk flows the fastest discipline, and each
@@ -256,18 +214,18 @@ fn verdict(s: &SchedulerSummary, summary: &Summary) -> Option<String> {
     if is(s, "fifo") {
         return None;
     }
-    let short = s.classes.iter().find(|c| c.packets == SizeClass::UpTo20)?;
+    let short = s.class(SizeClass::UpTo20)?;
     let named = |name| summary.schedulers.iter().find(|other| is(other, name));
-    let mut says = Vec::new();
-    for (name, ratio) in [("FIFO", short.vs_fifo), ("FQ-CoDel", short.vs_fq_codel)] {
-        if let Some(ratio) = ratio.filter(|_| !is(s, &name.to_lowercase())) {
-            says.push(format!("{} {name}'s time", measure::text::ratio(ratio)));
-        }
+    let mut ratios = vec![(short.vs_fifo, "FIFO")];
+    if !is(s, "fq-codel") {
+        ratios.push((short.vs_fq_codel, "FQ-CoDel"));
     }
-    if says.is_empty() {
+    let ratios: Vec<_> =
+        ratios.into_iter().filter_map(|(ratio, name)| Some((ratio?, name))).collect();
+    if ratios.is_empty() {
         return None;
     }
-    let mut line = format!("{}: transfers of <= 20 packets take {}", s.scheduler, says.join(", "));
+    let mut line = text::verdict(&s.scheduler, &ratios);
     if let Some(loss) = s.voice.loss_percent() {
         line += &format!("; voice loses {loss:.1} %");
         let others = ["fifo", "fq-codel"].into_iter().filter(|name| !is(s, name));
@@ -296,7 +254,6 @@ mod tests {
     use measure::text::WIDTH;
 
     use super::*;
-    use crate::summary::{ClassSummary, DropSummary};
 
     fn estimate(value: f64) -> Option<Estimate> {
         Some(Estimate { value, interval: Some((value * 0.81, value * 1.23)), n: 1234 })

@@ -69,16 +69,13 @@ fn read_for(text: &str, engine: Engine, named: Option<&[&str]>) -> Result<lab::C
 fn a_seed_is_a_round_of_what_the_simulator_sends() {
     let config = read(GOOD).unwrap();
     let link = &config.link;
-    assert_eq!((link.rate_bps, link.up_rate_bps), (10_000_000, 2_000_000));
+    assert_eq!((link.rate.0, link.up_rate.0), (10_000_000, 2_000_000));
     assert_eq!(link.rtt.0, 20_000_000);
     assert_eq!(
         config.schedulers[0].ours().unwrap().params().amount("limit").to_string(),
         "50packets"
     );
-    assert_eq!(
-        (config.timing.warm_up_ns, config.timing.block_ns()),
-        (1_000_000_000, 5_000_000_000)
-    );
+    assert_eq!((config.timing.warm_up.0, config.timing.block().0), (1_000_000_000, 5_000_000_000));
     let seeds: Vec<u64> = config.rounds.iter().map(|round| round.seed).collect();
     assert_eq!(seeds, [3, 4]);
     let plan = &config.rounds[0].plans[0];

@@ -1,8 +1,11 @@
 //! Results for a terminal: tables and text that fit 100 columns, numbers of three digits or so.
 
+use std::fmt;
+
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use crate::schema::SizeClass;
 use crate::stats::Estimate;
 
 /// Columns of a terminal that everything fits.
@@ -19,6 +22,56 @@ pub fn table(header: &[&str]) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// A table whose rows are of schedulers, made a column at a time.
+pub struct SchedulerTable<'a, S> {
+    schedulers: &'a [S],
+    header: Vec<String>,
+    /// A row for each of `schedulers`.
+    rows: Vec<Vec<String>>,
+}
+
+impl<'a, S> SchedulerTable<'a, S> {
+    /// The first column: the name of each row's scheduler, a parameter a line.
+    pub fn new(schedulers: &'a [S], name: impl Fn(&S) -> &str) -> Self {
+        let name = |s: &S| name(s).replace(':', ":\n").replace(',', ",\n");
+        let rows = vec![Vec::new(); schedulers.len()];
+        Self { schedulers, header: Vec::new(), rows }.column("scheduler", name)
+    }
+
+    /// One more column.
+    #[must_use]
+    pub fn column(mut self, title: impl Into<String>, cell: impl Fn(&S) -> String) -> Self {
+        self.header.push(title.into());
+        for (row, scheduler) in self.rows.iter_mut().zip(self.schedulers) {
+            row.push(cell(scheduler));
+        }
+        self
+    }
+
+    /// A column for each size class that any of the schedulers has a cell for.
+    #[must_use]
+    pub fn classes(
+        self,
+        title: impl Fn(SizeClass) -> String,
+        cell: impl Fn(&S, SizeClass) -> Option<String>,
+    ) -> Self {
+        SizeClass::ALL.into_iter().fold(self, |table, class| {
+            let occurs = table.schedulers.iter().any(|s| cell(s, class).is_some());
+            let cell = |s: &S| cell(s, class).unwrap_or_else(|| "-".into());
+            if occurs { table.column(title(class), cell) } else { table }
+        })
+    }
+}
+
+impl<S> fmt::Display for SchedulerTable<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        let mut table = table(&header);
+        table.add_rows(&self.rows);
+        table.fmt(f)
+    }
 }
 
 /// Breaks a text into lines that fit a terminal; those after the first are indented.
@@ -41,12 +94,6 @@ pub fn wrap(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A scheduler's name for a narrow column: a parameter a line.
-#[must_use]
-pub fn scheduler(name: &str) -> String {
-    name.replace(':', ":\n").replace(',', ",\n")
-}
-
 /// Three digits or so.
 #[must_use]
 pub fn decimals(value: f64) -> String {
@@ -63,6 +110,37 @@ pub fn decimals(value: f64) -> String {
 #[must_use]
 pub fn value(estimate: Option<Estimate>) -> String {
     estimate.map_or("-".into(), |e| decimals(e.value))
+}
+
+/// The estimate and its interval, or a dash.
+#[must_use]
+pub fn interval(estimate: Option<Estimate>) -> String {
+    match estimate {
+        Some(Estimate { value, interval: Some((low, high)), .. }) => {
+            format!("{} [{}, {}]", decimals(value), decimals(low), decimals(high))
+        }
+        other => value(other),
+    }
+}
+
+/// The ratio of a scheduler to another one, which may be itself, or a dash.
+#[must_use]
+pub fn against(estimate: Option<Estimate>, is_reference: bool) -> String {
+    match estimate {
+        Some(_) if is_reference => "the reference".into(),
+        Some(estimate) => ratio(estimate),
+        None => "-".into(),
+    }
+}
+
+/// The begin of a sentence on what a scheduler does for short transfers, with ratios to others.
+#[must_use]
+pub fn verdict(scheduler: &str, short: &[(Estimate, &str)]) -> String {
+    let ratios: Vec<String> = short
+        .iter()
+        .map(|(estimate, other)| format!("{} {other}'s time", ratio(*estimate)))
+        .collect();
+    format!("{scheduler}: transfers of <= 20 packets take {}", ratios.join(", "))
 }
 
 /// A ratio with its interval.

@@ -37,7 +37,7 @@ pub fn replay(
     let config = Config {
         schedulers: schedulers
             .map_err(|error| InputError::new_err(format!("schedulers: {error}")))?,
-        rate_bps: quantity::rate(rate).map_err(|takes| refused("rate", rate, &takes))?.0,
+        rate: quantity::rate(rate).map_err(|takes| refused("rate", rate, &takes))?,
         limit,
         seed,
         idle: time("idle", idle)?,

@@ -84,8 +84,8 @@ fn overrides(
             InputError::new_err(format!("seeds {text} is not accepted: it takes {takes}"))
         })
     });
-    let duration_ns = duration.map(|text| time("duration", &text).map(|time| time.0));
-    Ok(Overrides { schedulers, seeds: seeds.transpose()?, duration_ns: duration_ns.transpose()? })
+    let duration = duration.map(|text| time("duration", &text));
+    Ok(Overrides { schedulers, seeds: seeds.transpose()?, duration: duration.transpose()? })
 }
 
 /// A time above 0, as on the command line.
@@ -125,8 +125,8 @@ impl Observer for Collector<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.watch.look(|| {
-            let Progress { passed_ns, total_ns, runs, total_runs } = *progress;
-            let part = passed_ns as f64 / total_ns.max(1) as f64;
+            let Progress { passed, total, runs, total_runs } = *progress;
+            let part = passed.0 as f64 / total.0.max(1) as f64;
             (part.min(1.0), format!("{runs} of {total_runs} runs"))
         });
     }

@@ -1,6 +1,6 @@
 //! The configuration of a replay.
 
-use sched::{Amount, Nanos, Needs, Spec};
+use sched::{Amount, Nanos, Needs, Rate, Spec};
 
 /// What a replay does with a capture.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub struct Config {
     /// The disciplines, side by side on the same packets. Their limits are their own.
     pub schedulers: Vec<Spec>,
     /// Rate of the link.
-    pub rate_bps: u64,
+    pub rate: Rate,
     /// The limit of the disciplines that were given none: for the report.
     pub limit: Amount,
     /// Feeds fingerprints and disciplines.

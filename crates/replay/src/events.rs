@@ -306,7 +306,7 @@ mod tests {
         tables.events().unwrap().set_window(window);
         let config = Config {
             schedulers: schedulers.iter().map(|spec| spec.parse().unwrap()).collect(),
-            rate_bps: 8_000_000,
+            rate: sched::Rate(8_000_000),
             limit: Amount::Packets(300),
             seed: 1,
             idle: Nanos::from_secs(60),

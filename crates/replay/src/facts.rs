@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use frame::{Endpoints, LinkType, Parsed};
+use sched::{Nanos, Rate};
 use serde::Serialize;
 
 use crate::capture::{Capture, Record, Skipped};
@@ -73,12 +74,12 @@ impl CaptureFacts {
         timeline: &Timeline,
         counts: &Counts,
         flows: &Flows,
-        rate_bps: u64,
+        rate: Rate,
     ) -> Self {
-        let duration_ns = timeline.now().0;
+        let duration = timeline.now();
         let mean_rate_bps =
-            (duration_ns > 0).then(|| counts.bytes as f64 * 8e9 / duration_ns as f64);
-        let (out_of_order_packets, out_of_order_max_ns) = timeline.went_back();
+            (duration > Nanos::ZERO).then(|| counts.bytes as f64 * 8e9 / duration.0 as f64);
+        let (out_of_order_packets, out_of_order_max) = timeline.went_back();
         let link_type = |&(linktype, packets): &(u16, u64)| LinkTypeCount {
             linktype,
             name: LinkType::from_linktype(linktype).map(LinkType::name),
@@ -91,16 +92,16 @@ impl CaptureFacts {
             packets: counts.packets,
             bytes: counts.bytes,
             flows: flows.begun(),
-            duration_ns,
+            duration_ns: duration.0,
             first_packet_unix_ns: timeline.first_ns().and_then(|ns| i64::try_from(ns).ok()),
             mean_rate_bps,
             busiest_second_bps: timeline.busiest_second_bytes().saturating_mul(8),
-            offered_load: mean_rate_bps.map(|rate| rate / rate_bps as f64),
+            offered_load: mean_rate_bps.map(|mean| mean / rate.0 as f64),
             largest_packet_bytes: counts.largest_bytes,
             cut_packets: counts.cut,
             non_ip_packets: counts.non_ip,
             out_of_order_packets,
-            out_of_order_max_ns,
+            out_of_order_max_ns: out_of_order_max.0,
             untimed_packets: timeline.untimed(),
             flows_split: flows.evicted(),
             skipped: capture.skipped(),

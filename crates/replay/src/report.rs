@@ -2,7 +2,7 @@
 
 use account::{Drops, LaneTotals, Tally, Totals};
 use measure::{RunInfo, SCHEMA_VERSION, SizeClass};
-use sched::{DropReason, Lane};
+use sched::{DropReason, Lane, Nanos, Rate};
 use serde::Serialize;
 use serde_json::json;
 
@@ -152,7 +152,7 @@ impl Report {
                 "partial": self.partial,
                 "warnings": self.warnings,
                 "schedulers": config.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "rate_bps": config.rate_bps,
+                "rate_bps": config.rate.0,
                 "limit": config.limit.to_string(),
                 "seed": config.seed,
                 "idle_ns": config.idle.0,
@@ -167,19 +167,25 @@ impl Report {
         partial: bool,
     ) -> Self {
         let warnings = capture.warnings();
-        let scheduler = |trial| SchedulerReport::new(trial, config.rate_bps, capture.duration_ns);
+        let scheduler =
+            |trial| SchedulerReport::new(trial, config.rate, Nanos(capture.duration_ns));
         let schedulers = trials.iter().map(scheduler).collect();
         Self { capture, partial, warnings, schedulers }
     }
 }
 
 impl SchedulerReport {
-    fn new(trial: &Trial, rate_bps: u64, duration_ns: u64) -> Self {
+    /// Flows of this size, if there were any.
+    #[must_use]
+    pub fn class(&self, size_class: SizeClass) -> Option<&ClassReport> {
+        self.classes.iter().find(|class| class.size_class == size_class)
+    }
+
+    fn new(trial: &Trial, rate: Rate, duration: Nanos) -> Self {
         let ledger = trial.port.ledger();
         let totals = ledger.totals();
-        let end_ns = trial.end.0.max(duration_ns);
-        let end = sched::Nanos(end_ns);
-        let busy_ns = totals.sent().bytes as f64 * 8e9 / rate_bps as f64;
+        let end = trial.end.max(duration);
+        let busy_ns = totals.sent().bytes as f64 * 8e9 / rate.0 as f64;
         let mut all = Delays::default();
         trial.classes.iter().for_each(|class| all.merge(&class.delays));
         let classes = SizeClass::ALL.into_iter().zip(&trial.classes);
@@ -214,8 +220,8 @@ impl SchedulerReport {
             flow_table_peak: ledger.table().peak(),
             flow_table_p99: ledger.table().quantile(0.99, end),
             flows_untracked: totals.flows_untracked,
-            utilisation: (end_ns > 0).then(|| busy_ns / end_ns as f64),
-            end_ns,
+            utilisation: (end > Nanos::ZERO).then(|| busy_ns / end.0 as f64),
+            end_ns: end.0,
         }
     }
 }

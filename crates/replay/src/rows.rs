@@ -89,7 +89,7 @@ fn link_use(key: Key, config: &Config, scheduler: &SchedulerReport, trial: &Tria
     LinkUse {
         key,
         link: link(),
-        rate_bps: config.rate_bps,
+        rate_bps: config.rate.0,
         arrived_packets: totals.arrived.packets,
         arrived_bytes: totals.arrived.bytes,
         sent_packets: totals.sent().packets,

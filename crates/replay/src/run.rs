@@ -88,7 +88,7 @@ impl<'r, 't> Replay<'r, 't> {
     fn new(config: &'r Config, tables: &'r mut Tables<'t>) -> Self {
         let names = FlowNames::new(config.seed);
         let log = tables.events().is_some();
-        let trial = |spec| Trial::new(spec, config.rate_bps, config.seed, names, log);
+        let trial = |spec| Trial::new(spec, config.rate, config.seed, names, log);
         let trials: Vec<Trial> = config.schedulers.iter().map(trial).collect();
         if let Some(events) = tables.events() {
             trials.iter().for_each(|trial| events.add_scheduler(trial.name.clone()));
@@ -202,13 +202,8 @@ impl<'r, 't> Replay<'r, 't> {
     }
 
     fn report<R: Read>(self, capture: &Capture<R>, interrupted: bool) -> Report {
-        let facts = CaptureFacts::new(
-            capture,
-            &self.timeline,
-            &self.counts,
-            &self.flows,
-            self.config.rate_bps,
-        );
+        let facts =
+            CaptureFacts::new(capture, &self.timeline, &self.counts, &self.flows, self.config.rate);
         let report = Report::new(self.config, facts, &self.trials, interrupted);
         rows::write_totals(self.config, &report, &self.trials, self.tables);
         report

@@ -1,12 +1,11 @@
 //! A [`Report`] for a terminal: tables that fit 100 columns.
 
 use measure::SizeClass;
-use measure::text::{scheduler, table, wrap};
-use sched::Rate;
+use measure::text::{SchedulerTable, wrap};
 
 use crate::config::Config;
 use crate::facts::CaptureFacts;
-use crate::report::{DelayReport, Report, SchedulerReport};
+use crate::report::{ClassReport, DelayReport, Report, SchedulerReport};
 
 /// What every reader of the figures has to know.
 pub const OPEN_LOOP: &str = "Open loop: every packet arrives when it was captured, whatever \
@@ -69,7 +68,7 @@ fn link(config: &Config, facts: &CaptureFacts) -> String {
     let load = facts.offered_load.map_or_else(String::new, |load| {
         format!("; the capture offers {:.1} % of its rate", load * 100.0)
     });
-    format!("The link: {}, queue limit {}{load}.", Rate(config.rate_bps), config.limit)
+    format!("The link: {}, queue limit {}{load}.", config.rate, config.limit)
 }
 
 fn mbit(bps: f64) -> String {
@@ -80,77 +79,57 @@ fn heading(text: &str) -> String {
     format!("\n{text}")
 }
 
-/// The size classes that the capture has flows of, with their number.
-fn classes(report: &Report) -> Vec<(SizeClass, u64)> {
-    let first = report.schedulers.first();
-    first.map_or_else(Vec::new, |s| s.classes.iter().map(|c| (c.size_class, c.flows)).collect())
+fn by_scheduler(report: &Report) -> SchedulerTable<'_, SchedulerReport> {
+    SchedulerTable::new(&report.schedulers, |s| &s.scheduler)
 }
 
-fn class_titles(report: &Report) -> Vec<String> {
-    let title = |(class, flows): (SizeClass, u64)| {
+/// With a column for each size class that the capture has flows of, titled with their number.
+fn with_classes(
+    table: SchedulerTable<'_, SchedulerReport>,
+    report: &Report,
+    cell: impl Fn(&ClassReport) -> String,
+) -> String {
+    let title = |class: SizeClass| {
+        let flows = report.schedulers[0].class(class).map_or(0, |c| c.flows);
         format!("{}\n{flows} flow{}", class.name(), if flows == 1 { "" } else { "s" })
     };
-    classes(report).into_iter().map(title).collect()
+    table.classes(title, |s, class| s.class(class).map(&cell)).to_string()
 }
 
 fn delay_table(report: &Report) -> String {
-    let titles = class_titles(report);
-    let mut header = vec!["scheduler", "", "all", "first 20"];
-    header.extend(titles.iter().map(String::as_str));
-    let mut table = table(&header);
-    for s in &report.schedulers {
-        let mut row = vec![scheduler(&s.scheduler), "mean\np50\np95\np99\nmax".to_owned()];
-        row.extend([&s.delay, &s.first_20_packets].map(delay));
-        row.extend(s.classes.iter().map(|class| delay(&class.delay)));
-        table.add_row(row);
-    }
-    table.to_string()
+    let table = by_scheduler(report)
+        .column("", |_| "mean\np50\np95\np99\nmax".into())
+        .column("all", |s| delay(&s.delay))
+        .column("first 20", |s| delay(&s.first_20_packets));
+    with_classes(table, report, |class| delay(&class.delay))
 }
 
 fn delay(delay: &DelayReport) -> String {
-    let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    let lines = [
-        delay.mean_ns,
-        whole(delay.p50_ns),
-        whole(delay.p95_ns),
-        whole(delay.p99_ns),
-        whole(delay.max_ns),
-    ];
-    lines.map(|ns| ns.map_or_else(|| "-".to_owned(), |ns| value(ns / 1e6))).join("\n")
+    let quantiles = [delay.p50_ns, delay.p95_ns, delay.p99_ns, delay.max_ns];
+    let lines = std::iter::once(delay.mean_ns)
+        .chain(quantiles.map(|ns| ns.map(|ns| ns as f64)))
+        .map(|ns| ns.map_or_else(|| "-".to_owned(), |ns| value(ns / 1e6)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn packet_table(report: &Report) -> String {
-    let titles = [
-        "scheduler",
-        "sent\npackets",
-        "of these\nshort / long",
-        "dropped\nshort / long",
-        "dropped for\nthis reason",
-        "marked",
-        "link\nused",
-        "queue, packets\nmean (peak)",
-        "flow table\nmean (peak)",
-    ];
-    let mut table = table(&titles);
-    for s in &report.schedulers {
-        let has_table = s.flow_table_peak > 0;
-        table.add_row([
-            scheduler(&s.scheduler),
-            s.sent_packets.to_string(),
-            shares(s),
-            lanes_dropped(s),
-            reasons(s),
-            s.marked_packets.to_string(),
-            s.utilisation.map_or_else(|| "-".into(), |u| format!("{:.1} %", u * 100.0)),
-            format!("{}\n({})", value(s.backlog_mean_packets), s.backlog_peak_packets),
-            if has_table {
-                format!("{}\n({})", value(s.flow_table_mean), s.flow_table_peak)
-            } else {
-                "-".into()
-            },
-        ]);
-    }
-    table.to_string()
+    by_scheduler(report)
+        .column("sent\npackets", |s| s.sent_packets.to_string())
+        .column("of these\nshort / long", shares)
+        .column("dropped\nshort / long", lanes_dropped)
+        .column("dropped for\nthis reason", reasons)
+        .column("marked", |s| s.marked_packets.to_string())
+        .column("link\nused", |s| {
+            s.utilisation.map_or_else(|| "-".into(), |used| format!("{:.1} %", used * 100.0))
+        })
+        .column("queue, packets\nmean (peak)", |s| {
+            format!("{}\n({})", value(s.backlog_mean_packets), s.backlog_peak_packets)
+        })
+        .column("flow table\nmean (peak)", |s| match s.flow_table_peak {
+            0 => "-".into(),
+            peak => format!("{}\n({peak})", value(s.flow_table_mean)),
+        })
+        .to_string()
 }
 
 fn shares(s: &SchedulerReport) -> String {
@@ -188,16 +167,9 @@ fn drop_table(report: &Report) -> String {
     if report.schedulers.iter().all(|s| s.dropped_packets == 0) {
         return "none".into();
     }
-    let titles = class_titles(report);
-    let mut header = vec!["scheduler", "all"];
-    header.extend(titles.iter().map(String::as_str));
-    let mut table = table(&header);
-    for s in &report.schedulers {
-        let mut row = vec![scheduler(&s.scheduler), part(s.dropped_packets, s.arrived_packets)];
-        row.extend(s.classes.iter().map(|c| part(c.dropped_packets, c.packets)));
-        table.add_row(row);
-    }
-    table.to_string()
+    let all = |s: &SchedulerReport| part(s.dropped_packets, s.arrived_packets);
+    let table = by_scheduler(report).column("all", all);
+    with_classes(table, report, |class| part(class.dropped_packets, class.packets))
 }
 
 fn part(dropped: u64, of: u64) -> String {

@@ -14,7 +14,7 @@ pub(crate) struct Timeline {
     first_ns: Option<i128>,
     now: Nanos,
     went_back: u64,
-    furthest_back_ns: u64,
+    furthest_back: Nanos,
     untimed: u64,
     busiest: Busiest,
 }
@@ -46,7 +46,7 @@ impl Timeline {
         if now < i128::from(self.now.0) {
             self.went_back += 1;
             let back = (i128::from(self.now.0) - now).min(LATEST.0.into());
-            self.furthest_back_ns = self.furthest_back_ns.max(back as u64);
+            self.furthest_back = self.furthest_back.max(Nanos(back as u64));
         } else {
             self.now = Nanos(now.min(LATEST.0.into()) as u64);
         }
@@ -63,8 +63,8 @@ impl Timeline {
     }
 
     /// Packets captured before their predecessor, and by how much at most.
-    pub(crate) fn went_back(&self) -> (u64, u64) {
-        (self.went_back, self.furthest_back_ns)
+    pub(crate) fn went_back(&self) -> (u64, Nanos) {
+        (self.went_back, self.furthest_back)
     }
 
     /// Packets without a capture time.
@@ -98,7 +98,7 @@ mod tests {
         let captured = [1_000, 1_500, 1_200, 1_499, 1_501];
         let arrivals = captured.map(|time| line.arrival(Some(time), 100).0);
         assert_eq!(arrivals, [0, 500, 500, 500, 501]);
-        assert_eq!(line.went_back(), (2, 300));
+        assert_eq!(line.went_back(), (2, Nanos(300)));
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         line.arrival(Some(0), 1);
         assert_eq!(line.arrival(Some(i128::from(u64::MAX) * 1_000_000_000), 1), LATEST);
         line.arrival(Some(-i128::from(u64::MAX) * 1_000_000_000), 1);
-        assert_eq!(line.went_back(), (1, LATEST.0));
+        assert_eq!(line.went_back(), (1, LATEST));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use account::{Drops, Histogram, Tally};
 use measure::{SizeClass, Text};
-use sched::{DropReason, Lane, Nanos, Packet, Spec};
+use sched::{DropReason, Lane, Nanos, Packet, Rate, Spec};
 use sim::{FlowAccount, FlowNames, Port, Sent};
 
 use crate::flows::Flows;
@@ -62,11 +62,11 @@ pub(crate) struct FlowOutcome {
 }
 
 impl Trial {
-    pub(crate) fn new(spec: &Spec, rate_bps: u64, seed: u64, names: FlowNames, log: bool) -> Self {
+    pub(crate) fn new(spec: &Spec, rate: Rate, seed: u64, names: FlowNames, log: bool) -> Self {
         Self {
             name: spec.to_string().into(),
             has_lanes: spec.info().parts.is_some(),
-            port: Port::new(spec, rate_bps, seed, names, log),
+            port: Port::new(spec, rate.0, seed, names, log),
             names,
             free: Vec::new(),
             ids: 0,

@@ -4,7 +4,7 @@
 
 use sched::Nanos;
 use sim::sources::WebIndex;
-use workload::{Cbr, Page, PageLaw, Random, Requests, SizeLaw, Transfer, TransferList};
+use workload::{Page, PageLaw, Random, Requests, SizeLaw, Transfer, TransferList};
 
 use crate::traffic::{Arrivals, Kind, Pick, Stream, Traffic};
 
@@ -12,7 +12,7 @@ use crate::traffic::{Arrivals, Kind, Pick, Stream, Traffic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// When it starts.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// Application bytes.
     pub size_bytes: u64,
     /// Its place in `Traffic::from`.
@@ -28,18 +28,18 @@ pub type Flows = Box<dyn Iterator<Item = Planned> + Send>;
 #[must_use]
 pub fn flows(traffic: &Traffic, seed: u64) -> Flows {
     let random = |purpose: &str| Random::of(seed, &format!("{}/{purpose}", traffic.name));
-    let stop_ns = traffic.stop_ns;
+    let (start_ns, stop_ns) = (traffic.start.0, traffic.stop.0);
     let ends = |pick| Ends::new(traffic, pick, random("ends"));
     match &traffic.kind {
         Kind::Transfers { arrivals, pick, .. } | Kind::OpenLoop { arrivals, pick, .. } => {
             let mut ends = ends(*pick);
-            let arrivals = arrivals_of(arrivals, traffic.start_ns, stop_ns, &random);
+            let arrivals = arrivals_of(arrivals, start_ns, stop_ns, &random);
             Box::new(arrivals.map(move |transfer| ends.planned(transfer)))
         }
-        Kind::Periodic { flows, every_ns, spread_ns, size_bytes, .. } => {
+        Kind::Periodic { flows, every, spread, size_bytes, .. } => {
             let mut ends = ends(Pick::InTurn);
-            let rounds = (traffic.start_ns..stop_ns).step_by(*every_ns as usize);
-            let (flows, spread_ns, size_bytes) = (*flows, *spread_ns, *size_bytes);
+            let rounds = (start_ns..stop_ns).step_by(every.0 as usize);
+            let (flows, spread_ns, size_bytes) = (*flows, spread.0, *size_bytes);
             let mut spread = random("spread");
             Box::new(rounds.flat_map(move |round| {
                 let mut starts: Vec<u64> =
@@ -136,7 +136,7 @@ impl Ends {
 
     fn planned(&mut self, Transfer { start_ns, size_bytes }: Transfer) -> Planned {
         let (from, to) = self.next();
-        Planned { start_ns, size_bytes, from, to }
+        Planned { start: Nanos(start_ns), size_bytes, from, to }
     }
 }
 
@@ -148,13 +148,13 @@ pub struct Visitor {
     /// Its place in `Traffic::to`.
     pub to: usize,
     /// When it opens its first page.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// Its pages, more than there is time for.
     pub pages: Vec<Page>,
 }
 
 /// No page takes less time than this, thinking included.
-const LEAST_PAGE_NS: u64 = 1_000_000;
+const LEAST_PAGE: Nanos = Nanos::from_millis(1);
 
 /// The users of a web, and the pages that they open: those of the simulator, as far as they get.
 #[must_use]
@@ -167,16 +167,16 @@ pub fn visitors(traffic: &Traffic, seed: u64) -> Vec<Visitor> {
     let visitor = |session| {
         let mut random = Random::new(random.below(u64::MAX));
         let to = random.below(traffic.to.len() as u64) as usize;
-        let start_ns = traffic.start_ns.saturating_add(think.sample(&mut random));
-        let mut at = start_ns;
+        let start = traffic.start + Nanos(think.sample(&mut random));
+        let mut at = start;
         let pages = std::iter::from_fn(|| {
-            let page = (at < traffic.stop_ns).then(|| law.draw(traffic.from.len(), &mut random))?;
+            let page = (at < traffic.stop).then(|| law.draw(traffic.from.len(), &mut random))?;
             let known_ns = page.objects.last().map_or(0, |object| object.known_ns);
-            at = at.saturating_add(known_ns.saturating_add(page.think_ns).max(LEAST_PAGE_NS));
+            at += (Nanos(known_ns) + Nanos(page.think_ns)).max(LEAST_PAGE);
             Some(page)
         });
         let pages = pages.collect();
-        Visitor { index: WebIndex { session, page: 0, object: 0 }.into(), to, start_ns, pages }
+        Visitor { index: WebIndex { session, page: 0, object: 0 }.into(), to, start, pages }
     };
     (0..*users).map(visitor).collect()
 }
@@ -200,22 +200,23 @@ pub fn ends_of(traffic: &Traffic, flow: u64) -> (usize, usize) {
 
 /// When the requests of a connection are due.
 #[must_use]
-pub fn due_ns(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<u64> {
+pub fn due(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<Nanos> {
     let seed = Random::of(seed, &format!("{}/{flow}", traffic.name)).below(u64::MAX);
-    let times = requests.times_ns(traffic.stop_ns - traffic.start_ns, seed);
-    times.into_iter().map(|ns| traffic.start_ns + ns).collect()
+    let times = requests.times_ns((traffic.stop - traffic.start).0, seed);
+    times.into_iter().map(|ns| traffic.start + Nanos(ns)).collect()
 }
 
 /// When the first packet of constant-rate stream number `flow` of some traffic leaves: a stream alone
 /// starts at once; several are spread over an interval.
 #[must_use]
-pub fn first_ns(stream: &Stream, traffic: &Traffic, flow: u64, seed: u64) -> u64 {
-    let cbr = Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes };
+pub fn first(stream: &Stream, traffic: &Traffic, flow: u64, seed: u64) -> Nanos {
     let phase = match stream.flows {
         1 => 0,
-        _ => Random::of(seed, &format!("{}/{flow}", traffic.name)).below(cbr.interval_ns()),
+        _ => {
+            Random::of(seed, &format!("{}/{flow}", traffic.name)).below(stream.cbr().interval_ns())
+        }
     };
-    traffic.start_ns.saturating_add(phase)
+    traffic.start + Nanos(phase)
 }
 
 /// The packets of constant-rate stream number `flow` of some traffic, by time and size.
@@ -225,11 +226,10 @@ pub(crate) fn steady(
     flow: u64,
     seed: u64,
 ) -> impl Iterator<Item = (Nanos, u32)> + Send + use<> {
-    let cbr = Cbr { rate_bps: stream.rate_bps, packet_bytes: stream.packet_bytes };
-    let first_ns = first_ns(stream, traffic, flow, seed);
-    let stop_ns = traffic.stop_ns;
-    let times = (0..).map(move |index| first_ns.saturating_add(cbr.time_ns(index)));
-    times.take_while(move |ns| *ns < stop_ns).map(move |ns| (Nanos(ns), cbr.packet_bytes))
+    let (cbr, stop) = (stream.cbr(), traffic.stop);
+    let first = first(stream, traffic, flow, seed);
+    let times = (0..).map(move |index| first + Nanos(cbr.time_ns(index)));
+    times.take_while(move |time| *time < stop).map(move |time| (time, cbr.packet_bytes))
 }
 
 #[cfg(test)]
@@ -257,9 +257,9 @@ mod tests {
             let traffic =
                 traffic(&format!("{TRANSFERS}stratified = {stratified}\nstart = \"10s\"\n"));
             let drawn: Vec<Planned> = flows(&traffic, 1).collect();
-            assert!(drawn.is_sorted_by_key(|flow| flow.start_ns));
+            assert!(drawn.is_sorted_by_key(|flow| flow.start));
             let span = 10_000_000_000..1_000_000_000_000;
-            assert!(drawn.iter().all(|flow| span.contains(&flow.start_ns)));
+            assert!(drawn.iter().all(|flow| span.contains(&flow.start.0)));
             let n = drawn.len() as f64;
             // Of a Poisson number, 4 standard deviations.
             assert!((n - 99_000.0).abs() < 4.0 * 99_000.0_f64.sqrt(), "{stratified}: {n}");
@@ -284,7 +284,7 @@ mod tests {
         // How ends are picked changes no start and no size.
         let paired = traffic(&format!("{TRANSFERS}pick = \"paired\"\n"));
         for (a, b) in drawn(&one, 1).iter().zip(drawn(&paired, 1)) {
-            assert_eq!((a.start_ns, a.size_bytes), (b.start_ns, b.size_bytes));
+            assert_eq!((a.start, a.size_bytes), (b.start, b.size_bytes));
             assert_eq!(b.from, b.to);
         }
     }
@@ -297,8 +297,8 @@ mod tests {
         let drawn: Vec<Planned> = flows(&traffic, 1).collect();
         assert_eq!(drawn.len(), 40 * 4);
         for (at, flow) in drawn.iter().enumerate() {
-            assert_eq!(flow.start_ns / 25_000_000_000, at as u64 / 4);
-            assert!(flow.start_ns % 25_000_000_000 < 1_000_000_000);
+            assert_eq!(flow.start.0 / 25_000_000_000, at as u64 / 4);
+            assert!(flow.start.0 % 25_000_000_000 < 1_000_000_000);
             assert_eq!((flow.from, flow.to, flow.size_bytes), (at % 3, at % 3, 10_240));
         }
     }

@@ -61,17 +61,17 @@ pub(crate) fn build(
                     name,
                     from: nodes[link.ends[direction]],
                     to: nodes[link.ends[1 - direction]],
-                    rate_bps: link.rate_bps[direction],
+                    rate_bps: link.rates[direction].0,
                     varying,
-                    delay: Nanos(link.delay_ns),
+                    delay: link.delay,
                     overhead: link.overhead,
                     queue,
                     edge: link.edge.clone(),
                     impairments: Impairments {
                         loss: link.loss,
-                        jitter: Nanos(link.jitter_ns),
+                        jitter: link.jitter,
                         reorder: link.reorder,
-                        reorder_delay: Nanos(link.reorder_delay_ns),
+                        reorder_delay: link.reorder_delay,
                     },
                 })
                 .map_err(|error| error.to_string())?;
@@ -116,7 +116,7 @@ const SLICES: u64 = 200;
 
 impl Job<'_> {
     /// Runs it. Simulated time is told to `passed` as it passes.
-    pub(crate) fn run(&self, out: &mut dyn FnMut(Row), passed: &dyn Fn(u64)) -> Ended {
+    pub(crate) fn run(&self, out: &mut dyn FnMut(Row), passed: &dyn Fn(Nanos)) -> Ended {
         let key = Key {
             run: self.scenario.name.as_str().into(),
             scheduler: self.spec.to_string().into(),
@@ -134,8 +134,8 @@ impl Job<'_> {
         recording.tested = tested;
         let mut simulation = Simulation::new(built.network, self.seed);
         simulation.bound(self.scenario.bound);
-        if self.scenario.record.samples_ns < u64::MAX {
-            simulation.sample_every(Nanos(self.scenario.record.samples_ns));
+        if self.scenario.record.samples < Nanos::MAX {
+            simulation.sample_every(self.scenario.record.samples);
         }
         let watched = match self.wanted.tables {
             true => watched(self.scenario, self.seed),
@@ -147,20 +147,20 @@ impl Job<'_> {
             Err(error) => return Ended::Failed(error),
         }
         let mut before: Vec<Totals> = Vec::new();
-        let (warm_up_ns, duration_ns) = (self.scenario.warm_up_ns, self.scenario.duration_ns);
-        for until in slices(warm_up_ns, duration_ns) {
-            let since = simulation.now().0;
-            let result = simulation.run_until(Nanos(until), &mut recording);
+        let (warm_up, duration) = (self.scenario.warm_up, self.scenario.duration);
+        for until in slices(warm_up, duration) {
+            let since = simulation.now();
+            let result = simulation.run_until(until, &mut recording);
             if let Err(error) = result {
                 recording.end(since, Some(&error.to_string()));
                 return Ended::Failed(format!("{}, seed {}: {error}", self.spec, self.seed));
             }
             passed(until - since);
-            if until == warm_up_ns {
+            if until == warm_up {
                 before = totals(&simulation, &built.tested);
                 simulation.restart_totals();
             }
-            if until < duration_ns && self.stop.load(Ordering::Relaxed) {
+            if until < duration && self.stop.load(Ordering::Relaxed) {
                 recording.end(until, Some("interrupted"));
                 return Ended::Stopped;
             }
@@ -175,36 +175,49 @@ impl Job<'_> {
         tested: &[LinkId],
         before: &[Totals],
     ) -> Ended {
-        let counted_ns = self.scenario.duration_ns - self.scenario.warm_up_ns;
+        let (warm_up, duration) = (self.scenario.warm_up, self.scenario.duration);
+        let counted_ns = (duration - warm_up).0;
         let mut drops = Vec::new();
         for (at, id) in tested.iter().enumerate() {
             let link = &simulation.network().links()[id.index()];
             // What the link gave: with a rate that varies, its mean while it counted.
             let rate_bps = link.varying.as_ref().map_or(link.rate_bps, |rates| {
-                let counted = Nanos(self.scenario.warm_up_ns)..Nanos(self.scenario.duration_ns);
-                let bits = rates.bits(counted.start, counted.end);
+                let bits = rates.bits(warm_up, duration);
                 (u128::from(bits) * 1_000_000_000 / u128::from(counted_ns)) as u64
             });
             let Some(port) = simulation.port(*id) else { continue };
             let (ledger, now) = (port.ledger(), simulation.now());
             let counted = ledger.totals();
             let all = before.get(at).cloned().unwrap_or_default().and(counted);
-            let tally = LinkTally {
-                utilisation: counted.sent().bytes as f64 * 8e9
-                    / rate_bps.max(1) as f64
-                    / counted_ns as f64,
-                backlog_mean: ledger.backlog().mean(now),
-                backlog_peak: ledger.backlog().peak(),
-                entries_mean: ledger.table().mean(now),
-                entries_peak: ledger.table().peak(),
-                entries_p99: ledger.table().quantile(0.99, now),
+            let utilisation =
+                counted.sent().bytes as f64 * 8e9 / rate_bps.max(1) as f64 / counted_ns as f64;
+            let row = LinkUse {
+                key: recording.key.clone(),
+                link: recording.tested[id].clone(),
+                rate_bps,
+                arrived_packets: all.arrived.packets,
+                arrived_bytes: all.arrived.bytes,
+                sent_packets: all.sent().packets,
+                sent_bytes: all.sent().bytes,
+                dropped_packets: all.drops.total().packets,
+                marked_packets: Some(all.marked_packets),
+                utilisation: Some(utilisation),
+                backlog_mean_packets: Some(ledger.backlog().mean(now)),
+                backlog_peak_packets: Some(ledger.backlog().peak()),
+                flow_entries_mean: Some(ledger.table().mean(now)),
+                flow_entries_peak: Some(ledger.table().peak()),
+                flow_entries_p99: ledger.table().quantile(0.99, now),
+                flow_entries_beyond_backlog: Some(ledger.entries_beyond_backlog()),
+                flows_untracked: Some(all.flows_untracked),
+                ..LinkUse::default()
+            };
+            recording.put(|_| Row::Link(Box::new(row.clone())));
+            recording.tally.links.push(LinkTally {
+                row,
                 dropped: counted.drops.short_and_long(),
                 arrived: counted.arrived.packets,
                 marked: counted.marked_packets,
-            };
-            let beyond = ledger.entries_beyond_backlog();
-            recording.put_link(*id, rate_bps, &tally, (&all, beyond));
-            recording.tally.links.push(tally);
+            });
             drops.push((*id, all.drops));
         }
         recording.tally.packet_hops = simulation.effort().packet_hops;
@@ -212,7 +225,7 @@ impl Job<'_> {
         for (id, drops) in drops {
             recording.put_drops(id, &drops);
         }
-        recording.end(self.scenario.duration_ns, None);
+        recording.end(duration, None);
         Ended::Complete(Box::new(recording.tally))
     }
 }
@@ -223,66 +236,34 @@ fn totals(simulation: &Simulation, tested: &[LinkId]) -> Vec<Totals> {
 }
 
 /// The ends of the slices of a run; the warm-up ends with one.
-fn slices(warm_up_ns: u64, duration_ns: u64) -> impl Iterator<Item = u64> {
-    let slice = (duration_ns / SLICES).max(1);
-    let mut now = 0;
+fn slices(warm_up: Nanos, duration: Nanos) -> impl Iterator<Item = Nanos> {
+    let slice = (duration / SLICES).max(Nanos(1));
+    let mut now = Nanos::ZERO;
     std::iter::from_fn(move || {
-        if now == duration_ns {
+        if now == duration {
             return None;
         }
-        let next = duration_ns.min(now + slice);
-        now = if now < warm_up_ns && warm_up_ns < next { warm_up_ns } else { next };
+        let next = duration.min(now + slice);
+        now = if now < warm_up && warm_up < next { warm_up } else { next };
         Some(now)
     })
 }
 
 impl Recording<'_> {
-    /// The row of a link, whose flow table had more entries than its queue packets so many times.
-    fn put_link(
-        &mut self,
-        id: LinkId,
-        rate_bps: u64,
-        tally: &LinkTally,
-        (all, beyond): (&Totals, u64),
-    ) {
-        let Some(link) = self.tested.get(&id).cloned().filter(|_| self.wanted.tables) else {
-            return;
-        };
-        (self.out)(Row::Link(Box::new(LinkUse {
-            key: self.key.clone(),
-            link,
-            rate_bps,
-            arrived_packets: all.arrived.packets,
-            arrived_bytes: all.arrived.bytes,
-            sent_packets: all.sent().packets,
-            sent_bytes: all.sent().bytes,
-            dropped_packets: all.drops.total().packets,
-            marked_packets: Some(all.marked_packets),
-            utilisation: Some(tally.utilisation),
-            backlog_mean_packets: Some(tally.backlog_mean),
-            backlog_peak_packets: Some(tally.backlog_peak),
-            flow_entries_mean: Some(tally.entries_mean),
-            flow_entries_peak: Some(tally.entries_peak),
-            flow_entries_p99: tally.entries_p99,
-            flow_entries_beyond_backlog: Some(beyond),
-            flows_untracked: Some(all.flows_untracked),
-            ..LinkUse::default()
-        })));
-    }
-
     /// The row of the block; void with a reason if the run did not come to its end.
-    fn end(&mut self, duration_ns: u64, void: Option<&str>) {
+    fn end(&mut self, duration: Nanos, void: Option<&str>) {
         if !self.wanted.tables {
             return;
         }
         let link = self.scenario.topology.tested().next();
-        let rate_bps = link.map(|(link, way)| self.scenario.topology.links[link].rate_bps[way]);
-        let load = rate_bps
-            .map(|rate| self.transfer_bytes as f64 * 8e9 / rate as f64 / duration_ns.max(1) as f64);
+        let rate = link.map(|(link, way)| self.scenario.topology.links[link].rates[way]);
+        let load = rate.map(|rate| {
+            self.transfer_bytes as f64 * 8e9 / rate.0 as f64 / duration.0.max(1) as f64
+        });
         (self.out)(Row::Block(Box::new(Block {
             key: self.key.clone(),
             start_ns: 0,
-            duration_ns,
+            duration_ns: duration.0,
             void: void.is_some(),
             void_reason: void.map(Into::into),
             offered_load: load.filter(|_| void.is_none()),
@@ -294,15 +275,16 @@ impl Recording<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::slices;
+    use super::*;
 
     #[test]
     fn slices_end_at_the_warm_up_and_at_the_end() {
         for (warm_up, duration) in [(0, 1), (0, 7), (50, 1000), (3, 1000), (999, 1000)] {
-            let ends: Vec<u64> = slices(warm_up, duration).collect();
+            let (warm_up, duration) = (Nanos(warm_up), Nanos(duration));
+            let ends: Vec<Nanos> = slices(warm_up, duration).collect();
             assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
             assert_eq!(ends.last(), Some(&duration));
-            assert!(warm_up == 0 || ends.contains(&warm_up));
+            assert!(warm_up == Nanos::ZERO || ends.contains(&warm_up));
         }
     }
 }

@@ -83,10 +83,10 @@ pub(crate) enum Takes {
     },
     /// A rate.
     Rate {
-        /// Least value in bit/s.
-        min: u64,
-        /// Largest value in bit/s.
-        max: u64,
+        /// Least value.
+        min: Rate,
+        /// Largest value.
+        max: Rate,
     },
     /// A time.
     Time {
@@ -202,7 +202,7 @@ impl fmt::Display for Takes {
             }
             Self::Number { min, max, open: false } => write!(f, "a number, {min} to {max}"),
             Self::Rate { min, max } => {
-                write!(f, "\"{}\" to \"{}\"", Rate(min), Rate(max))
+                write!(f, "\"{}\" to \"{}\"", min, max)
             }
             Self::Time { min, max, unlimited } => {
                 write!(f, "\"{}\" to \"{}\"", min, max)?;

@@ -1,5 +1,7 @@
 //! Turns the reports of a running simulation into rows and tallies.
 
+mod flow;
+
 use std::collections::BTreeMap;
 
 use account::Drops;
@@ -8,7 +10,7 @@ use measure::{
     Text,
 };
 use sched::{DropReason, Lane, Nanos};
-use sim::{ENDLESS, Exchange, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
+use sim::{Exchange, FlowLabel, FlowReport, LinkId, Outcome, PacketRecord, Recorder};
 
 use crate::idle::IdleTimes;
 use crate::rows::Row;
@@ -16,6 +18,9 @@ use crate::scenario::Scenario;
 use crate::sources::Purpose;
 use crate::tally::{Tally, TrafficTally};
 use crate::traffic::{Kind, Traffic};
+use flow::kind_of;
+
+pub(crate) use flow::payload_of;
 
 /// Which rows are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +85,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    fn put(&mut self, row: impl FnOnce(Key) -> Row) {
+    pub(crate) fn put(&mut self, row: impl FnOnce(Key) -> Row) {
         if self.wanted.tables {
             (self.out)(row(self.key.clone()));
         }
@@ -95,7 +100,7 @@ impl<'a> Recording<'a> {
         if class == SizeClass::UpTo20 {
             self.tally.short_timeouts += timeouts;
         }
-        if flow.start_ns < self.scenario.warm_up_ns {
+        if Nanos(flow.start_ns) < self.scenario.warm_up {
             return;
         }
         let traffic = &mut self.tally.traffic[number];
@@ -174,109 +179,6 @@ impl<'a> Recording<'a> {
         let before = (0..number).filter(same).count() as u64;
         index * all + before
     }
-
-    fn row_of(&self, number: usize, report: &FlowReport) -> Flow {
-        let traffic = &self.scenario.traffic[number];
-        let finite = report.bytes < ENDLESS && !matches!(traffic.kind, Kind::Persistent { .. });
-        let kind = kind_of(&traffic.kind);
-        let is_transfer = kind == FlowKind::Transfer;
-        let completion = report.completed.map(|end| end.since(report.started).0);
-        let completion = completion.filter(|_| is_transfer);
-        let idle = if is_transfer { self.idle.of(number, report) } else { None };
-        let mut accounts = report.ports.iter().map(|(_, account)| account).peekable();
-        let seen = accounts.peek().is_some();
-        let sum = |value: fn(&sim::FlowAccount) -> u64| {
-            let accounts = report.ports.iter().map(|(_, account)| account);
-            seen.then(|| accounts.map(value).sum())
-        };
-        let short = |lane: usize| {
-            move |a: &sim::FlowAccount| a.dropped[lane].iter().map(|n| u64::from(*n)).sum::<u64>()
-        };
-        let dropped = |lane: usize| {
-            seen.then(|| report.ports.iter().map(|(_, account)| short(lane)(account)).sum())
-        };
-        let sent: u64 = sum(|a| a.sent.iter().map(|n| u64::from(*n)).sum()).unwrap_or(0);
-        let queued = sum(|a| a.sojourn_sum_ns).unwrap_or(0);
-        let sender = report.tcp.map(|stats| sender_of(&stats));
-        Flow {
-            key: self.key.clone(),
-            index: self.index(number, report.index),
-            kind,
-            traffic: Some(self.names[number].clone()),
-            flow: Some(report.label.to_string().into()),
-            tcp: traffic.kind.tcp().map(|tcp| tcp_name(tcp).into()),
-            size_bytes: finite.then_some(report.bytes),
-            size_class: is_transfer.then(|| class_of(&traffic.kind, report.bytes)),
-            planned_ns: Some(report.started.0),
-            start_ns: report.started.0,
-            connect_ns: report.connected.map(|at| at.0),
-            end_ns: report.completed.filter(|_| is_transfer).map(|at| at.0),
-            completion_ns: completion,
-            stall_max_ns: report.longest_stall.map(|stall| stall.0),
-            idle_ns: idle,
-            slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
-            received_bytes: report.received,
-            complete: report.completed.is_some(),
-            failure: report.failure.map(|_| "timeout".into()),
-            packets: report.ports.iter().map(|(_, a)| u64::from(a.arrived_packets)).max(),
-            dropped_packets: dropped(0)
-                .zip(dropped(1))
-                .map(|(short, long): (u64, u64)| short + long),
-            dropped_short_lane: dropped(0),
-            dropped_long_lane: dropped(1),
-            sent_short_lane: sum(|a| u64::from(a.sent[0])),
-            sent_long_lane: sum(|a| u64::from(a.sent[1])),
-            reordered_packets: sum(|a| u64::from(a.reordered_packets)),
-            marked_packets: sum(|a| u64::from(a.marked_packets)),
-            queueing_mean_ns: (sent > 0).then(|| queued / sent),
-            queueing_max_ns: report.ports.iter().map(|(_, a)| a.sojourn_max_ns).max(),
-            fragments: sum(|a| u64::from(a.fragments)),
-            demotions: sum(|a| u64::from(a.demotions)),
-            retransmissions: sender.map(|stats| u64::from(stats.retransmissions)),
-            timeouts: sender.map(|stats| u64::from(stats.timeouts)),
-            handshake_timeouts: report.tcp.map(|ends| handshake_timeouts(&ends)),
-        }
-    }
-}
-
-/// What the end that sends the data counted: the one that sent more data.
-fn sender_of(stats: &[tcp::Stats; 2]) -> tcp::Stats {
-    if stats[1].data_segments > stats[0].data_segments { stats[1] } else { stats[0] }
-}
-
-fn handshake_timeouts(ends: &[tcp::Stats; 2]) -> u64 {
-    ends.iter().map(|stats| u64::from(stats.syn_timeouts)).sum()
-}
-
-fn kind_of(kind: &Kind) -> FlowKind {
-    match kind {
-        Kind::Transfers { .. }
-        | Kind::Periodic { .. }
-        | Kind::Web { .. }
-        | Kind::OpenLoop { .. } => FlowKind::Transfer,
-        Kind::Persistent { .. } => FlowKind::Download,
-        Kind::Requests { .. } => FlowKind::Request,
-        Kind::Cbr(_) | Kind::OnOff { .. } | Kind::Trace(_) => FlowKind::Stream,
-    }
-}
-
-/// Bytes of a full packet's payload.
-pub(crate) fn payload_of(kind: &Kind) -> u64 {
-    match kind {
-        Kind::OpenLoop { packet_bytes, .. } => u64::from(*packet_bytes),
-        kind => kind.tcp().map_or(1, |tcp| u64::from(tcp.mss)),
-    }
-}
-
-fn class_of(kind: &Kind, bytes: u64) -> SizeClass {
-    SizeClass::of_bytes(bytes, payload_of(kind))
-}
-
-fn tcp_name(tcp: &tcp::Config) -> &'static str {
-    match tcp.congestion {
-        tcp::Congestion::Reno => "reno",
-        tcp::Congestion::Cubic => "cubic",
-    }
 }
 
 impl Recorder for Recording<'_> {
@@ -304,7 +206,7 @@ impl Recorder for Recording<'_> {
         let Purpose { traffic: number, place } = self.purposes[exchange.source.index()];
         let Exchange { due, completed, bytes, .. } = *exchange;
         let completion_ns = completed.map(|end| end.since(due).0);
-        if due.0 >= self.scenario.warm_up_ns {
+        if due >= self.scenario.warm_up {
             let tally = &mut self.tally.traffic[number];
             match completion_ns {
                 Some(completion) => tally.times_ns.add(completion),
@@ -343,7 +245,7 @@ impl Recorder for Recording<'_> {
     fn probe(&mut self, probe: &sim::Probe) {
         let number = self.purposes[probe.source.index()].traffic;
         let delay_ns = probe.arrived.map(|at| at.since(probe.sent).0);
-        if probe.sent.0 >= self.scenario.warm_up_ns {
+        if probe.sent >= self.scenario.warm_up {
             let tally = &mut self.tally.traffic[number];
             tally.packets_sent += 1;
             match delay_ns {
@@ -364,7 +266,7 @@ impl Recorder for Recording<'_> {
     fn advance(&mut self, advance: &sim::Advance) {
         let number = self.purposes[advance.source.index()].traffic;
         let index = self.index(number, advance.index);
-        let (t_ns, every_ns) = (advance.at.0, self.scenario.record.progress_every_ns);
+        let (t_ns, every_ns) = (advance.at.0, self.scenario.record.progress_every.0);
         let due = self.advance_due.entry((number, index)).or_default();
         if t_ns < *due {
             return;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use measure::{RunInfo, SCHEMA_VERSION};
-use sched::{Amount, Spec};
+use sched::{Amount, Nanos, Spec};
 
 use crate::error::ScenarioError;
 use crate::reader::{self, Source, Table};
@@ -21,9 +21,9 @@ pub struct Scenario {
     /// Where it comes from, what was chosen and why.
     pub description: String,
     /// Simulated time of a run.
-    pub duration_ns: u64,
+    pub duration: Nanos,
     /// The first part of a run, which does not count.
-    pub warm_up_ns: u64,
+    pub warm_up: Nanos,
     /// One run of each scheduler per seed.
     pub seeds: Vec<u64>,
     /// Most open flows, and most packets on their way.
@@ -45,14 +45,14 @@ pub struct Scenario {
 /// What is written beside blocks, links, flows and drops.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// How often tested links are sampled; never at `u64::MAX`.
-    pub samples_ns: u64,
+    /// How often tested links are sampled; never at [`Nanos::MAX`].
+    pub samples: Nanos,
     /// Whether packets of constant-rate streams have rows.
     pub probes: bool,
     /// How many transfers have a row for every new byte that arrives.
     pub progress: usize,
     /// Least time between two of these rows of a transfer, from one multiple of it to the next.
-    pub progress_every_ns: u64,
+    pub progress_every: Nanos,
 }
 
 /// What the command line sets instead of the file.
@@ -62,8 +62,8 @@ pub struct Overrides {
     pub schedulers: Option<Vec<Spec>>,
     /// Instead of `scenario.seeds`.
     pub seeds: Option<Vec<u64>>,
-    /// Instead of `scenario.duration`, in nanoseconds.
-    pub duration_ns: Option<u64>,
+    /// Instead of `scenario.duration`.
+    pub duration: Option<Nanos>,
 }
 
 impl Scenario {
@@ -82,24 +82,23 @@ impl Scenario {
         let document = reader::parse(&source)?;
         let root = Table::root(&source, &ROOT, &document)?;
         let head = root.needed("scenario", root.table("scenario"))?;
-        let duration_ns = head.needed("duration", head.time("duration"))?;
-        let duration_ns = overrides.duration_ns.unwrap_or(duration_ns);
-        let warm_up_ns = head.needed("warm-up", head.time("warm-up"))?;
-        if warm_up_ns >= duration_ns {
-            let duration = sched::Nanos(duration_ns);
+        let duration = head.needed("duration", head.time("duration"))?;
+        let duration = overrides.duration.unwrap_or(duration);
+        let warm_up = head.needed("warm-up", head.time("warm-up"))?;
+        if warm_up >= duration {
             return Err(head.refuse("warm-up", &format!("less than the duration, \"{duration}\"")));
         }
-        let topology = Topology::read(&root, Files { directory, duration_ns })?;
+        let topology = Topology::read(&root, Files { directory, duration })?;
         let schedulers = schedulers(&root, &topology, overrides)?;
         let tcp = crate::tcp_keys::read_root(&root)?;
-        let context = traffic::Context { topology: &topology, duration_ns, tcp: &tcp, directory };
+        let context = traffic::Context { topology: &topology, duration, tcp: &tcp, directory };
         let seeds = head.needed("seeds", head.seeds("seeds"))?;
         Ok(Self {
             name: name(file),
             title: head.needed("title", head.text("title"))?,
             description: head.needed("description", head.text("description"))?,
-            duration_ns,
-            warm_up_ns,
+            duration,
+            warm_up,
             seeds: overrides.seeds.clone().unwrap_or(seeds),
             bound: head.needed("bound", head.count("bound"))? as usize,
             schedulers,
@@ -119,8 +118,8 @@ impl Scenario {
             "title": self.title,
             "schedulers": self.schedulers.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "seeds": self.seeds,
-            "duration_ns": self.duration_ns,
-            "warm_up_ns": self.warm_up_ns,
+            "duration_ns": self.duration.0,
+            "warm_up_ns": self.warm_up.0,
             "file": self.text,
         })
     }
@@ -187,9 +186,9 @@ pub(crate) fn with_limit(spec: &Spec, limit: Amount) -> Result<Spec, sched::Spec
 fn record(root: &Table<'_>) -> Result<Record, ScenarioError> {
     let table = root.table_or_defaults("record")?;
     Ok(Record {
-        samples_ns: table.needed("samples", table.time("samples"))?,
+        samples: table.needed("samples", table.time("samples"))?,
         probes: table.needed("probes", table.flag("probes"))?,
         progress: table.needed("progress", table.count("progress"))? as usize,
-        progress_every_ns: table.needed("progress-every", table.time("progress-every"))?,
+        progress_every: table.needed("progress-every", table.time("progress-every"))?,
     })
 }

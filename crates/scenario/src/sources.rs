@@ -72,7 +72,7 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
     let plans = || {
         let ends = ends.clone();
         draw::flows(traffic, seed).map(move |flow| FlowPlan {
-            start: Nanos(flow.start_ns),
+            start: flow.start,
             bytes: flow.size_bytes,
             pair: ends.pair(flow.from, flow.to),
         })
@@ -81,19 +81,18 @@ fn sources(traffic: &Traffic, tcp: Option<TcpId>, ends: &Ends, seed: u64) -> Vec
         None => Opener::Sender,
         Some(request_bytes) => Opener::Receiver { request_bytes },
     };
-    let span = (Nanos(traffic.start_ns), Nanos(traffic.stop_ns));
+    let span = (traffic.start, traffic.stop);
     match (&traffic.kind, tcp) {
-        (Kind::Persistent { flows, stagger_ns, .. }, Some(tcp)) => {
+        (Kind::Persistent { flows, stagger, .. }, Some(tcp)) => {
             let places = ends.from.len().max(ends.to.len()).min(*flows as usize);
             let pairs = (0..places).map(|place| ends.pair(place, place)).collect();
-            let (start, spacing) = (Nanos(traffic.start_ns), Nanos(*stagger_ns));
-            let flows = Transfers::persistent(*flows, start, spacing, pairs, tcp);
+            let flows = Transfers::persistent(*flows, traffic.start, *stagger, pairs, tcp);
             vec![Box::new(flows.opened_by(opener))]
         }
         (Kind::Requests { flows, requests, .. }, Some(tcp)) => {
             let one = |flow: u64| {
                 let Pair { sender, receiver } = ends.pair(flow as usize, flow as usize);
-                let due = draw::due_ns(traffic, *requests, flow, seed).into_iter().map(Nanos);
+                let due = draw::due(traffic, *requests, flow, seed).into_iter();
                 Box::new(RequestStream::new(*requests, receiver, sender, tcp, due)) as _
             };
             (0..*flows).map(one).collect()
@@ -164,10 +163,10 @@ fn web(
 /// The datagrams of a list between the start and the stop of its traffic.
 fn shifted(list: &DatagramList, traffic: &Traffic) -> DatagramList {
     let shift = |datagram: &Datagram| Datagram {
-        time_ns: datagram.time_ns.saturating_add(traffic.start_ns),
+        time_ns: datagram.time_ns.saturating_add(traffic.start.0),
         ..*datagram
     };
-    let before_stop = |datagram: &Datagram| datagram.time_ns < traffic.stop_ns;
+    let before_stop = |datagram: &Datagram| datagram.time_ns < traffic.stop.0;
     DatagramList::new(list.datagrams().iter().map(shift).filter(before_stop).collect())
 }
 

@@ -1,8 +1,8 @@
 //! What the runs say, in the numbers that people compare. Means are means of seeds, and so are
 //! their intervals: flows of one run met in one queue and are not independent.
 
-use measure::SizeClass;
 use measure::stats::{self, Estimate};
+use measure::{LinkUse, SizeClass};
 use serde::Serialize;
 
 use crate::scenario::Scenario;
@@ -226,7 +226,7 @@ fn traffic(
     let (own, theirs) = (of(own), of(theirs));
     let kind = match &traffic.kind {
         Kind::Persistent { .. } => {
-            let seconds = (scenario.duration_ns - traffic.start_ns) as f64 / 1e9;
+            let seconds = (scenario.duration - traffic.start).0 as f64 / 1e9;
             let mbit = |run: &TrafficTally| run.received_bytes as f64 * 8.0 / 1e6 / seconds;
             let pairs: Vec<(f64, f64)> =
                 own.iter().zip(&theirs).map(|(own, their)| (mbit(own), mbit(their))).collect();
@@ -299,20 +299,24 @@ fn times(own: &[TrafficTally]) -> TimesSummary {
 }
 
 fn link_summary(link: String, own: &[&LinkTally]) -> LinkSummary {
+    let of_rows = |value: fn(&LinkUse) -> Option<f64>| mean(own.iter().map(|run| value(&run.row)));
+    let peak = |value: fn(&LinkUse) -> Option<u64>| {
+        own.iter().filter_map(|run| value(&run.row)).max().unwrap_or(0)
+    };
     let number = |value: &dyn Fn(&LinkTally) -> f64| mean(own.iter().map(|run| Some(value(run))));
     let percent = |part: u64, of: u64| if of == 0 { 0.0 } else { 100.0 * part as f64 / of as f64 };
     LinkSummary {
         link,
-        utilisation: number(&|run| run.utilisation),
-        backlog_mean: number(&|run| run.backlog_mean),
-        backlog_peak: own.iter().map(|run| run.backlog_peak).max().unwrap_or(0),
+        utilisation: of_rows(|row| row.utilisation),
+        backlog_mean: of_rows(|row| row.backlog_mean_packets),
+        backlog_peak: peak(|row| row.backlog_peak_packets),
         drop_percent: number(&|run| percent(run.dropped.iter().sum(), run.arrived)),
         dropped_short_lane: number(&|run| run.dropped[0] as f64),
         dropped_long_lane: number(&|run| run.dropped[1] as f64),
         marked_percent: number(&|run| percent(run.marked, run.arrived)),
-        entries_mean: number(&|run| run.entries_mean),
-        entries_p99: mean(own.iter().map(|run| run.entries_p99.map(|n| n as f64))),
-        entries_peak: own.iter().map(|run| run.entries_peak).max().unwrap_or(0),
+        entries_mean: of_rows(|row| row.flow_entries_mean),
+        entries_p99: of_rows(|row| row.flow_entries_p99.map(|n| n as f64)),
+        entries_peak: peak(|row| row.flow_entries_peak),
     }
 }
 

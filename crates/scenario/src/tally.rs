@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use account::Histogram;
-use measure::SizeClass;
+use measure::{LinkUse, SizeClass};
 
 /// One run: one scheduler, one seed.
 #[derive(Clone, Debug, Default)]
@@ -66,18 +66,16 @@ pub(crate) struct ClassTally {
     pub(crate) incomplete: u64,
 }
 
-/// What one direction with the scheduler under test did, after the warm-up.
+/// One direction with the scheduler under test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkTally {
-    pub(crate) utilisation: f64,
-    pub(crate) backlog_mean: f64,
-    pub(crate) backlog_peak: u64,
-    pub(crate) entries_mean: f64,
-    pub(crate) entries_peak: u64,
-    pub(crate) entries_p99: Option<u64>,
-    /// Packets dropped in or before the short lane, and any other.
+    /// Its row, whose packets and bytes are those of the whole run.
+    pub(crate) row: LinkUse,
+    /// Packets after the warm-up: dropped in or before the short lane, and any other.
     pub(crate) dropped: [u64; 2],
+    /// That arrived.
     pub(crate) arrived: u64,
+    /// That were marked.
     pub(crate) marked: u64,
 }
 

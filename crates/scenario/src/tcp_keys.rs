@@ -1,6 +1,5 @@
 //! The TCP of a scenario: a preset and its changes.
 
-use sched::Nanos;
 use tcp::{Config, Congestion, HyStartLaw, Pacing, Recovery, SlowStartExit};
 
 use crate::error::ScenarioError;
@@ -86,7 +85,7 @@ fn changed(table: &Table<'_>, mut config: Config) -> Result<Config, ScenarioErro
         ("max-rto", &mut config.max_rto),
         ("granularity", &mut config.granularity),
     ] {
-        table.time(key)?.into_iter().for_each(|value| *field = Nanos(value));
+        table.time(key)?.into_iter().for_each(|value| *field = value);
     }
     for (key, field) in [
         ("limited-transmit", &mut config.limited_transmit),

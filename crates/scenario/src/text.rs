@@ -2,10 +2,10 @@
 
 use measure::SizeClass;
 use measure::stats::Estimate;
-use measure::text::{decimals, ratio, scheduler, table, value, wrap};
+use measure::text::{self, SchedulerTable, against, decimals, interval, ratio, value, wrap};
 
 use crate::scenario::Scenario;
-use crate::summary::{ClassSummary, SchedulerSummary, Summary, TimesSummary, TrafficKind};
+use crate::summary::{ClassSummary, SchedulerSummary, Summary, TrafficKind, TrafficSummary};
 
 /// The whole report; empty where no seed is complete.
 #[must_use]
@@ -70,15 +70,13 @@ fn legend(summary: &Summary) -> String {
     )
 }
 
-fn classes(s: &SchedulerSummary, number: usize) -> &[ClassSummary] {
-    match &s.traffic[number].kind {
-        TrafficKind::Transfers { classes, .. } => classes,
-        _ => &[],
-    }
+fn class(s: &SchedulerSummary, number: usize, packets: SizeClass) -> Option<&ClassSummary> {
+    let TrafficKind::Transfers { classes, .. } = &s.traffic[number].kind else { return None };
+    classes.iter().find(|class| class.packets == packets)
 }
 
-fn class(s: &SchedulerSummary, number: usize, packets: SizeClass) -> Option<&ClassSummary> {
-    classes(s, number).iter().find(|class| class.packets == packets)
+fn by_scheduler(summary: &Summary) -> SchedulerTable<'_, SchedulerSummary> {
+    SchedulerTable::new(&summary.schedulers, |s| &s.scheduler)
 }
 
 /// A table with a column per size class that occurs.
@@ -87,27 +85,13 @@ fn class_table(
     number: usize,
     cell: impl Fn(&SchedulerSummary, &ClassSummary) -> String,
 ) -> String {
-    let occurs = |packets: &&SizeClass| {
-        summary.schedulers.iter().any(|s| class(s, number, **packets).is_some())
-    };
-    let found: Vec<SizeClass> = SizeClass::ALL.iter().filter(occurs).copied().collect();
-    let titles: Vec<String> = found.iter().map(|c| format!("{} packets", c.name())).collect();
-    let mut header = vec!["scheduler"];
-    header.extend(titles.iter().map(String::as_str));
-    let mut table = table(&header);
-    for s in &summary.schedulers {
-        let cells = found.iter().map(|packets| match class(s, number, *packets) {
-            Some(class) => cell(s, class),
-            None => "-".into(),
-        });
-        table.add_row(std::iter::once(scheduler(&s.scheduler)).chain(cells));
-    }
-    table.to_string()
+    let cell = |s: &SchedulerSummary, packets| class(s, number, packets).map(|c| cell(s, c));
+    by_scheduler(summary).classes(|class| format!("{} packets", class.name()), cell).to_string()
 }
 
 fn completion_table(summary: &Summary, number: usize) -> String {
     class_table(summary, number, |_, class| {
-        let mut cell = with_interval(class.completion_ms);
+        let mut cell = interval(class.completion_ms);
         if let Some(slowdown) = class.slowdown {
             cell += &format!("\n{} x idle", decimals(slowdown.value));
         }
@@ -122,147 +106,108 @@ fn completion_table(summary: &Summary, number: usize) -> String {
 }
 
 fn ratio_table(summary: &Summary, number: usize) -> String {
-    class_table(summary, number, |s, class| match class.vs_reference {
-        Some(_) if s.scheduler == summary.reference => "the reference".into(),
-        Some(estimate) => ratio(estimate),
-        None => "-".into(),
+    class_table(summary, number, |s, class| against(class.vs_reference, is_reference(s, summary)))
+}
+
+fn is_reference(s: &SchedulerSummary, summary: &Summary) -> bool {
+    s.scheduler == summary.reference
+}
+
+/// One traffic under one scheduler, and what is said of it.
+type Line<'a, T> = (&'a SchedulerSummary, &'a TrafficSummary, T);
+
+fn lines<'a, T>(
+    summary: &'a Summary,
+    says: impl Fn(&'a TrafficKind) -> Option<T>,
+) -> Vec<Line<'a, T>> {
+    let all = summary.schedulers.iter().flat_map(|s| s.traffic.iter().map(move |t| (s, t)));
+    all.filter_map(|(s, traffic)| Some((s, traffic, says(&traffic.kind)?))).collect()
+}
+
+fn by_traffic<'a, T>(lines: &'a [Line<'_, T>]) -> SchedulerTable<'a, Line<'a, T>> {
+    SchedulerTable::new(lines, |(s, ..)| &s.scheduler).column("traffic", |(_, traffic, _)| {
+        let pages = matches!(traffic.kind, TrafficKind::Transfers { .. });
+        format!("{}{}", traffic.name, if pages { " pages" } else { "" })
     })
 }
 
 fn stream_table(summary: &Summary) -> String {
-    let mut table = table(&["scheduler", "traffic", "mean", "95 %", "longest", "lost %", "n"]);
-    for s in &summary.schedulers {
-        for traffic in &s.traffic {
-            let row = |times: &TimesSummary, lost: String, n: u64| {
-                let max = times.max.map_or("-".into(), decimals);
-                let name = scheduler(&s.scheduler);
-                [
-                    name,
-                    traffic.name.clone(),
-                    with_interval(times.mean),
-                    value(times.p95),
-                    max,
-                    lost,
-                    n.to_string(),
-                ]
-            };
-            match &traffic.kind {
-                TrafficKind::Transfers { pages: Some(pages), .. } => {
-                    let lost = match pages.incomplete {
-                        0 => "-".into(),
-                        n => format!("{n} incomplete"),
-                    };
-                    let [name, traffic, rest @ ..] = row(&pages.times_ms, lost, pages.complete);
-                    table.add_row([name, format!("{traffic} pages")].into_iter().chain(rest));
-                }
-                TrafficKind::Requests { times_ms, answered, unanswered } => {
-                    let lost = match unanswered {
-                        0 => "-".into(),
-                        n => format!("{n} unanswered"),
-                    };
-                    table.add_row(row(times_ms, lost, *answered));
-                }
-                TrafficKind::Stream { sent, loss_percent, delay_ms } => {
-                    table.add_row(row(delay_ms, with_interval(*loss_percent), *sent));
-                }
-                _ => {}
-            }
+    let some = |n: u64, what| if n == 0 { "-".into() } else { format!("{n} {what}") };
+    let lines = lines(summary, |kind| match kind {
+        TrafficKind::Transfers { pages: Some(pages), .. } => {
+            Some((&pages.times_ms, some(pages.incomplete, "incomplete"), pages.complete))
         }
-    }
-    table.to_string()
+        TrafficKind::Requests { times_ms, answered, unanswered } => {
+            Some((times_ms, some(*unanswered, "unanswered"), *answered))
+        }
+        TrafficKind::Stream { sent, loss_percent, delay_ms } => {
+            Some((delay_ms, interval(*loss_percent), *sent))
+        }
+        _ => None,
+    });
+    by_traffic(&lines)
+        .column("mean", |(.., (times, ..))| interval(times.mean))
+        .column("95 %", |(.., (times, ..))| value(times.p95))
+        .column("longest", |(.., (times, ..))| times.max.map_or("-".into(), decimals))
+        .column("lost %", |(.., (_, lost, _))| lost.clone())
+        .column("n", |(.., (_, _, n))| n.to_string())
+        .to_string()
 }
 
 fn long_table(summary: &Summary) -> String {
-    let mut table = table(&["scheduler", "traffic", "Mbit/s", "ratio"]);
-    for s in &summary.schedulers {
-        for traffic in &s.traffic {
-            let TrafficKind::Persistent { mbit, vs_reference } = &traffic.kind else { continue };
-            let against = match vs_reference {
-                Some(_) if s.scheduler == summary.reference => "the reference".into(),
-                Some(estimate) => ratio(*estimate),
-                None => "-".into(),
-            };
-            table.add_row([
-                scheduler(&s.scheduler),
-                traffic.name.clone(),
-                with_interval(*mbit),
-                against,
-            ]);
-        }
-    }
-    table.to_string()
+    let lines = lines(summary, |kind| match kind {
+        TrafficKind::Persistent { mbit, vs_reference } => Some((*mbit, *vs_reference)),
+        _ => None,
+    });
+    by_traffic(&lines)
+        .column("Mbit/s", |(.., (mbit, _))| interval(*mbit))
+        .column("ratio", |(s, _, (_, ratio))| against(*ratio, is_reference(s, summary)))
+        .to_string()
 }
 
 fn queue_table(summary: &Summary, at: usize) -> String {
-    let mut table = table(&[
-        "scheduler",
-        "link\nused %",
-        "queue mean\n(peak)",
-        "dropped\n%",
-        "packets dropped\nshort / long lane",
-        "marked\n%",
-        "flow table\nmean (99 %, peak)",
-    ]);
-    for s in &summary.schedulers {
-        let link = &s.links[at];
-        let percent =
-            |e: Option<Estimate>| e.map_or("-".into(), |e| format!("{:.1}", 100.0 * e.value));
-        let entries = match link.entries_peak {
+    let percent = |e: Option<Estimate>| e.map_or("-".into(), |e| format!("{:.1}", 100.0 * e.value));
+    let lines: Vec<_> = summary.schedulers.iter().map(|s| (s, &s.links[at])).collect();
+    SchedulerTable::new(&lines, |(s, _)| &s.scheduler)
+        .column("link\nused %", |(_, link)| percent(link.utilisation))
+        .column("queue mean\n(peak)", |(_, link)| {
+            format!("{} ({})", value(link.backlog_mean), link.backlog_peak)
+        })
+        .column("dropped\n%", |(_, link)| value(link.drop_percent))
+        .column("packets dropped\nshort / long lane", |(_, link)| {
+            format!("{} / {}", whole(link.dropped_short_lane), whole(link.dropped_long_lane))
+        })
+        .column("marked\n%", |(_, link)| value(link.marked_percent))
+        .column("flow table\nmean (99 %, peak)", |(_, link)| match link.entries_peak {
             0 => "-".into(),
             peak => format!("{} ({}, {peak})", value(link.entries_mean), value(link.entries_p99)),
-        };
-        table.add_row([
-            scheduler(&s.scheduler),
-            percent(link.utilisation),
-            format!("{} ({})", value(link.backlog_mean), link.backlog_peak),
-            value(link.drop_percent),
-            format!("{} / {}", whole(link.dropped_short_lane), whole(link.dropped_long_lane)),
-            value(link.marked_percent),
-            entries,
-        ]);
-    }
-    table.to_string()
+        })
+        .to_string()
 }
 
 fn tcp_table(summary: &Summary) -> String {
-    let mut table =
-        table(&["scheduler", "segments sent again", "timeouts", "of transfers <=20 packets"]);
-    for s in &summary.schedulers {
-        let cells = [s.retransmissions, s.timeouts, s.short_timeouts].map(whole);
-        table.add_row(std::iter::once(scheduler(&s.scheduler)).chain(cells));
-    }
-    table.to_string()
+    by_scheduler(summary)
+        .column("segments sent again", |s| whole(s.retransmissions))
+        .column("timeouts", |s| whole(s.timeouts))
+        .column("of transfers <=20 packets", |s| whole(s.short_timeouts))
+        .to_string()
 }
 
 fn whole(estimate: Option<Estimate>) -> String {
     estimate.map_or("-".into(), |e| format!("{:.0}", e.value))
 }
 
-fn with_interval(estimate: Option<Estimate>) -> String {
-    match estimate {
-        Some(Estimate { value, interval: Some((low, high)), .. }) => {
-            format!("{} [{}, {}]", decimals(value), decimals(low), decimals(high))
-        }
-        other => value(other),
-    }
-}
-
 /// One line on what a scheduler does for short and for long transfers.
 fn verdict(s: &SchedulerSummary, summary: &Summary) -> Option<String> {
-    if s.scheduler == summary.reference {
+    if is_reference(s, summary) {
         return None;
     }
     let of_class = |packets| {
         let numbers = 0..s.traffic.len();
         numbers.filter_map(|n| class(s, n, packets)?.vs_reference).next()
     };
-    let short = of_class(SizeClass::UpTo20)?;
-    let reference = &summary.reference;
-    let mut line = format!(
-        "{}: transfers of <= 20 packets take {} {reference}'s time",
-        s.scheduler,
-        ratio(short)
-    );
+    let short = (of_class(SizeClass::UpTo20)?, summary.reference.as_str());
+    let mut line = text::verdict(&s.scheduler, &[short]);
     if let Some(long) = of_class(SizeClass::UpTo1000) {
         line += &format!(", those of 100-1000 packets {}", ratio(long));
     }

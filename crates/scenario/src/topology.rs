@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 
 use crate::error::ScenarioError;
 use crate::reader::Table;
@@ -34,12 +34,12 @@ pub struct Link {
     pub name: String,
     /// The nodes at its ends.
     pub ends: [usize; 2],
-    /// Rates in bit/s.
-    pub rate_bps: [u64; 2],
+    /// Rates.
+    pub rates: [Rate; 2],
     /// How they vary, where they do.
     pub varying: [Option<Rates>; 2],
     /// Propagation delay in each direction.
-    pub delay_ns: u64,
+    pub delay: Nanos,
     /// What a packet takes on the link beside its own bytes.
     pub overhead: u32,
     /// The queues.
@@ -49,11 +49,11 @@ pub struct Link {
     /// Part of the packets lost behind the queue.
     pub loss: f64,
     /// Largest extra delay.
-    pub jitter_ns: u64,
+    pub jitter: Nanos,
     /// Part of the packets that are held up.
     pub reorder: f64,
     /// How long these are held up.
-    pub reorder_delay_ns: u64,
+    pub reorder_delay: Nanos,
 }
 
 /// The queue at an end of a link.
@@ -298,7 +298,7 @@ impl Topology {
 pub(crate) struct Files<'a> {
     pub(crate) directory: Option<&'a Path>,
     /// The length of a run: rates are needed until then.
-    pub(crate) duration_ns: u64,
+    pub(crate) duration: Nanos,
 }
 
 impl Files<'_> {
@@ -306,11 +306,11 @@ impl Files<'_> {
         self,
         table: &Table<'_>,
         key: &str,
-        rate_bps: u64,
+        rate: Rate,
     ) -> Result<Option<Rates>, ScenarioError> {
         let Some(text) = table.text(key)? else { return Ok(None) };
         let find = |name: &str| Table::file(name, self.directory);
-        Rates::parse(&text, rate_bps, Nanos(self.duration_ns), find)
+        Rates::parse(&text, rate, self.duration, find)
             .map(Some)
             .map_err(|error| table.wrong(key, &format!("is not accepted: {error}")))
     }
@@ -354,22 +354,22 @@ impl LinkKeys {
         };
         let there = there.map_or_else(fifo, Ok)?;
         let back = back.unwrap_or_else(|| there.clone());
-        let rate_bps = [rate, table.rate("back-rate")?.unwrap_or(rate)];
-        let varying = |key, direction: usize| files.rates(table, key, rate_bps[direction]);
+        let rates = [rate, table.rate("back-rate")?.unwrap_or(rate)];
+        let varying = |key, direction: usize| files.rates(table, key, rates[direction]);
         Ok(Self(Link {
             key: table.path().to_owned(),
             name: String::new(),
             ends: [0, 0],
-            rate_bps,
+            rates,
             varying: [varying("varying", 0)?, varying("back-varying", 1)?],
-            delay_ns: table.needed("delay", table.time("delay"))?,
+            delay: table.needed("delay", table.time("delay"))?,
             overhead: table.bytes("overhead")?.unwrap_or(0) as u32,
             queues: [there, back],
             edge: table.edge("edge")?,
             loss: table.needed("loss", table.number("loss"))?,
-            jitter_ns: table.needed("jitter", table.time("jitter"))?,
+            jitter: table.needed("jitter", table.time("jitter"))?,
             reorder: table.needed("reorder", table.number("reorder"))?,
-            reorder_delay_ns: table.needed("reorder-delay", table.time("reorder-delay"))?,
+            reorder_delay: table.needed("reorder-delay", table.time("reorder-delay"))?,
         }))
     }
 

@@ -13,7 +13,7 @@ pub(crate) const ACCEPTED: &str = "\"trace:FILE\", \"steps:0s=10mbit,5s=0bit,6s=
                                    \"walk:min=2mbit,max=20mbit,every=200ms,step=0.2\"";
 
 /// The largest rate of a link.
-const MOST_BPS: u64 = 1_000_000_000_000;
+const MOST: Rate = Rate(1_000_000_000_000);
 
 /// How the rate of a link varies.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +28,9 @@ pub enum Rates {
 /// and `1 + step`, whose logarithm is uniform. It turns round at its bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Walk {
-    start_bps: u64,
-    min_bps: u64,
-    max_bps: u64,
+    start: Rate,
+    min: Rate,
+    max: Rate,
     every: Nanos,
     step: f64,
     /// Where no more is drawn.
@@ -38,13 +38,13 @@ pub struct Walk {
 }
 
 impl Rates {
-    /// Reads what was written for a link of `rate_bps`, until `end`. `find` says where a file is.
+    /// Reads what was written for a link of this rate, until `end`. `find` says where a file is.
     ///
     /// # Errors
     /// With what continues "... = ... is not accepted".
     pub(crate) fn parse(
         text: &str,
-        rate_bps: u64,
+        rate: Rate,
         end: Nanos,
         find: impl Fn(&str) -> Result<PathBuf, String>,
     ) -> Result<Self, String> {
@@ -56,7 +56,7 @@ impl Rates {
                 rate_trace::parse(&text, &name, end).map(Self::Given)
             }
             Some(("steps", steps)) => steps_of(steps).map(Self::Given),
-            Some(("walk", parameters)) => Walk::parse(parameters, rate_bps, end).map(Self::Walk),
+            Some(("walk", parameters)) => Walk::parse(parameters, rate, end).map(Self::Walk),
             _ => Err(format!("it takes {ACCEPTED}")),
         }
     }
@@ -71,8 +71,8 @@ impl Rates {
     }
 }
 
-fn rate(text: &str) -> Option<u64> {
-    text.trim().parse().ok().map(|Rate(rate)| rate).filter(|rate| *rate <= MOST_BPS)
+fn rate(text: &str) -> Option<Rate> {
+    text.trim().parse().ok().filter(|rate| *rate <= MOST)
 }
 
 fn time(text: &str) -> Option<Nanos> {
@@ -81,7 +81,7 @@ fn time(text: &str) -> Option<Nanos> {
 
 fn steps_of(text: &str) -> Result<Varying, String> {
     let step = |step: &str| {
-        let read = step.split_once('=').and_then(|(at, to)| Some((time(at)?, Rate(rate(to)?))));
+        let read = step.split_once('=').and_then(|(at, to)| Some((time(at)?, rate(to)?)));
         read.ok_or_else(|| format!("'{}' is no step; it takes {ACCEPTED}", step.trim()))
     };
     let steps: Vec<_> = text.split(',').map(step).collect::<Result<_, _>>()?;
@@ -89,12 +89,14 @@ fn steps_of(text: &str) -> Result<Varying, String> {
 }
 
 impl Walk {
-    fn parse(text: &str, start_bps: u64, end: Nanos) -> Result<Self, String> {
+    fn parse(text: &str, start: Rate, end: Nanos) -> Result<Self, String> {
         let wrong = |what: &str| format!("{what}; it takes {ACCEPTED}");
         let (mut min, mut max, mut every, mut step) = (None, None, None, None);
         for parameter in text.split(',').map(str::trim) {
             let read = match parameter.split_once('=') {
-                Some(("min", text)) => set(&mut min, rate(text).filter(|rate| *rate >= 1_000)),
+                Some(("min", text)) => {
+                    set(&mut min, rate(text).filter(|rate| *rate >= Rate(1_000)))
+                }
                 Some(("max", text)) => set(&mut max, rate(text)),
                 Some(("every", text)) => {
                     set(&mut every, time(text).filter(|time| *time >= Nanos(1_000)))
@@ -107,26 +109,24 @@ impl Walk {
             };
             read.ok_or_else(|| wrong(&format!("'{parameter}' is no parameter of a walk")))?;
         }
-        let (Some(min_bps), Some(max_bps), Some(every), Some(step)) = (min, max, every, step)
-        else {
+        let (Some(min), Some(max), Some(every), Some(step)) = (min, max, every, step) else {
             return Err(wrong("a walk needs all of min, max, every and step"));
         };
-        if !(min_bps..=max_bps).contains(&start_bps) {
-            let start = Rate(start_bps);
+        if !(min..=max).contains(&start) {
             return Err(format!("the walk starts at `rate`, {start}, which is not in its bounds"));
         }
         let steps = end.0 / every.0;
         if steps > MOST_STEPS {
             return Err(format!("{steps} steps until the end are too many; at most {MOST_STEPS}"));
         }
-        Ok(Self { start_bps, min_bps, max_bps, every, step, end })
+        Ok(Self { start, min, max, every, step, end })
     }
 
     fn draw(&self, mut random: Random) -> Varying {
-        let [low, high] = [self.min_bps, self.max_bps].map(|bps| libm::log(bps as f64));
+        let [low, high] = [self.min, self.max].map(|rate| libm::log(rate.0 as f64));
         let most = libm::log1p(self.step);
-        let mut at = libm::log(self.start_bps as f64);
-        let mut steps = vec![(Nanos::ZERO, Rate(self.start_bps))];
+        let mut at = libm::log(self.start.0 as f64);
+        let mut steps = vec![(Nanos::ZERO, self.start)];
         for number in 1..=self.end.0 / self.every.0 {
             at += (2.0 * random.unit() - 1.0) * most;
             if at > high {
@@ -136,8 +136,7 @@ impl Walk {
             }
             // A step may be longer than the way between the bounds.
             at = at.clamp(low, high);
-            let bps = libm::round(libm::exp(at)) as u64;
-            let rate = Rate(bps.clamp(self.min_bps, self.max_bps));
+            let rate = Rate(libm::round(libm::exp(at)) as u64).clamp(self.min, self.max);
             steps.push((Nanos(number * self.every.0), rate));
         }
         Varying::new(&steps).expect("times rise, and the least rate is above 0")
@@ -161,7 +160,7 @@ mod tests {
     const RATE: u64 = 10_000_000;
 
     fn read(text: &str) -> Result<Rates, String> {
-        Rates::parse(text, RATE, END, |file| Err(format!("{file}: not looked for")))
+        Rates::parse(text, Rate(RATE), END, |file| Err(format!("{file}: not looked for")))
     }
 
     #[test]

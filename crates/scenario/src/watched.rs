@@ -18,7 +18,7 @@ pub(crate) fn watched(scenario: &Scenario, seed: u64) -> BTreeSet<Transfer> {
     if most == 0 {
         return BTreeSet::new();
     }
-    let span = scenario.warm_up_ns..scenario.duration_ns / 4 * 3;
+    let span = scenario.warm_up..scenario.duration / 4 * 3;
     // The smallest, and of equal ones the latest, comes out first.
     let mut largest = BinaryHeap::new();
     for (number, traffic) in scenario.traffic.iter().enumerate() {
@@ -26,9 +26,9 @@ pub(crate) fn watched(scenario: &Scenario, seed: u64) -> BTreeSet<Transfer> {
             continue;
         }
         let flows = (0u64..).zip(draw::flows(traffic, seed));
-        for (index, flow) in flows.take_while(|(_, flow)| flow.start_ns < span.end) {
-            if span.contains(&flow.start_ns) {
-                largest.push((Reverse(flow.size_bytes), flow.start_ns, number, index));
+        for (index, flow) in flows.take_while(|(_, flow)| flow.start < span.end) {
+            if span.contains(&flow.start) {
+                largest.push((Reverse(flow.size_bytes), flow.start, number, index));
             }
             if largest.len() > most {
                 largest.pop();
@@ -79,7 +79,7 @@ mod tests {
             let flows: Vec<_> = (0..).zip(draw::flows(&scenario.traffic[0], seed)).collect();
             let mut sizes: Vec<(u64, u64)> = flows
                 .iter()
-                .filter(|(_, flow)| (10..75).contains(&(flow.start_ns / 1_000_000_000)))
+                .filter(|(_, flow)| (10..75).contains(&(flow.start.0 / 1_000_000_000)))
                 .map(|(index, flow)| (flow.size_bytes, *index))
                 .collect();
             sizes.sort_unstable();

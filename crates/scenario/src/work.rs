@@ -8,6 +8,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use sched::Nanos;
+
 use crate::idle::IdleTimes;
 use crate::job::{Ended, Job, build};
 use crate::record::Wanted;
@@ -27,9 +29,9 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Simulated time that has passed in all runs together.
-    pub passed_ns: u64,
+    pub passed: Nanos,
     /// Simulated time of all runs.
-    pub total_ns: u64,
+    pub total: Nanos,
     /// Runs that are complete.
     pub runs: u64,
     /// Runs in all.
@@ -189,8 +191,8 @@ impl Work<'_> {
                 let _ = sender.send(Message::Rows(std::mem::take(&mut parcel)));
             }
         };
-        let passed = |ns| {
-            self.passed_ns.fetch_add(ns, Ordering::Relaxed);
+        let passed = |time: Nanos| {
+            self.passed_ns.fetch_add(time.0, Ordering::Relaxed);
         };
         let ended = job.run(&mut out, &passed);
         let _ = sender.send(Message::Rows(parcel));
@@ -302,8 +304,8 @@ impl Work<'_> {
 
     fn tell(&self, observer: &mut dyn Observer, finished: &Finished) {
         observer.progress(&Progress {
-            passed_ns: self.passed_ns.load(Ordering::Relaxed),
-            total_ns: self.scenario.duration_ns.saturating_mul(self.total() as u64),
+            passed: Nanos(self.passed_ns.load(Ordering::Relaxed)),
+            total: self.scenario.duration * self.total() as u64,
             runs: finished.runs.len() as u64,
             total_runs: self.total() as u64,
         });

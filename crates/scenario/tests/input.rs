@@ -122,7 +122,7 @@ fn times_and_seeds_fit_together() {
         "load = 0.5\nstart = \"5s\"\nstop = \"5s\"",
         &["traffic[0].stop", "not later"],
     );
-    let overrides = Overrides { duration_ns: Some(1_000), ..Overrides::default() };
+    let overrides = Overrides { duration: Some(sched::Nanos(1_000)), ..Overrides::default() };
     let text = GOOD.replace("\"10s\"", "\"10s\"\nwarm-up = \"1s\"");
     let error = Scenario::parse(&text, "t.toml", None, &overrides).unwrap_err().to_string();
     assert!(error.contains("less than the duration, \"1us\""), "{error}");

@@ -6,6 +6,7 @@ use measure::{Advance, Block, Flow, FlowKind, LinkUse, Probe, Sample};
 use scenario::{
     Observer, Overrides, Progress, Row, Scenario, Summary, TrafficKind, Wanted, library,
 };
+use sched::Nanos;
 
 /// Keeps rows.
 #[derive(Default)]
@@ -231,7 +232,7 @@ fn transfers_have_the_load_that_was_asked_for() {
 fn the_warm_up_counts_in_tables_and_not_in_means() {
     let text = "kind = \"transfers\"\nload = 0.5\nsizes = \"fixed:size=1460b\"\n";
     let mut scenario = link("100s", text);
-    scenario.warm_up_ns = 50_000_000_000;
+    scenario.warm_up = Nanos::from_secs(50);
     let (rows, summary) = run(&scenario);
     let TrafficKind::Transfers { classes, .. } = &summary.schedulers[0].traffic[0].kind else {
         panic!("they are transfers");
@@ -466,11 +467,11 @@ fn every_ready_scenario_runs() {
     for ready in library::ALL {
         let mut scenario =
             Scenario::parse(ready.text, ready.name, None, &Overrides::default()).unwrap();
-        scenario.duration_ns = 2_000_000_000;
-        scenario.warm_up_ns = 0;
+        scenario.duration = Nanos::from_secs(2);
+        scenario.warm_up = Nanos::ZERO;
         for traffic in &mut scenario.traffic {
-            traffic.start_ns = 0;
-            traffic.stop_ns = scenario.duration_ns;
+            traffic.start = Nanos::ZERO;
+            traffic.stop = scenario.duration;
         }
         scenario.seeds.truncate(1);
         let last = scenario.schedulers.pop().unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use scenario::{Observer, Overrides, Progress, Row, Scenario, Summary, Wanted};
+use sched::Nanos;
 
 struct Nobody;
 
@@ -34,7 +35,7 @@ fn every_file_names_its_section_and_runs_under_every_discipline() {
         // The warm-up and a second.
         let overrides = Overrides {
             seeds: Some(vec![1]),
-            duration_ns: Some(6_000_000_000),
+            duration: Some(Nanos::from_secs(6)),
             ..Overrides::default()
         };
         let scenario = Scenario::parse(&text, &name, file.parent(), &overrides);

@@ -4,8 +4,9 @@
 """
 
 from shortlane.paper.catalog import known, named
-from shortlane.paper.claims import Paper, load
+from shortlane.paper.claims import Paper
 from shortlane.paper.judge import judge_row
+from shortlane.paper.loading import load
 from shortlane.paper.statistics import Tables
 
 __all__ = ["Paper", "Tables", "judge_row", "known", "load", "named"]

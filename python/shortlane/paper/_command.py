@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from shortlane.errors import InputError, RunError
-from shortlane.paper import data, index, page, words
+from shortlane.paper import data, document, index, page, words
 from shortlane.paper.rerun import Options, Rerun
 
 __all__ = ["add_arguments", "run"]
@@ -71,7 +71,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
     _refuse_unknown(arguments, [rerun])
     told = _carried_out(rerun, arguments)
     if arguments.json:
-        _print_json(page.as_document(told))
+        _print_json(document.of(told))
     else:
         print(words.table(told.judged))
         _print_end(arguments, out)
@@ -99,7 +99,7 @@ def _run_all(arguments: argparse.Namespace) -> None:
         if not arguments.json:
             print(f"{title}\n\n{words.table(told[rerun.out].judged)}\n", flush=True)
     if arguments.json:
-        _print_json({"papers": [page.as_document(one) for one in told.values()]})
+        _print_json({"papers": [document.of(one) for one in told.values()]})
     else:
         _print_end(arguments, out)
     _raise_for_failed(told)
@@ -139,8 +139,8 @@ def _refuse_unknown(arguments: argparse.Namespace, reruns: list[Rerun]) -> None:
             raise InputError(f"--rows {wanted!r} is not accepted; it takes {', '.join(known)}")
 
 
-def _print_json(document: object) -> None:
-    print(json.dumps(document, indent=1, ensure_ascii=False))
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def _print_end(arguments: argparse.Namespace, out: Path) -> None:

@@ -14,7 +14,8 @@ from types import ModuleType
 
 from shortlane.errors import InputError
 from shortlane.paper import data
-from shortlane.paper.claims import Paper, load
+from shortlane.paper.claims import Paper
+from shortlane.paper.loading import load
 from shortlane.paper.shared import SHARED
 from shortlane.paper.statistics import Statistic
 

@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options, call: &Call) -> Result<(), Failure> {
     say(&format!(
         "{cells} cells, {} blocks, about {:.0} minutes",
         cells * sweep.base.schedulers.len(),
-        sweep.total_ns() as f64 / 6e10
+        sweep.total().0 as f64 / 6e10
     ));
     let mut line = ProgressLine::new((cells * sweep.base.schedulers.len()) as u64).counting();
     let (cells, ended_early) = sweep

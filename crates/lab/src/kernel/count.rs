@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::report::{Sample, Tally};
 use measure::{DropCount, Key, LinkUse};
 use netdev::tc::{TcStats, TrafficControl};
+use sched::{Nanos, Rate};
 
 use crate::traffic::monotonic_ns;
 
@@ -116,17 +117,17 @@ impl Counted {
         &self,
         key: &Key,
         link: &str,
-        rate_bps: u64,
-        warm_up_ns: u64,
+        rate: Rate,
+        warm_up: Nanos,
         capacity: f64,
     ) -> LinkUse {
-        let during = self.samples.iter().filter(|sample| sample.t_ns >= warm_up_ns);
+        let during = self.samples.iter().filter(|sample| sample.t_ns >= warm_up.0);
         let backlog: Vec<u64> = during.map(|sample| sample.packets).collect();
         let mean = backlog.iter().sum::<u64>() as f64 / backlog.len() as f64;
         LinkUse {
             key: key.clone(),
             link: link.into(),
-            rate_bps,
+            rate_bps: rate.0,
             arrived_packets: self.arrived.packets,
             arrived_bytes: self.arrived.bytes,
             sent_packets: self.sent.packets,

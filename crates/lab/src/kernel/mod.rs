@@ -27,7 +27,7 @@ use std::time::Duration;
 use engine::{Forwarder, Observe, RateChange, Report};
 use netdev::link::{Home, Links};
 use netdev::netns::{Namespace, set_parameter};
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use crate::block::BlockError;
 use crate::config::{Bottleneck, Config, ConfigError};
@@ -129,8 +129,8 @@ impl Hosts {
     ) -> Result<Ready<'a>, BlockError> {
         let back = link.up_scheduler.as_ref().unwrap_or(scheduler);
         let (down, up) = self.middle.run(|| -> Result<_, BlockError> {
-            let down = Queue::put_on(TO_CLIENT, scheduler, link.rate_bps, link)?;
-            let up = Queue::put_on(TO_SERVER, back, link.up_rate_bps, link)?;
+            let down = Queue::put_on(TO_CLIENT, scheduler, link.rate, link)?;
+            let up = Queue::put_on(TO_SERVER, back, link.up_rate, link)?;
             Ok((down, up))
         })??;
         let delay = self.delay.as_ref();
@@ -248,6 +248,6 @@ fn tc(line: &str) -> io::Result<()> {
 }
 
 /// What `bytes` take on a link, and some for the machine.
-fn time_of(bytes: u64, rate_bps: u64) -> Duration {
-    Duration::from_nanos((bytes as f64 * 8e9 / rate_bps as f64) as u64) + Duration::from_millis(500)
+fn time_of(bytes: u64, rate: Rate) -> Duration {
+    Duration::from_nanos(rate.time_of(bytes).0) + Duration::from_millis(500)
 }

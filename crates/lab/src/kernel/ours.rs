@@ -11,9 +11,9 @@ use sched::{Nanos, Rate, Spec};
 use super::queue::BURST_PER_SECOND;
 use super::tc;
 
-fn link(rate_bps: u64) -> LinkSettings {
+fn link(rate: Rate) -> LinkSettings {
     let burst_time = Nanos(1_000_000_000 / BURST_PER_SECOND);
-    LinkSettings { rate: Rate(rate_bps), burst_time, ..LinkSettings::default() }
+    LinkSettings { rate, burst_time, ..LinkSettings::default() }
 }
 
 fn to(rate: Rate) -> LinkChanges {
@@ -26,16 +26,16 @@ fn failed(error: KernelError) -> io::Error {
 
 /// Whether this kernel takes this discipline of ours.
 pub(crate) fn can(spec: &Spec) -> Result<(), String> {
-    kernel::can(spec, link(1_000_000)).map_err(|error| error.to_string())
+    kernel::can(spec, link(Rate(1_000_000))).map_err(|error| error.to_string())
 }
 
-pub(super) fn put(device: &str, spec: &Spec, rate_bps: u64) -> io::Result<()> {
+pub(super) fn put(device: &str, spec: &Spec, rate: Rate) -> io::Result<()> {
     // The kernel has one list of names for all namespaces, and takes 15 bytes.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed) % 100_000;
     let name = format!("sl{:x}_{number}", std::process::id());
     let composition =
-        compose(spec, &Shaping { link: link(rate_bps), link_header: 14 }).map_err(failed)?;
+        compose(spec, &Shaping { link: link(rate), link_header: 14 }).map_err(failed)?;
     // The qdisc itself keeps its programs; their name is free again when this goes.
     let registered = load(&name, &composition, 1, None).map_err(failed)?;
     tc(&format!("qdisc add dev {device} root {name}"))?;
@@ -55,10 +55,10 @@ fn queues_of(name: &str) -> Option<Queues> {
     [Queues::Cake, Queues::Prio, Queues::Htb].into_iter().find(|queues| queues.name() == name)
 }
 
-pub(super) fn put_marks(device: &str, queues: &str, rate_bps: u64) -> io::Result<()> {
+pub(super) fn put_marks(device: &str, queues: &str, rate: Rate) -> io::Result<()> {
     let order = marks::Order {
         device,
-        link: link(rate_bps),
+        link: link(rate),
         queues: queues_of(queues),
         join: None,
         threshold: None,

@@ -21,7 +21,7 @@ const FULL_FRAME: u64 = 1514;
 pub(super) struct Queue {
     device: String,
     scheduler: Scheduler,
-    rate_bps: u64,
+    rate: Rate,
 }
 
 impl Queue {
@@ -30,23 +30,23 @@ impl Queue {
     pub(super) fn put_on(
         device: &str,
         scheduler: &Scheduler,
-        rate_bps: u64,
+        rate: Rate,
         link: &Bottleneck,
     ) -> io::Result<Self> {
         let _ = tc(&format!("qdisc del dev {device} root"));
         match scheduler {
-            Scheduler::Own(own) => own_lines("add", device, own, rate_bps, link.ecn)?,
-            Scheduler::Ours(spec) => ours::put(device, spec, rate_bps)?,
-            Scheduler::Marks(queues) => ours::put_marks(device, queues, rate_bps)?,
+            Scheduler::Own(own) => own_lines("add", device, own, rate, link.ecn)?,
+            Scheduler::Ours(spec) => ours::put(device, spec, rate)?,
+            Scheduler::Marks(queues) => ours::put_marks(device, queues, rate)?,
         }
-        Ok(Self { device: device.to_owned(), scheduler: scheduler.clone(), rate_bps })
+        Ok(Self { device: device.to_owned(), scheduler: scheduler.clone(), rate })
     }
 
     /// Gives it another rate while packets are queued.
     pub(super) fn change_rate(&self, rate: Rate) -> io::Result<()> {
         match &self.scheduler {
             // What is said of ECN when it is made stays.
-            Scheduler::Own(own) => own_lines("change", &self.device, own, rate.0, false),
+            Scheduler::Own(own) => own_lines("change", &self.device, own, rate, false),
             Scheduler::Ours(_) => ours::change(&self.device, rate),
             Scheduler::Marks(_) => ours::change_marks(&self.device, rate),
         }
@@ -57,7 +57,7 @@ impl Queue {
         match scheduler {
             // They are for no loopback.
             Scheduler::Marks(queues) => ours::can_mark(queues),
-            _ => Self::put_on("lo", scheduler, link.rate_bps, link).map(drop),
+            _ => Self::put_on("lo", scheduler, link.rate, link).map(drop),
         }
     }
 
@@ -97,20 +97,20 @@ impl Queue {
             }
         }
         let bytes = classes.len() as u64 * u64::from(FLOWS * PACKETS) * FRAME;
-        Ok(time_of(bytes, self.rate_bps))
+        Ok(time_of(bytes, self.rate))
     }
 }
 
 /// Adds or changes one of the kernel's own.
-fn own_lines(verb: &str, device: &str, own: &Own, rate_bps: u64, ecn: bool) -> io::Result<()> {
+fn own_lines(verb: &str, device: &str, own: &Own, Rate(rate): Rate, ecn: bool) -> io::Result<()> {
     let words = own.words(ecn);
     if own.qdisc.shapes() {
-        return tc(&format!("qdisc {verb} dev {device} root {words} bandwidth {rate_bps}bit"));
+        return tc(&format!("qdisc {verb} dev {device} root {words} bandwidth {rate}bit"));
     }
-    let burst = FULL_FRAME + rate_bps / 8 / BURST_PER_SECOND;
+    let burst = FULL_FRAME + rate / 8 / BURST_PER_SECOND;
     // The limit is that of the queue which tbf makes until it gets its child. A change gives it to
     // a child that is a FIFO, which therefore gets its own again.
-    let tbf = format!("tbf rate {rate_bps}bit burst {burst} limit 1mb");
+    let tbf = format!("tbf rate {rate}bit burst {burst} limit 1mb");
     tc(&format!("qdisc {verb} dev {device} root handle 1: {tbf}"))?;
     if verb == "change" && own.qdisc.kind != "pfifo" {
         return Ok(());

@@ -14,7 +14,7 @@ pub(crate) fn can(spec: &Spec) -> Result<(), String> {
     Err(format!("{spec}: {REFUSAL}"))
 }
 
-pub(super) fn put(_: &str, _: &Spec, _: u64) -> io::Result<()> {
+pub(super) fn put(_: &str, _: &Spec, _: Rate) -> io::Result<()> {
     refused()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn can_mark(_: &str) -> io::Result<()> {
     refused()
 }
 
-pub(super) fn put_marks(_: &str, _: &str, _: u64) -> io::Result<()> {
+pub(super) fn put_marks(_: &str, _: &str, _: Rate) -> io::Result<()> {
     refused()
 }
 

@@ -4,6 +4,7 @@ mod plans;
 mod way;
 
 use scenario::{Kind, Scenario, ScenarioError, Traffic as Sent};
+use sched::Nanos;
 use workload::TransferList;
 
 use crate::config::{AgentProgram, Config, Labels, Round, Timing, Traffic, Transfers};
@@ -67,14 +68,13 @@ pub fn config(
             interactive: false,
         },
         timing: Timing {
-            warm_up_ns: scenario.warm_up_ns,
-            arrivals_ns: scenario.duration_ns - scenario.warm_up_ns,
-            drain_ns: 0,
+            warm_up: scenario.warm_up,
+            arrivals: scenario.duration - scenario.warm_up,
+            drain: Nanos::ZERO,
             rounds: scenario.seeds.len() as u64,
             until_precise: None,
-            jobs: jobs.unwrap_or_else(|| {
-                Timing::jobs_for(link.rate_bps.max(link.up_rate_bps), schedulers.len())
-            }),
+            jobs: jobs
+                .unwrap_or_else(|| Timing::jobs_for(link.rate.max(link.up_rate), schedulers.len())),
             late_limit,
         },
         schedulers,

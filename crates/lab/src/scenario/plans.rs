@@ -16,7 +16,7 @@ const OBJECTS: u32 = 1 << 31;
 impl Way<'_> {
     /// What a round sends. Ids are those of the simulator: traffics of one kind take turns.
     pub(super) fn round(&self, scenario: &Scenario, seed: u64) -> Round {
-        let duration_ns = scenario.duration_ns;
+        let duration_ns = scenario.duration.0;
         let mut pairs = Pairs { way: self, ends: self.ends(), duration_ns, plans: Vec::new() };
         for (number, traffic) in scenario.traffic.iter().enumerate() {
             let turn = |of: fn(&Kind) -> bool| {
@@ -85,14 +85,15 @@ impl Pairs<'_> {
 
     fn add(&mut self, traffic: &Sent, seed: u64, turn: impl Fn(fn(&Kind) -> bool) -> Turn) {
         let tcp = traffic.kind.tcp().map_or(Tcp::Cubic, tcp_of);
-        let (start_ns, stop_ns) = (traffic.start_ns, traffic.stop_ns);
+        let (start, stop) = (traffic.start, traffic.stop);
+        let stop_ns = stop.0;
         match &traffic.kind {
             Kind::Transfers { .. } | Kind::Periodic { .. } => {
                 for (index, flow) in (0..).zip(draw::flows(traffic, seed)) {
                     let plan = self.of(traffic.from[flow.from], traffic.to[flow.to]);
                     plan.transfers.push(Transfer {
                         id: turn(is_transfers).id(index),
-                        start_ns: flow.start_ns,
+                        start_ns: flow.start.0,
                         size_bytes: flow.size_bytes,
                         tcp,
                     });
@@ -117,7 +118,7 @@ impl Pairs<'_> {
                         Visitor {
                             number: visitor.index * u64::from(turn.of) + u64::from(turn.before),
                             tcp,
-                            start_ns: visitor.start_ns,
+                            start_ns: visitor.start.0,
                             stop_ns,
                             connections: *connections,
                             pages: visitor.pages.into_iter().map(&mut page).collect(),
@@ -133,7 +134,10 @@ impl Pairs<'_> {
                 for flow in 0..*flows {
                     let (id, due_ns) = (
                         turn(is_requests).id(flow as u32),
-                        draw::due_ns(traffic, *requests, flow, seed),
+                        draw::due(traffic, *requests, flow, seed)
+                            .iter()
+                            .map(|due| due.0)
+                            .collect::<Vec<_>>(),
                     );
                     let size_bytes = requests.response_bytes.into();
                     if !due_ns.is_empty() {
@@ -142,10 +146,10 @@ impl Pairs<'_> {
                     }
                 }
             }
-            Kind::Persistent { flows, stagger_ns, .. } => {
+            Kind::Persistent { flows, stagger, .. } => {
                 let is_up = self.way.is_up(traffic);
                 for flow in 0..*flows {
-                    let start_ns = start_ns + flow * stagger_ns;
+                    let start_ns = (start + *stagger * flow).0;
                     let id = turn(is_persistent).id(flow as u32);
                     if start_ns < stop_ns {
                         let plan = self.of_flow(traffic, flow);
@@ -156,14 +160,13 @@ impl Pairs<'_> {
             }
             Kind::Cbr(stream) => {
                 for flow in 0..stream.flows {
-                    let start_ns = draw::first_ns(stream, traffic, flow, seed);
+                    let start_ns = draw::first(stream, traffic, flow, seed).0;
                     if start_ns < stop_ns {
                         let name = match stream.flows {
                             1 => traffic.name.clone(),
                             _ => format!("{}/{flow}", traffic.name),
                         };
-                        let (rate_bps, packet_bytes) =
-                            (stream.rate_bps, stream.packet_bytes as u16);
+                        let (rate_bps, packet_bytes) = (stream.rate.0, stream.packet_bytes as u16);
                         let cbr = Cbr { name, rate_bps, packet_bytes, start_ns, stop_ns };
                         self.of_flow(traffic, flow).cbr.push(cbr);
                     }

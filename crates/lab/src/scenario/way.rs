@@ -6,13 +6,11 @@ use netdev::device::ETHERNET_HEADER;
 use scenario::{Link, Queue, Rates, Scenario, ScenarioError, Traffic as Sent};
 use sched::{Amount, Nanos, Rate, Spec};
 
-use crate::config::{Bottleneck, Ends};
+use crate::config::{Bottleneck, Ends, RATES};
 use crate::scheduler::{Engine, Scheduler, in_kernel};
 
 /// Links beside the bottleneck are to hold nothing up, as those of the lab do.
 const ACCESS_TIMES: u64 = 10;
-/// What the lab's engine and its pacer carry.
-const RATES: std::ops::RangeInclusive<u64> = 100_000..=2_000_000_000;
 /// Servers with a round-trip time of their own have a network each.
 const MOST_FAR: usize = 8;
 
@@ -22,19 +20,19 @@ pub(super) struct Way<'a> {
     /// Which direction of it leads to the clients.
     pub(super) down: usize,
     /// Those at whose ends traffic is: their nodes, and for servers the round-trip time that each has
-    /// beyond `rtt_ns`.
-    pub(super) servers: Vec<(usize, u64)>,
+    /// beyond `rtt`.
+    pub(super) servers: Vec<(usize, Nanos)>,
     pub(super) clients: Vec<usize>,
     /// Of the shortest way.
-    rtt_ns: u64,
+    rtt: Nanos,
     engine: Engine,
 }
 
 /// How far nodes are from a node without crossing a link: `None` for those behind it.
-fn distances(scenario: &Scenario, from: usize, without: usize) -> Vec<Option<u64>> {
+fn distances(scenario: &Scenario, from: usize, without: usize) -> Vec<Option<Nanos>> {
     let topology = &scenario.topology;
     let mut far = vec![None; topology.nodes.len()];
-    far[from] = Some(0);
+    far[from] = Some(Nanos::ZERO);
     let mut next = vec![from];
     while let Some(node) = next.pop() {
         for (at, link) in topology.links.iter().enumerate() {
@@ -44,7 +42,7 @@ fn distances(scenario: &Scenario, from: usize, without: usize) -> Vec<Option<u64
             let [a, b] = link.ends;
             let other = if a == node { b } else { a };
             if far[other].is_none() {
-                far[other] = far[node].map(|ns: u64| ns.saturating_add(link.delay_ns));
+                far[other] = far[node].map(|time: Nanos| time + link.delay);
                 next.push(other);
             }
         }
@@ -74,22 +72,23 @@ impl<'a> Way<'a> {
         }
         let ends = scenario.traffic.iter().flat_map(|t| t.from.iter().chain(&t.to));
         let ends: BTreeSet<usize> = ends.copied().collect();
-        let mut servers: Vec<(usize, u64)> =
+        let mut servers: Vec<(usize, Nanos)> =
             ends.iter().filter_map(|node| Some((*node, to_server[*node]?))).collect();
-        let clients: Vec<(usize, u64)> =
+        let clients: Vec<(usize, Nanos)> =
             ends.iter().filter_map(|node| Some((*node, to_client[*node]?))).collect();
-        let nearest = |ends: &[(usize, u64)]| ends.iter().map(|(_, ns)| *ns).min().unwrap_or(0);
+        let nearest =
+            |ends: &[(usize, Nanos)]| ends.iter().map(|(_, far)| *far).min().unwrap_or_default();
         let (near, client) = (nearest(&servers), nearest(&clients));
-        for (_, ns) in &mut servers {
-            *ns = 2 * (*ns - near);
+        for (_, far) in &mut servers {
+            *far = 2 * (*far - near);
         }
-        if clients.iter().any(|(_, ns)| *ns != client) {
+        if clients.iter().any(|(_, far)| *far != client) {
             return Err(scenario.refuse(
                 "topology",
                 "has receivers at different distances; in the lab only senders may be",
             ));
         }
-        if servers.iter().filter(|(_, ns)| *ns > 0).count() > MOST_FAR
+        if servers.iter().filter(|(_, far)| *far > Nanos::ZERO).count() > MOST_FAR
             || servers.len().max(clients.len()) > 200
         {
             let what = format!("has too many ends; the lab takes 200, and {MOST_FAR} far senders");
@@ -101,7 +100,7 @@ impl<'a> Way<'a> {
             servers,
             clients: clients.into_iter().map(|(node, _)| node).collect(),
             engine,
-            rtt_ns: 2 * (bottleneck.delay_ns + near + client),
+            rtt: 2 * (bottleneck.delay + near + client),
         };
         for link in &topology.links {
             way.check_link(scenario, link)?;
@@ -109,8 +108,8 @@ impl<'a> Way<'a> {
         Ok(way)
     }
 
-    fn longest_rtt_ns(&self) -> u64 {
-        self.rtt_ns + self.servers.iter().map(|(_, ns)| *ns).max().unwrap_or(0)
+    fn longest_rtt(&self) -> Nanos {
+        self.rtt + self.servers.iter().map(|(_, far)| *far).max().unwrap_or_default()
     }
 
     fn is_bottleneck(&self, link: &Link) -> bool {
@@ -122,7 +121,7 @@ impl<'a> Way<'a> {
             |key: &str, what: &str| Err(scenario.refuse(&format!("{}.{key}", link.key), what));
         let impaired = [
             ("loss", link.loss > 0.0),
-            ("jitter", link.jitter_ns > 0),
+            ("jitter", link.jitter > Nanos::ZERO),
             ("reorder", link.reorder > 0.0),
         ];
         if let Some((key, _)) = impaired.iter().find(|(_, is)| *is) {
@@ -149,14 +148,14 @@ impl<'a> Way<'a> {
                         nothing on other links";
             return refuse("overhead", what);
         }
-        let rates = ["rate", "back-rate"].into_iter().zip(link.rate_bps);
+        let rates = ["rate", "back-rate"].into_iter().zip(link.rates);
         if self.is_bottleneck(link) {
             for (key, rate) in rates {
                 if !RATES.contains(&rate) {
                     return refuse(key, "is not accepted; the lab takes 100kbit to 2gbit");
                 }
             }
-            if self.longest_rtt_ns() > 2_000_000_000 {
+            if self.longest_rtt() > Nanos::from_secs(2) {
                 return refuse("delay", "makes round trips beyond the lab's longest, 2s");
             }
             if link.edge.is_some() && self.engine == Engine::Kernel {
@@ -167,13 +166,14 @@ impl<'a> Way<'a> {
         if link.edge.is_some() {
             return refuse("edge", "cannot be had in the lab: only the bottleneck has one");
         }
-        let least = ACCESS_TIMES * self.bottleneck.rate_bps.into_iter().max().unwrap_or(0);
+        let [there, back] = self.bottleneck.rates;
+        let least = Rate(ACCESS_TIMES * there.max(back).0);
         for (key, rate) in rates {
             if rate < least {
                 let what = format!(
                     "cannot be had in the lab, whose other links hold nothing up; it takes {} \
                      and more, {ACCESS_TIMES} times the bottleneck's",
-                    Rate(least)
+                    least
                 );
                 return refuse(key, &what);
             }
@@ -245,11 +245,11 @@ impl<'a> Way<'a> {
         };
         Ok(Bottleneck {
             engine: self.engine,
-            rate_bps: link.rate_bps[down],
-            up_rate_bps: link.rate_bps[up],
+            rate: link.rates[down],
+            up_rate: link.rates[up],
             up_scheduler,
             limit,
-            rtt: Nanos(self.rtt_ns),
+            rtt: self.rtt,
             ends: self.ends(),
             edge: link.edge.clone(),
             ecn,
@@ -260,7 +260,7 @@ impl<'a> Way<'a> {
     pub(super) fn ends(&self) -> Ends {
         Ends {
             clients: self.clients.len().max(1) as u8,
-            servers: self.servers.iter().map(|(_, ns)| Nanos(*ns)).collect(),
+            servers: self.servers.iter().map(|(_, far)| *far).collect(),
         }
     }
 

@@ -11,14 +11,15 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
+use super::cause::{Cause, count_failures};
 use super::cbr;
 use super::clock::{Alarm, Clock};
 use super::error::Error;
 use super::pings;
 use super::plan::{Plan, Session, Stream, Tcp, Transfer, Visitor};
 use super::report::{
-    Answer, Cause, CbrReceived, ClientReport, ConnectionKind, DownloadRow, Link, PingsRow,
-    SessionRow, TransferRow, UploadRow, count_failures, flow,
+    Answer, CbrReceived, ClientReport, ConnectionKind, DownloadRow, Link, PingsRow, SessionRow,
+    TransferRow, UploadRow, flow,
 };
 use super::role::{begin, runtime};
 use super::tcp;

@@ -21,6 +21,7 @@
 //! that the role could not begin.
 
 mod agent;
+mod cause;
 mod cbr;
 mod client;
 mod clock;
@@ -29,6 +30,7 @@ mod pings;
 mod plan;
 mod report;
 mod role;
+mod series;
 mod server;
 mod tcp;
 mod tcp_info;
@@ -36,14 +38,16 @@ mod udp;
 mod wire;
 
 pub use agent::{Message, client_agent, serve_agent};
+pub use cause::{Cause, Failures};
 pub use client::run_client;
 pub use clock::monotonic_ns;
 pub use error::Error;
 pub use plan::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer, VisitedPage, Visitor};
 pub use report::{
-    Answer, Cause, CbrArrival, CbrPacket, CbrReceived, CbrSent, ClientReport, ConnectionKind,
-    ConnectionRow, DownloadRow, Failures, Link, PingRow, PingsRow, Series, ServerReport,
-    SessionRow, TransferRow, UploadReceived, UploadRow, cbr_packets,
+    Answer, CbrArrival, CbrPacket, CbrReceived, CbrSent, ClientReport, ConnectionKind,
+    ConnectionRow, DownloadRow, Link, PingRow, PingsRow, ServerReport, SessionRow, TransferRow,
+    UploadReceived, UploadRow, cbr_packets,
 };
+pub use series::Series;
 pub use server::run_server;
 pub use tcp_info::TcpInfo;

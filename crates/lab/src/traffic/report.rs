@@ -1,17 +1,14 @@
 //! The roles' observations: raw rows, in nanoseconds since the epoch.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::cause::{Cause, Failures};
 use super::plan::Tcp;
+use super::series::Series;
 use super::tcp_info::TcpInfo;
-
-/// Failure counts by [`Cause`], in words.
-pub type Failures = BTreeMap<String, u64>;
 
 /// What the client measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -317,126 +314,6 @@ pub struct UploadReceived {
     pub received: Series,
 }
 
-/// Bytes received over time, cumulative.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Series {
-    /// Time from value to value.
-    pub step_ns: u64,
-    /// Value *k* is what had been received by `(k + 1) * step_ns` since the epoch. After the
-    /// last value nothing more was received.
-    pub cumulative: Vec<u64>,
-}
-
-impl Series {
-    /// Nothing yet; `step_ns` is at least 1.
-    pub(crate) fn new(step_ns: u64) -> Self {
-        Self { step_ns: step_ns.max(1), cumulative: Vec::new() }
-    }
-
-    /// Adds bytes received at `now_ns`; times never go back.
-    pub(crate) fn add(&mut self, now_ns: u64, bytes: u64) {
-        // What arrives at the very end of a step belongs to it.
-        let slot = (now_ns.saturating_sub(1) / self.step_ns) as usize;
-        let total = self.total();
-        if self.cumulative.len() <= slot {
-            self.cumulative.resize(slot + 1, total);
-        }
-        if let Some(last) = self.cumulative.last_mut() {
-            *last = total + bytes;
-        }
-    }
-
-    /// Bytes received in all.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.cumulative.last().copied().unwrap_or(0)
-    }
-
-    /// Bytes received by `at_ns` since the epoch, interpolated within a step.
-    #[must_use]
-    pub fn by(&self, at_ns: u64) -> u64 {
-        let slot = (at_ns / self.step_ns) as usize;
-        let Some(&after) = self.cumulative.get(slot) else { return self.total() };
-        let before = slot.checked_sub(1).map_or(0, |previous| self.cumulative[previous]);
-        let share = u128::from(after - before) * u128::from(at_ns % self.step_ns);
-        before + (share / u128::from(self.step_ns)) as u64
-    }
-
-    /// Bytes received between two times since the epoch.
-    #[must_use]
-    pub fn between(&self, from_ns: u64, to_ns: u64) -> u64 {
-        self.by(to_ns).saturating_sub(self.by(from_ns))
-    }
-}
-
-/// Why a connection did not end as planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// No local port was free (`EADDRNOTAVAIL`).
-    PortsUsedUp,
-    /// No file descriptor was free.
-    FilesUsedUp,
-    /// Nobody listened.
-    Refused,
-    /// The peer reset the connection.
-    Reset,
-    /// The kernel gave up (`ETIMEDOUT`).
-    TimedOut,
-    /// There was no way to the peer.
-    Unreachable,
-    /// The peer closed before all bytes were there.
-    ClosedEarly,
-    /// The plan's hard stop came first.
-    HardStop,
-    /// A connection began with something that is no request.
-    NoRequest,
-    /// Any other error, by its `errno`.
-    Errno(i32),
-}
-
-impl From<&io::Error> for Cause {
-    fn from(error: &io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(libc::EADDRNOTAVAIL) => Self::PortsUsedUp,
-            Some(libc::EMFILE | libc::ENFILE) => Self::FilesUsedUp,
-            Some(libc::ECONNREFUSED) => Self::Refused,
-            Some(libc::ECONNRESET | libc::EPIPE) => Self::Reset,
-            Some(libc::ETIMEDOUT) => Self::TimedOut,
-            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN) => Self::Unreachable,
-            Some(errno) => Self::Errno(errno),
-            // The roles make no other error of their own than an early end of file.
-            None => Self::ClosedEarly,
-        }
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PortsUsedUp => "local ports used up",
-            Self::FilesUsedUp => "file descriptors used up",
-            Self::Refused => "connection refused",
-            Self::Reset => "connection reset",
-            Self::TimedOut => "connection timed out",
-            Self::Unreachable => "no route",
-            Self::ClosedEarly => "closed early",
-            Self::HardStop => "not finished at the hard stop",
-            Self::NoRequest => "no request",
-            Self::Errno(errno) => return io::Error::from_raw_os_error(*errno).fmt(f),
-        })
-    }
-}
-
-/// Counts causes.
-pub(crate) fn count_failures(causes: impl Iterator<Item = Cause>) -> Failures {
-    let mut failures = Failures::new();
-    for cause in causes {
-        *failures.entry(cause.to_string()).or_default() += 1;
-    }
-    failures
-}
-
 /// A 5-tuple in the direction of the data.
 pub(crate) fn flow(from: SocketAddr, to: SocketAddr, protocol: &str) -> String {
     format!("{from} > {to} {protocol}")
@@ -445,22 +322,6 @@ pub(crate) fn flow(from: SocketAddr, to: SocketAddr, protocol: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_series_tells_what_had_arrived_when() {
-        let mut series = Series::new(100);
-        series.add(100, 10); // the last instant of step 0
-        series.add(101, 5);
-        series.add(350, 20);
-        assert_eq!(series.cumulative, [10, 15, 15, 35]);
-        assert_eq!(series.total(), 35);
-        assert_eq!(
-            [0, 50, 100, 200, 300, 400, 999].map(|t| series.by(t)),
-            [0, 5, 10, 15, 15, 35, 35]
-        );
-        assert_eq!(series.between(50, 350), 20);
-        assert_eq!(Series::new(100).between(0, 1000), 0);
-    }
 
     #[test]
     fn a_lost_packet_has_a_row_and_a_refused_one_has_none() {

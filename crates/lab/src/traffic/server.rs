@@ -14,16 +14,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::cause::{Cause, count_failures};
 use super::cbr;
 use super::clock::Clock;
 use super::error::Error;
 use super::pings;
 use super::plan::Plan;
-use super::report::{
-    Cause, CbrSent, ConnectionKind, ConnectionRow, Series, ServerReport, UploadReceived,
-    count_failures, flow,
-};
+use super::report::{CbrSent, ConnectionKind, ConnectionRow, ServerReport, UploadReceived, flow};
 use super::role::{begin, runtime};
+use super::series::Series;
 use super::tcp;
 use super::tcp_info::TcpInfo;
 use super::udp;

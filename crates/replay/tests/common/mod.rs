@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use measure::{EventWriter, RunInfo, SCHEMA_VERSION};
 use replay::capture::{Capture, CaptureError};
 use replay::{Config, Report, Tables};
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate};
 
 /// A UDP packet of flow `flow` in an Ethernet frame of `length` bytes, at least 42.
 pub(crate) fn udp(flow: u16, length: usize) -> Vec<u8> {
@@ -126,7 +126,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 pub(crate) fn config(rate_bps: u64, schedulers: &[&str]) -> Config {
     Config {
         schedulers: schedulers.iter().map(|spec| spec.parse().unwrap()).collect(),
-        rate_bps,
+        rate: Rate(rate_bps),
         limit: Amount::Packets(300),
         seed: 1,
         idle: Nanos::from_secs(60),

@@ -1,11 +1,11 @@
 //! Keys of topologies and links.
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use super::{count, key, needed, optional};
 use crate::key::{KeyDef, Section, Takes};
 
-const RATE: Takes = Takes::Rate { min: 1_000, max: 1_000_000_000_000 };
+const RATE: Takes = Takes::Rate { min: Rate(1_000), max: Rate(1_000_000_000_000) };
 const DELAY: Takes = Takes::Time { min: Nanos(0), max: Nanos::from_secs(10), unlimited: false };
 const LIMIT: Takes = Takes::Amount { min: 1, max: 1 << 32 };
 

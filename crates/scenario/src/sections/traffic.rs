@@ -1,12 +1,12 @@
 //! Keys of traffic.
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 use super::{LONGEST, TCP, count, key, needed, optional};
 use crate::key::{KeyDef, Section, Takes};
 
 const LOAD: Takes = Takes::Number { min: 0.0, max: 10.0, open: true };
-const RATE: Takes = Takes::Rate { min: 1, max: 1_000_000_000_000 };
+const RATE: Takes = Takes::Rate { min: Rate(1), max: Rate(1_000_000_000_000) };
 const ANY_TIME: Takes = Takes::Time { min: Nanos(0), max: LONGEST, unlimited: false };
 const EVERY: Takes = Takes::Time { min: Nanos(1_000), max: LONGEST, unlimited: false };
 const SIZE: Takes = Takes::Bytes { min: 1, max: 1 << 40 };

@@ -76,9 +76,10 @@ fn tell_what_is_left() -> Result<()> {
         _ => "standard",
     };
     let journal = match fs::read_dir(engine::kernel::DIRECTORY) {
-        Ok(files) => files.flatten().map(|file| file.path()).find(|path| {
-            path.extension().is_some_and(|extension| extension == "json")
-        }),
+        Ok(files) => files
+            .flatten()
+            .map(|file| file.path())
+            .find(|path| path.extension().is_some_and(|extension| extension == "json")),
         Err(_) => None,
     };
     let journal = journal.map(fs::read).transpose()?;
