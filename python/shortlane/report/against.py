@@ -127,6 +127,11 @@ def _briefly(times: dict[tuple[str, str], Values]) -> dict[tuple[str, str], Valu
 
 def _cell(quantity: Quantity, own: Values, of_peers: Sequence[tuple[str, Values]]) -> Judged | None:
     sign = -1.0 if quantity in MORE_IS_BETTER else 1.0
+    if not quantity.relative and not any(
+        any(one.values()) for one in (own, *dict(of_peers).values())
+    ):
+        # Nobody lost anything.
+        return None
     means = [
         (sign * mean.value, peer, values)
         for peer, values in of_peers
