@@ -53,7 +53,8 @@ impl Routed {
             set_up([
                 "ip addr add 10.8.0.1/24 dev u1",
                 "ip addr add fd08::1/64 dev u1 nodad",
-                "ip link set u1 up",
+                // Or super-packets would come, of which each segment has the mark.
+                "ip link set u1 gso_max_segs 1 up",
                 "ip route add default via 10.8.0.254",
                 "ip route add default via fd08::fe",
                 "sysctl -w net.ipv4.tcp_ecn=1",
@@ -62,7 +63,7 @@ impl Routed {
         path.far.run(|| {
             set_up([
                 "ip addr add fd09::2/64 dev v1 nodad",
-                "ip link set v1 up",
+                "ip link set v1 gso_max_segs 1",
                 "ip route add default via 10.9.0.1",
                 "ip route add default via fd09::1",
                 "tc qdisc add dev v1 root netem delay 20ms limit 10000",
