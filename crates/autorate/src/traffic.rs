@@ -20,9 +20,6 @@ const TOGETHER: Nanos = Nanos::from_millis(100);
 /// Packets whose sending at a direction's rate is no queue: one that is timed, the next, for which its
 /// acknowledgement waits, and one ahead of it. Three take 18 ms at 2 Mbit/s.
 const OWN: u64 = 3;
-/// How far apart groups are that tell the jitter, as probes are: of two within the same moment of a path
-/// the difference is none, however much its delay changes.
-const APART: Nanos = Nanos::from_millis(25);
 /// Without a group for so long, the traffic says nothing.
 const FRESH: Nanos = Nanos::from_millis(250);
 
@@ -66,10 +63,8 @@ pub struct Traffic {
     count: usize,
     /// The one that is not whole yet.
     open: Group,
-    /// Smoothed difference between the extra delay of a group and that of one a while before.
+    /// Smoothed difference between the extra delay of a group and that before.
     jitter: u64,
-    /// When that ended, and its extra delay.
-    before: Option<(Nanos, Nanos)>,
 }
 
 impl Default for Traffic {
@@ -80,7 +75,6 @@ impl Default for Traffic {
             count: 0,
             open: Group::default(),
             jitter: 0,
-            before: None,
         }
     }
 }
@@ -113,11 +107,9 @@ impl Traffic {
 
     fn close(&mut self) {
         let group = core::mem::take(&mut self.open);
-        let end = group.fastest.returned;
-        if self.before.is_none_or(|(before, _)| end.0.abs_diff(before.0) >= APART.0) {
-            let difference = self.before.map_or(0, |(_, extra)| extra.0.abs_diff(group.extra.0));
+        if let Some(before) = self.back(0) {
+            let difference = before.extra.0.abs_diff(group.extra.0);
             self.jitter = self.jitter - self.jitter / 16 + difference / 16;
-            self.before = Some((end, group.extra));
         }
         self.groups[self.count % GROUPS] = group;
         self.count += 1;

@@ -91,22 +91,6 @@ fn noise_costs_little() {
     }
 }
 
-/// The path's delay changes for everything that passes, more slowly than the traffic tells it.
-#[test]
-fn a_path_whose_delay_flickers_costs_little() {
-    for (behind, traffic) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut model = Model::new(|_| 20e6);
-        (model.behind, model.traffic, model.flicker) = (behind, traffic, 40.0);
-        let run = model.run(bounds("2mbit..20mbit..40mbit"), 120_000, 1);
-        say(&format!("delay +-20 ms, behind {behind}, traffic {traffic}"), &run, &model);
-        let used = |run: &Run| run.used(&model, 1_000, 120_000);
-        let fixed = used(&model.run(bounds("20mbit..20mbit..20mbit"), 120_000, 1));
-        let used = used(&run);
-        println!("with a fixed rate: {:.1} % used", fixed * 100.0);
-        assert!(used >= 0.9 * fixed, "{used} {fixed}");
-    }
-}
-
 /// A slow second, an hour of nothing, and then a download.
 #[test]
 fn after_an_hour_of_nothing_a_download_starts_as_with_the_base() {

@@ -22,9 +22,6 @@ pub(crate) struct Model {
     pub(crate) round_trip: u64,
     /// A probe takes up to this much longer for no reason, in ms.
     pub(crate) noise: u64,
-    /// Everything takes up to this much longer, in ms, another time every 20 ms: on its way to a
-    /// bottleneck that is in front of the controller, or back from one behind it. Nothing overtakes.
-    pub(crate) flicker: f64,
     /// Whether the round trips of the traffic are seen as well: one a millisecond.
     pub(crate) traffic: bool,
     /// Whether probes are answered.
@@ -79,7 +76,6 @@ impl Model {
             window: Box::new(|_| 112_500.0),
             round_trip: 30,
             noise: 0,
-            flicker: 0.0,
             traffic: false,
             answers: Box::new(|_| true),
         }
@@ -100,15 +96,7 @@ impl Model {
         let mut traffic = Traffic::default();
         let mut travelling: VecDeque<(u64, f64)> = VecDeque::new();
         let mut trips: VecDeque<Trip> = VecDeque::new();
-        let (mut late, mut back) = (0, 0);
-        let mut coming: VecDeque<(u64, f64)> = VecDeque::new();
         for now in 0..ms {
-            if self.flicker > 0.0 && now % 20 == 0 {
-                late = (random.next() * self.flicker) as u64;
-            }
-            // When what the senders send now is at the bottleneck, or what has passed it is back.
-            let (there, behind_it) = if self.behind { (late, 0) } else { (0, late) };
-            back = back.max(now + self.round_trip + behind_it);
             let capacity = (self.capacity)(now) / 8e3;
             let rate = controller.rate().0 as f64 / 8e3;
             let got = if acked.len() >= self.round_trip as usize {
@@ -119,13 +107,8 @@ impl Model {
             let fresh = ((self.window)(now) - (made - got)).max(0.0);
             made += fresh;
             if self.behind {
-                coming.push_back((now + there, made));
-                // What is later than the next one holds it up.
-                while let Some((_, upto)) = coming.front().copied().filter(|next| next.0 <= now) {
-                    coming.pop_front();
-                    far_in += (upto - far_in).min(BUFFER - (far_in - far_out));
-                }
-                made = if coming.is_empty() { made.min(far_in) } else { made };
+                far_in += fresh.min(BUFFER - (far_in - far_out));
+                made = made.min(far_in);
                 let out = capacity.min(far_in - far_out);
                 far_out += out;
                 own_in += out;
@@ -146,7 +129,7 @@ impl Model {
                 let Some((number, departed, behind)) = under_way.pop_front() else { break };
                 let noise =
                     if self.noise > 0 { (random.next() * self.noise as f64) as u64 } else { 0 };
-                let returned = back + noise;
+                let returned = now + self.round_trip + noise;
                 let bytes_before = (!self.behind).then_some(behind as u64);
                 let echo = Echo { departed: at(departed), returned: at(returned), bytes_before };
                 if (self.answers)(now) {
@@ -161,13 +144,13 @@ impl Model {
                 !due
             });
             if self.traffic && fresh > 0.0 {
-                travelling.push_back((now, if self.behind { made } else { far_in }));
+                travelling.push_back((now, far_in));
             }
             while let Some((departed, behind)) =
                 travelling.front().copied().filter(|t| t.1 <= far_out)
             {
                 travelling.pop_front();
-                let returned = at(back);
+                let returned = at(now + self.round_trip);
                 let bytes_before = behind as u64;
                 trips.push_back(Trip { host: 1, departed: at(departed), returned, bytes_before });
             }
@@ -179,7 +162,7 @@ impl Model {
                 arrived.look(at(now), far_out as u64);
                 let number = path.send();
                 path.depart(number, at(now));
-                under_way.push_back((number, now, if self.behind { made } else { far_in }));
+                under_way.push_back((number, now, far_in));
                 let packet = Nanos(8 * 1_500 * 1_000_000_000 / controller.rate().0);
                 let view = path.look(at(now)).beside(traffic.look(at(now), packet), true);
                 let delivered = if self.behind { arrived.over(view.span) } else { view.passed };
