@@ -1,6 +1,5 @@
 //! The processes that play client and server, each in a namespace of its own.
 
-use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -28,17 +27,22 @@ pub(crate) struct Agent {
 }
 
 /// Why an agent did not deliver.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// It could not be started.
+    #[error("the {0} process does not start: {1}")]
     Start(&'static str, std::io::Error),
     /// It said what is wrong.
+    #[error("the {0} gave up: {1}")]
     Failed(&'static str, String),
     /// It ended without a report.
+    #[error("the {0} process died{how}", how = .1.map_or(String::new(), |status| format!(": {status}")))]
     Died(&'static str, Option<ExitStatus>),
     /// It said nothing in time.
+    #[error("the {0} process did not report in time")]
     Silent(&'static str),
     /// The user interrupted.
+    #[error("interrupted")]
     Interrupted,
 }
 
@@ -49,21 +53,6 @@ impl AgentError {
         matches!(self, Self::Interrupted)
     }
 }
-
-impl fmt::Display for AgentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(role, error) => write!(f, "the {role} process does not start: {error}"),
-            Self::Failed(role, why) => write!(f, "the {role} gave up: {why}"),
-            Self::Died(role, Some(status)) => write!(f, "the {role} process died: {status}"),
-            Self::Died(role, None) => write!(f, "the {role} process died"),
-            Self::Silent(role) => write!(f, "the {role} process did not report in time"),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for AgentError {}
 
 impl Agent {
     /// Starts a role in a namespace and hands it the plan.

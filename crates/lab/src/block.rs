@@ -1,6 +1,5 @@
 //! One block: fresh namespaces, one discipline, the traffic of a round.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,16 +70,20 @@ impl Through {
 }
 
 /// Why a block has no outcome.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     /// No namespaces.
+    #[error(transparent)]
     Namespace(NetnsError),
     /// The interfaces could not be made.
+    #[error("cannot set up the namespaces: {0}")]
     Setup(String),
     /// The engine did not start, or stopped.
+    #[error("{0}")]
     Engine(String),
     /// Client or server did not deliver.
-    Agent(AgentError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
 }
 
 impl BlockError {
@@ -91,19 +94,6 @@ impl BlockError {
     }
 }
 
-impl fmt::Display for BlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Namespace(error) => error.fmt(f),
-            Self::Setup(error) => write!(f, "cannot set up the namespaces: {error}"),
-            Self::Engine(error) => f.write_str(error),
-            Self::Agent(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BlockError {}
-
 impl From<io::Error> for BlockError {
     fn from(error: io::Error) -> Self {
         Self::Setup(error.to_string())
@@ -113,12 +103,6 @@ impl From<io::Error> for BlockError {
 impl From<LinkError> for BlockError {
     fn from(error: LinkError) -> Self {
         Self::Setup(error.to_string())
-    }
-}
-
-impl From<AgentError> for BlockError {
-    fn from(error: AgentError) -> Self {
-        Self::Agent(error)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The configuration of a lab: link, traffic, disciplines, duration.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -359,16 +358,9 @@ impl Config {
 }
 
 /// A setting was refused: one line with what was found and what is accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(pub String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Payload of a full packet with TCP timestamps.
 pub const PAYLOAD_BYTES: u64 = 1500 - HEADER_BYTES;
