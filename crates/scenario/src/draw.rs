@@ -172,7 +172,7 @@ pub fn visitors(traffic: &Traffic, seed: u64) -> Vec<Visitor> {
         let pages = std::iter::from_fn(|| {
             let page = (at < traffic.stop).then(|| law.draw(traffic.from.len(), &mut random))?;
             let known_ns = page.objects.last().map_or(0, |object| object.known_ns);
-            at = at + (Nanos(known_ns) + Nanos(page.think_ns)).max(LEAST_PAGE);
+            at += (Nanos(known_ns) + Nanos(page.think_ns)).max(LEAST_PAGE);
             Some(page)
         });
         let pages = pages.collect();
