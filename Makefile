@@ -17,9 +17,9 @@ PACKETS ?= 300000000
 # Which kernels `make kernel-test` and `make bench-kernel` boot (`validation/kernel/vm.py list` names
 # them), and which tests of validation/kernel/guest run in each, in a machine of its own.
 KERNELS ?= oldest newest
-KERNEL_TESTS ?= smoke proof framing probes attach ecn leak change misuse removal unload memory register killed flood mq marks proof-marks
+KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq marks proof-marks
 # These run on a counted clock, which a busy machine does not disturb.
-KERNEL_COUNTED_TESTS ?= live bench lab
+KERNEL_COUNTED_TESTS ?= live bench lab ecn
 # Marks take no BPF qdisc: which older kernels `make kernel-test-older` boots for them, and which tests
 # run in each.
 MARKS_KERNELS ?= 6.1 6.12
