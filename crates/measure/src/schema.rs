@@ -227,7 +227,8 @@ table! {
         idle_ns: Option<u64> ["ns"],
         /// `completion_ns / idle_ns`.
         slowdown: Option<f64> ["ratio"],
-        /// Application bytes received by the end of the block.
+        /// Application bytes received by the end of the block: by a flow without end, after the
+        /// warm-up.
         received_bytes: u64 ["bytes"],
         /// Whether all of it was received.
         complete: bool [""],

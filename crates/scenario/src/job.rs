@@ -158,6 +158,7 @@ impl Job<'_> {
             passed(until - since);
             if until == warm_up {
                 before = totals(&simulation, &built.tested);
+                recording.warm_up(simulation.report_open_flows());
                 simulation.restart_totals();
             }
             if until < duration && self.stop.load(Ordering::Relaxed) {

@@ -48,6 +48,8 @@ pub(crate) struct Recording<'a> {
     names: Vec<Text>,
     /// From when on a transfer has its next row of table `progress`, by traffic and index.
     advance_due: BTreeMap<(usize, u64), u64>,
+    /// What flows without end had received when the warm-up ended, by source and its index.
+    received_before: BTreeMap<(usize, u64), u64>,
     /// The arrival of the first packet, from which the times of packet events count.
     first_arrival: Option<Nanos>,
     pub(crate) transfers: u64,
@@ -78,10 +80,22 @@ impl<'a> Recording<'a> {
             drops: BTreeMap::new(),
             names: scenario.traffic.iter().map(|traffic| traffic.name.as_str().into()).collect(),
             advance_due: BTreeMap::new(),
+            received_before: BTreeMap::new(),
             first_arrival: None,
             transfers: 0,
             completed: 0,
             transfer_bytes: 0,
+        }
+    }
+
+    /// The warm-up is over: what flows without end have received so far does not count.
+    pub(crate) fn warm_up(&mut self, open: impl Iterator<Item = FlowReport>) {
+        for report in open {
+            let number = self.purposes[report.source.index()].traffic;
+            if matches!(self.scenario.traffic[number].kind, Kind::Persistent { .. }) {
+                let flow = (report.source.index(), report.index);
+                self.received_before.insert(flow, report.received);
+            }
         }
     }
 
@@ -191,7 +205,7 @@ impl Recorder for Recording<'_> {
         self.tally.timeouts += timeouts;
         self.tally.retransmissions +=
             stats.iter().map(|s| u64::from(s.retransmissions)).sum::<u64>();
-        self.tally.traffic[number].received_bytes += report.received;
+        self.tally.traffic[number].received_bytes += row.received_bytes;
         if let Some(class) = row.size_class {
             self.count_transfer(number, report.index, &row, timeouts);
             self.count_drops(report, class);

@@ -226,7 +226,8 @@ fn traffic(
     let (own, theirs) = (of(own), of(theirs));
     let kind = match &traffic.kind {
         Kind::Persistent { .. } => {
-            let seconds = (scenario.duration - traffic.start).0 as f64 / 1e9;
+            let counted = scenario.duration - traffic.start.max(scenario.warm_up);
+            let seconds = counted.0 as f64 / 1e9;
             let mbit = |run: &TrafficTally| run.received_bytes as f64 * 8.0 / 1e6 / seconds;
             let pairs: Vec<(f64, f64)> =
                 own.iter().zip(&theirs).map(|(own, their)| (mbit(own), mbit(their))).collect();

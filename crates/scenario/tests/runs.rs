@@ -122,6 +122,20 @@ fn a_flow_without_end_fills_the_link() {
 }
 
 #[test]
+fn what_flows_without_end_receive_in_the_warm_up_does_not_count() {
+    let mut scenario = link("60s", "kind = \"persistent\"\nflows = 2\n");
+    scenario.warm_up = Nanos::from_secs(40);
+    let (rows, summary) = run(&scenario);
+    let TrafficKind::Persistent { mbit, .. } = &summary.schedulers[0].traffic[0].kind else {
+        panic!("they are persistent flows");
+    };
+    let bytes: u64 = rows.flows.iter().map(|flow| flow.received_bytes).sum();
+    let of_rows = bytes as f64 * 8.0 / 1e6 / 20.0;
+    assert!((0.90..=0.966).contains(&of_rows), "{of_rows}");
+    assert!((mbit.unwrap().value - of_rows).abs() < 1e-9, "{mbit:?}, in the rows {of_rows}");
+}
+
+#[test]
 fn a_receiver_that_opens_asks_half_a_round_trip_later() {
     let transfers = "kind = \"periodic\"\nevery = \"5s\"\nsize = \"1000b\"\n";
     let times = |more: &str| {

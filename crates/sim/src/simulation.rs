@@ -4,7 +4,7 @@ use sched::Nanos;
 use tcp::{Config, ConfigError};
 
 use crate::fifo_link::FifoDrops;
-use crate::flow::{SourceId, TcpId};
+use crate::flow::{FlowReport, SourceId, TcpId};
 use crate::network::{LinkId, Network, NetworkError, NodeId};
 use crate::port::Port;
 use crate::recorder::{Recorder, Sample};
@@ -213,6 +213,11 @@ impl Simulation {
     #[must_use]
     pub fn open_flows(&self) -> usize {
         self.world.open_flows()
+    }
+
+    /// What flows that are open have had so far.
+    pub fn report_open_flows(&self) -> impl Iterator<Item = FlowReport> + '_ {
+        self.world.report_open_flows()
     }
 
     /// Packets queued or on a link.

@@ -270,9 +270,7 @@ def _rates(run: Run) -> dict[tuple[str, str], Values]:
     duration_ns, warm_up_ns = scenario.get("duration_ns"), scenario.get("warm_up_ns", 0)
     if not run.folder.has("flows") or not duration_ns:
         return {}
-    # A simulation counts what was received from the start on, the lab from the end of the warm-up.
-    from_start = run.engine == "simulator"
-    begin = pl.col("start_ns").min() if from_start else pl.lit(warm_up_ns)
+    begin = pl.max_horizontal(pl.col("start_ns").min(), pl.lit(warm_up_ns))
     of_round = (
         _common(rows(run.folder, "flows"))
         .filter(pl.col("kind").is_in(["download", "upload"]))

@@ -224,9 +224,9 @@ def _long_flows(flows: pl.LazyFrame, found: Numbers, scenario: dict[str, Any]) -
     duration_ns = scenario.get("duration_ns")
     if of_one.is_empty() or (counted_ns is None and duration_ns is None):
         return pl.DataFrame()
-    seconds = (
-        pl.lit(counted_ns) if counted_ns is not None else duration_ns - pl.col("start_ns")
-    ) / 1e9
+    # What was received in the warm-up is not in the results.
+    begin = pl.max_horizontal("start_ns", pl.lit(scenario.get("warm_up_ns", 0)))
+    seconds = (pl.lit(counted_ns) if counted_ns is not None else duration_ns - begin) / 1e9
     of_one = of_one.with_columns(mbit=pl.col("bits") / 1e6 / seconds)
     reference = found.references[0]
     theirs = of_one.filter(pl.col("scheduler") == reference).select(

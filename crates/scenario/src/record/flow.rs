@@ -21,6 +21,8 @@ impl Recording<'_> {
             let accounts = report.ports.iter().map(|(_, account)| account);
             seen.then(|| accounts.map(value).sum())
         };
+        let flow = (report.source.index(), report.index);
+        let before = self.received_before.get(&flow).copied().unwrap_or_default();
         let short = |lane: usize| {
             move |a: &sim::FlowAccount| a.dropped[lane].iter().map(|n| u64::from(*n)).sum::<u64>()
         };
@@ -47,7 +49,7 @@ impl Recording<'_> {
             stall_max_ns: report.longest_stall.map(|stall| stall.0),
             idle_ns: idle,
             slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
-            received_bytes: report.received,
+            received_bytes: report.received - before,
             complete: report.completed.is_some(),
             failure: report.failure.map(|_| "timeout".into()),
             packets: report.ports.iter().map(|(_, a)| u64::from(a.arrived_packets)).max(),
