@@ -71,6 +71,10 @@ def against(simulator: Simulator, order: Sequence[str], measured: Sequence[Path]
             key = (cell.quantity.title, cell.what, cell.scheduler)
             if key in found:
                 apart.append(_line(name, cell, ranges.get(key)))
+    if not counted:
+        raise SystemExit(
+            f"found no results of {', '.join(order)} in {', '.join(map(str, measured))}"
+        )
     lines = _counts([one.title for one in COMPARED], pairs, counted, "Quantity")
     lines += ["", *_counts([f"`{name}`" for name in order], pairs, _ticked(counted), "File")]
     columns = ["", "quantity", "discipline", "predicted", "of ten seeds", *headings, "", "cause"]
