@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a device receives, to the ifb device whose qdisc shapes it: a filter at the ingress of the
- * device, which lets packets pass where the ifb is gone.
+ * device, whose action (mirred) takes what matches there. Nothing does where the ifb is gone.
  */
 #include "kernel.h"
 
 struct __sk_buff;
 
 #define ENODEV 19
-#define TC_ACT_UNSPEC (-1)
+/* Of a classifier without an action of its own. */
+#define NO_MATCH 0
+#define MATCH (-1)
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -22,6 +24,6 @@ int shortlane_in(struct __sk_buff *skb)
 
 	/* Asks for the device; whether the packet fits is not of interest. */
 	if (bpf_check_mtu(skb, target, &mtu, 0, 0) == -ENODEV)
-		return TC_ACT_UNSPEC;
-	return bpf_redirect(target, 0);
+		return NO_MATCH;
+	return MATCH;
 }

@@ -14,8 +14,9 @@ use netlink_packet_core::{DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_E
 use crate::netlink::{Connection, Refusal, attributes};
 use crate::tc::{
     CLSACT, CLSACT_HANDLE, EGRESS, INGRESS, Message, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
-    RTM_NEWQDISC, RTM_NEWTFILTER, TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_ID,
-    TCA_BPF_NAME, TCA_KIND, TCA_OPTIONS,
+    RTM_NEWQDISC, RTM_NEWTFILTER, TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_BPF_ACT,
+    TCA_BPF_FD, TCA_BPF_FLAG_ACT_DIRECT, TCA_BPF_FLAGS, TCA_BPF_ID, TCA_BPF_NAME, TCA_EGRESS_REDIR,
+    TCA_KIND, TCA_MIRRED_PARMS, TCA_OPTIONS,
 };
 
 /// Of a filter of ours; one more if the clsact was made for it.
@@ -181,10 +182,32 @@ impl Clsact {
     /// # Errors
     /// What the kernel refuses.
     pub fn add(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<()> {
-        self.placed(owner, program, at).map(|_| ())
+        self.placed(owner, program, at, &direct()).map(|_| ())
     }
 
-    fn placed(&self, owner: Owner, program: impl AsFd, at: Point) -> io::Result<Message> {
+    /// The same, and what the program matches (it does not return 0) goes to an ifb device.
+    ///
+    /// By the action `mirred`, since an ifb drops what `bpf_redirect` sends it before Linux 6.5.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn redirect(
+        &self,
+        owner: Owner,
+        program: impl AsFd,
+        at: Point,
+        ifb: u32,
+    ) -> io::Result<()> {
+        self.placed(owner, program, at, &mirred(ifb)).map(|_| ())
+    }
+
+    fn placed(
+        &self,
+        owner: Owner,
+        program: impl AsFd,
+        at: Point,
+        then: &DefaultNla,
+    ) -> io::Result<Message> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let there = filters(&mut connection, self.device, at).map_err(|refusal| told(&refusal))?;
         let is_free = |priority: &u32| there.iter().all(|filter| filter.info >> 16 != *priority);
@@ -198,10 +221,8 @@ impl Clsact {
         let options = [
             DefaultNla::new(TCA_BPF_FD, program.to_ne_bytes().to_vec()),
             DefaultNla::new(TCA_BPF_NAME, name.into()),
-            DefaultNla::new(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes().to_vec()),
+            then.clone(),
         ];
-        let mut bytes = vec![0; options.as_slice().buffer_len()];
-        options.as_slice().emit(&mut bytes);
         let every_protocol = (libc::ETH_P_ALL as u16).to_be();
         let message = Message {
             kind: RTM_NEWTFILTER,
@@ -209,7 +230,7 @@ impl Clsact {
             handle: FILTER + u32::from(self.made),
             parent: at.parent(),
             info: priority << 16 | u32::from(every_protocol),
-            attributes: vec![(TCA_KIND, b"bpf\0".to_vec()), (TCA_OPTIONS, bytes)],
+            attributes: vec![(TCA_KIND, b"bpf\0".to_vec()), (TCA_OPTIONS, emitted(&options))],
         };
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
         connection.request(message.clone(), flags).map_err(|refusal| told(&refusal))?;
@@ -243,7 +264,7 @@ impl Filter {
     /// # Errors
     /// What the kernel refuses.
     pub fn place(clsact: &Arc<Clsact>, program: &OwnedFd, at: Point) -> io::Result<Self> {
-        let message = clsact.placed(Owner::Userspace, program, at)?;
+        let message = clsact.placed(Owner::Userspace, program, at, &direct())?;
         Ok(Self { clsact: Arc::clone(clsact), message })
     }
 }
@@ -257,6 +278,30 @@ impl Drop for Filter {
         drop(connection);
         self.clsact.go_if_unused();
     }
+}
+
+/// What a program returns is what is done.
+fn direct() -> DefaultNla {
+    DefaultNla::new(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes().to_vec())
+}
+
+/// What a program matches goes to a device, and is over here: a list of one action, `struct
+/// tc_mirred`.
+fn mirred(device: u32) -> DefaultNla {
+    let (index, capabilities, references, bindings) = (0, 0, 0, 0);
+    let what = [index, capabilities, TC_ACT_STOLEN, references, bindings, TCA_EGRESS_REDIR, device];
+    let what = what.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    let action = [
+        DefaultNla::new(TCA_ACT_KIND, b"mirred\0".to_vec()),
+        DefaultNla::new(TCA_ACT_OPTIONS, emitted(&[DefaultNla::new(TCA_MIRRED_PARMS, what)])),
+    ];
+    DefaultNla::new(TCA_BPF_ACT, emitted(&[DefaultNla::new(1, emitted(&action))]))
+}
+
+fn emitted(attributes: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = vec![0; attributes.buffer_len()];
+    attributes.emit(&mut bytes);
+    bytes
 }
 
 fn filters(connection: &mut Connection, device: u32, at: Point) -> Result<Vec<Message>, Refusal> {

@@ -29,12 +29,19 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 
+pub(crate) const TCA_BPF_ACT: u16 = 1;
 pub(crate) const TCA_BPF_FD: u16 = 6;
 pub(crate) const TCA_BPF_NAME: u16 = 7;
 pub(crate) const TCA_BPF_FLAGS: u16 = 8;
 pub(crate) const TCA_BPF_ID: u16 = 11;
 /// The program's answer says what becomes of the packet.
 pub(crate) const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+// Of an action.
+pub(crate) const TCA_ACT_KIND: u16 = 1;
+pub(crate) const TCA_ACT_OPTIONS: u16 = 2;
+pub(crate) const TCA_MIRRED_PARMS: u16 = 2;
+pub(crate) const TCA_EGRESS_REDIR: u32 = 1;
+pub(crate) const TC_ACT_STOLEN: u32 = 4;
 
 /// The parent of a root qdisc (`TC_H_ROOT`).
 const ROOT: u32 = u32::MAX;

@@ -110,9 +110,8 @@ fn redirect(device: &Device, ifb: &str) -> Result<(), KernelError> {
     let program = program.load().map_err(system)?;
     let filter = program.progs.shortlane_in.as_fd();
     Clsact::on(device.index)
-        .and_then(|clsact| clsact.add(Owner::Kernel, filter, Point::Ingress))
+        .and_then(|clsact| clsact.redirect(Owner::Kernel, filter, Point::Ingress, target))
         .map_err(looking(&device.name))
-        .map(|_| ())
 }
 
 /// Takes away the filter, the qdisc and the ifb of a device, as far as they are there; `None` if
