@@ -6,6 +6,7 @@ Every function takes results (`shortlane.simulate`, `replay`, `read`) or the pol
 
 from shortlane.figures import data, style
 from shortlane.figures.draw import bars, cdf, histogram, mean_by_size, progress, time_series
+from shortlane.figures.ellipses import rate_against_delay
 from shortlane.figures.style import LOOKS, Look, looks, save
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "looks",
     "mean_by_size",
     "progress",
+    "rate_against_delay",
     "save",
     "style",
     "time_series",

@@ -21,6 +21,7 @@ __all__ = [
     "bars",
     "cdf",
     "histogram",
+    "legend",
     "mean_by_size",
     "plain_numbers",
     "progress",
@@ -72,9 +73,7 @@ def mean_by_size(
     axes.set_xlabel(f"size (packets of {packet_bytes} B)" if packet_bytes else "size (kB)")
     axes.set_ylabel(_of_mean(what))
     plain_numbers(axes, "xy")
-    _legend(
-        axes, "in brackets: incomplete, excluded from means" if found["missing"].sum() else None
-    )
+    legend(axes, "in brackets: incomplete, excluded from means" if found["missing"].sum() else None)
     return figure
 
 
@@ -119,7 +118,7 @@ def cdf(
     rows_are = "packets" if what.table == "probes" else "flows"
     axes.set_ylabel(f"share of {rows_are} above" if tail else f"share of {rows_are}")
     word = "lost" if what.table == "probes" else "incomplete"
-    _legend(axes, f"in brackets: {word}" if found["missing"].sum() else None)
+    legend(axes, f"in brackets: {word}" if found["missing"].sum() else None)
     return figure
 
 
@@ -173,7 +172,7 @@ def time_series(
         axes.set_ylim(bottom=0)
     axes.set_xlabel("time (s)")
     axes.set_ylabel(what.label)
-    _legend(axes)
+    legend(axes)
     return figure
 
 
@@ -218,7 +217,7 @@ def histogram(
     axes.set_ylim(bottom=0)
     axes.set_xlabel(what.label)
     axes.set_ylabel("share of samples" if what.table == "samples" else "share of rows")
-    _legend(axes)
+    legend(axes)
     return figure
 
 
@@ -258,7 +257,7 @@ def progress(
         axes_of_one.set_ylabel("received (MB)")
         axes_of_one.set_title(f"{traffic or 'transfer'} {index}", loc="right", pad=2)
     grid[-1].set_xlabel("time (s)")
-    _legend(grid[0])
+    legend(grid[0])
     return figure
 
 
@@ -319,7 +318,7 @@ def bars(
         axes.set_ylim(bottom=0)
     axes.set_xlabel(group_label if group_label is not None else group)
     axes.set_ylabel(label if label is not None else what.label)
-    _legend(axes)
+    legend(axes)
     return figure
 
 
@@ -369,7 +368,7 @@ def plain_numbers(axes: Axes, which: str) -> None:
                 axis.set_major_locator(LogLocator(subs=few, numticks=20))
 
 
-def _legend(axes: Axes, title: str | None = None) -> None:
+def legend(axes: Axes, title: str | None = None) -> None:
     """Above the axes, so that it hides nothing."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) < 2:
