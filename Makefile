@@ -349,9 +349,10 @@ worst-pages: ## The worst case of every discipline, searched for: writes their p
 		--into docs/disciplines
 
 .PHONY: suite
-suite: setup ## The scenarios after RFC 7928 in the simulator: writes the tables of docs/suite.md
+suite: python-release ## The scenarios after RFC 7928 in the simulator: writes tables and picture of docs/suite.md
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
+	PYTHONPATH=python python3 bench/rfc7928/picture.py --shortlane $(TARGET)/release/shortlane --out docs/suite.svg
 
 # What `make suite-kernel` measures: files of the suite, disciplines by engine, and the length of a block.
 SUITE ?= fairness aggressive unresponsive round-trips bursts mild medium heavy varying mix both-ways
