@@ -157,19 +157,25 @@ fn fault(device: &str) -> Result<String> {
     Ok(wrong.filter_map(|finding| finding["found"].as_str()).collect())
 }
 
-/// Whether packets get from here to the far end, one after another. One that is lost is sent again:
-/// a queue of CAKE that is used for the first time drops the second one that it is late for.
+/// Whether packets get from here to the far end and back. One that is lost is sent again: a queue of
+/// CAKE that is used for the first time drops the second one that it is late for.
 fn passes(path: &Path) -> Result<()> {
     const PORT: u16 = 10;
+    let there = path.far.run(|| UdpSocket::bind((super::FAR, PORT)))??;
+    let here = UdpSocket::bind((super::HERE, PORT))?;
+    arrive(&here, &there).context("sent")?;
+    arrive(&there, &here).context("received")
+}
+
+fn arrive(from: &UdpSocket, to: &UdpSocket) -> Result<()> {
     const TRIES: u32 = 5;
-    let receiver = path.far.run(|| UdpSocket::bind((super::FAR, PORT)))??;
-    receiver.set_read_timeout(Some(Duration::from_secs(2)))?;
-    let sender = UdpSocket::bind(("0.0.0.0", 0))?;
+    to.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let address = to.local_addr()?;
     for n in 0..10_u8 {
         let arrives = || {
             // What a queue refuses is lost as well.
-            let _ = sender.send_to(&[n], (super::FAR, PORT));
-            receiver.recv(&mut [0xff]).is_ok()
+            let _ = from.send_to(&[n], address);
+            to.recv(&mut [0xff]).is_ok()
         };
         ensure!((0..TRIES).any(|_| arrives()), "packet {n} does not arrive");
     }
