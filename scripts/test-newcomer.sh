@@ -11,6 +11,16 @@ PATH=$PWD/.venv/bin:$PATH
 # Third-party crates are compiled there already.
 CARGO_TARGET_DIR=$(realpath "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR
+# Cargo takes crates of the copy for those of the tree, which are at the same place in it: a later build there
+# would keep them, whatever has changed.
+tree=$PWD/Cargo.toml
+forget() {
+	local packages
+	mapfile -t packages < <(cargo metadata --manifest-path "$tree" --no-deps --format-version 1 |
+		python3 -c 'import json, sys; [print(one["name"]) for one in json.load(sys.stdin)["packages"]]')
+	cargo clean --quiet --manifest-path "$tree" "${packages[@]/#/--package=}"
+}
+trap forget EXIT
 features=()
 [ -z "$(scripts/setup.sh lacks)" ] || features=(--no-default-features)
 
