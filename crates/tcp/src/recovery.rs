@@ -78,6 +78,10 @@ impl Sender {
     ) {
         let ack = segment.ack;
         if ack < self.board.una() {
+            // It was overtaken. What it says has arrived, has (RFC 6675, section 5).
+            if self.sack {
+                self.board.sack(ack, &segment.sack);
+            }
             return;
         }
         let edge = ack + u64::from(segment.window);

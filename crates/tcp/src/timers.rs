@@ -104,6 +104,9 @@ impl Sender {
         self.rtt.stop_timing();
         self.rtt.back_off();
         self.rto_at = now + self.rtt.timeout(config);
+        // What a timeout repairs goes at once, as in Linux: a pace by the round trips before may
+        // be slower than the timeouts.
+        self.pace_from = self.pace_from.min(now);
         true
     }
 

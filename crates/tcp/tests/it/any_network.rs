@@ -201,6 +201,68 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600)
 }
 
+/// RFC 6675, section 5: an acknowledgment that was overtaken says as well what has arrived.
+#[test]
+fn what_an_overtaken_acknowledgment_says_has_arrived_is_not_sent_again() {
+    let config = Config {
+        mss: 1448,
+        header_bytes: 52,
+        initial_window: 10,
+        receive_window: 20_272,
+        recovery: Recovery::Sack,
+        congestion: Congestion::Cubic,
+        limited_transmit: true,
+        pacing: Some(Pacing::LINUX),
+        ..Config::default()
+    };
+    let weather =
+        Weather { seed: 3_414_835_722_044_347_369, lost: 18, late: 15, twice: 0, marked: 0 };
+    let mut net = transfer([config.clone(), config], weather, [24_617; 2]);
+    while net.step() {}
+    assert!(net.ends.iter().all(Endpoint::is_finished));
+}
+
+/// Round trips of a minute, as a bad network makes them, pace for longer than the timeout.
+#[test]
+fn what_a_timeout_repairs_waits_for_no_pace() {
+    let client = Config {
+        receive_window: 4824,
+        recovery: Recovery::Reno,
+        congestion: Congestion::Reno,
+        growth: Growth::PerByte { limit: 3 },
+        prr: true,
+        timestamps: true,
+        pacing: Some(Pacing::LINUX),
+        syn_tries: 100,
+        data_tries: 100,
+        ack_every: 2,
+        ..Config::ns3()
+    };
+    let server = Config {
+        receive_window: 4344,
+        recovery: Recovery::Reno,
+        congestion: Congestion::Cubic,
+        growth: Growth::PerAck,
+        reduce_from: ReduceFrom::Flight,
+        slow_start_exit: SlowStartExit::Loss,
+        prr: false,
+        rescue: false,
+        tail_loss_probe: false,
+        limited_transmit: false,
+        validate_window: false,
+        pacing: None,
+        syn_tries: 100,
+        data_tries: 100,
+        ack_every: 1,
+        ..Config::linux()
+    };
+    let weather =
+        Weather { seed: 7_579_099_308_946_487_234, lost: 40, late: 2, twice: 13, marked: 0 };
+    let mut net = transfer([client, server], weather, [4448, 34_753]);
+    while net.step() {}
+    assert!(net.ends.iter().all(Endpoint::is_finished), "{:?}", net.ends);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: cases(),
