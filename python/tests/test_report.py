@@ -361,8 +361,10 @@ def test_every_example_of_the_documentation_runs(tmp_path, monkeypatch):
     assert "Words." in words(names["html"])
     rows = [line for line in text.splitlines() if line.startswith("|") and "figures." in line]
     examples = [code for row in rows for code in re.findall(r"`(figures\.[^`]*\))`", row)]
-    assert len(examples) == 13
+    assert len(examples) == 14
     frame = pl.DataFrame({"scheduler": "efd", "load": [4, 4, 8], "lost_percent": [0.1, 0.2, 3]})
+    # These need a table, and flows, that the results above do not have.
+    elsewhere = ("figures.progress", "figures.rate_against_delay")
     for example in examples:
-        if "progress" not in example:
+        if not example.startswith(elsewhere):
             assert eval(example, names | {"frame": frame}).axes[0].has_data(), example
