@@ -41,6 +41,8 @@ pub(crate) struct Wfq {
     weight: u64,
     /// Flows in the fluid system, by when they become idle in it.
     leaving: Heads,
+    /// Entries of those so far, which tells them apart.
+    entries: u32,
     /// Flows with a packet queued, by the finish of their heads.
     heads: Heads,
     /// By node of the packet store: the finish of the packet there.
@@ -57,6 +59,8 @@ pub(crate) struct Fluid {
     /// `finish`, which arrivals raise. 0 while it is not.
     listed: u64,
     weight: u32,
+    /// The number of that entry. A flow that is pushed out and comes back may have the same tag.
+    entry: u32,
 }
 
 impl Discipline for Wfq {
@@ -80,8 +84,8 @@ const MOST_TIME: u64 = 1 << 54;
 /// The entry of a flow in the fluid system.
 #[inline]
 fn leaving(queues: &Queues<Fluid>, slot: u32) -> Option<u128> {
-    let listed = queues.get(slot).listed;
-    (listed > 0).then(|| runs::pack(listed, 0, slot))
+    let Fluid { listed, entry, .. } = *queues.get(slot);
+    (listed > 0).then(|| runs::pack(listed, u64::from(entry), slot))
 }
 
 /// The entry of a flow with a packet queued.
@@ -118,6 +122,16 @@ impl Wfq {
         self.work = if self.weight == 0 { 0 } else { self.work - step * self.weight };
         if self.time >= MOST_TIME {
             self.lower(queues);
+        }
+    }
+
+    /// Gives a flow that is in the fluid system a new entry there.
+    #[inline]
+    fn list(&mut self, queues: &mut Queues<Fluid>, slot: u32) {
+        self.entries = self.entries.wrapping_add(1);
+        queues.of(slot).entry = self.entries;
+        if let Some(entry) = leaving(queues, slot) {
+            self.leaving.push(entry);
         }
     }
 
@@ -177,6 +191,7 @@ impl Service for Wfq {
             work: 0,
             weight: 0,
             leaving: Heads::default(),
+            entries: 0,
             heads: Heads::default(),
             finishes: Vec::new(),
         }
@@ -211,7 +226,7 @@ impl Service for Wfq {
         if joins {
             flow.listed = finish;
             self.weight += u64::from(flow.weight);
-            self.leaving.push(runs::pack(finish, 0, slot));
+            self.list(queues, slot);
         }
         if self.finishes.len() <= node as usize {
             self.finishes.resize(node as usize + 1, 0);
@@ -279,9 +294,7 @@ impl Service for Wfq {
                 if !stays {
                     self.weight -= u64::from(flow.weight);
                 }
-                if let Some(entry) = leaving(queues, slot) {
-                    self.leaving.push(entry);
-                }
+                self.list(queues, slot);
                 self.leaving.pushed_out(queues.flows(), |slot| leaving(queues, slot));
             }
         }
@@ -418,6 +431,26 @@ mod tests {
             assert!(apart <= 2 << 32, "{apart}");
         }
         assert!(served.values().sum::<u64>() > 100 * (MOST_TIME >> 20), "lowered many times");
+    }
+
+    /// A flow that is pushed out time and again comes back with the same finish every time. What it
+    /// left behind is swept out with the rest, also while it is in the fluid system itself.
+    #[test]
+    fn a_flow_that_comes_back_leaves_nothing_behind() {
+        let mut wfq = Bench::new("wfq:limit=2packets");
+        wfq.enqueue(1, 40);
+        wfq.enqueue(2, 40);
+        for _ in 0..16 {
+            wfq.enqueue(3, 1500);
+        }
+        wfq.change("wfq:limit=3packets").unwrap();
+        wfq.enqueue(3, 1500);
+        for _ in 0..16 {
+            wfq.enqueue(4, 9000);
+        }
+        assert_eq!(wfq.take_drops().len(), 32);
+        assert_eq!(wfq.drain(), [0, 1, 18]);
+        assert_eq!(wfq.qdisc.flows(), 0);
     }
 
     #[test]
