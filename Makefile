@@ -105,7 +105,12 @@ build: setup ## Set up and build the program with everything in it, target/relea
 		echo "built WITHOUT the engines of attach, for lack of $$lacks: \`scripts/setup.sh bpf\` installs" \
 			"what can be had, and \`make build\` then builds them" >&2
 
+# The random cases of property tests: `make test` draws the same ones everywhere, so that a failure is the
+# change's own; `make test-random` draws others.
+CASES ?= 2026
+
 .PHONY: test
+test: export PROPTEST_RNG_SEED = $(CASES)
 test: setup-test setup-python ## Set up and check everything: format, lints, all tests, documentation
 	scripts/test-setup.sh
 	scripts/test-skipped.sh
@@ -120,6 +125,12 @@ test: setup-test setup-python ## Set up and check everything: format, lints, all
 	$(MAKE) --no-print-directory python
 	mypy
 	python3 -m pytest -m "not long"
+
+.PHONY: test-random
+test-random: setup-test ## Property tests with cases that nobody has seen yet (CASES="..." repeats them)
+	cases=$(if $(filter file,$(origin CASES)),$$(date +%s),$(CASES)); echo "CASES=$$cases"; \
+	PROPTEST_RNG_SEED=$$cases PROPTEST_CASES=6000 CONFORMANCE_EFFORT=10 $(CARGO) test --locked \
+		--package shortlane-conformance --package shortlane-tcp --package shortlane-sim
 
 .PHONY: test-features
 test-features: setup-test ## The program as a machine without clang builds it: what `attach` and `doctor` say there
@@ -243,7 +254,7 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove loom papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-random test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove loom papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
 TEST_CI := prove loom kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer
