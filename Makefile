@@ -63,7 +63,7 @@ BARE ?=
 # What is handed out brings its libraries along, and says which systems it fits.
 WHEEL_FEATURES = $(if $(filter-out release,$(PROFILE)),$(FEATURES),--features vendored)
 WHEEL_OPTIONS = $(WHEEL_FEATURES) $(if $(filter-out release,$(PROFILE)),--auditwheel skip)
-PYTHON_SOURCES := python papers scripts bench/python bench/fq-lanes bench/rfc7928 bench/worst validation/kernel validation/prove validation/journal validation/loom
+PYTHON_SOURCES := python papers scripts bench validation
 
 # Where `make install` puts everything, below DESTDIR if that is given.
 PREFIX ?= /usr/local
@@ -304,13 +304,13 @@ test-states: setup ## Every state that up to nine operations lead to, of EFD, SB
 prove: setup-prove ## Prove the engine's C by CBMC, check the journals' model by SPIN, refute every planted fault: docs/proofs.md
 	validation/prove/prove.py
 	validation/prove/prove.py --planted
-	validation/journal/check.py
-	validation/journal/check.py --planted
+	validation/journal/spin.py
+	validation/journal/spin.py --planted
 
 .PHONY: loom
 loom: setup ## What the userspace engine's threads share, in every order that the memory model allows: docs/proofs.md
-	CARGO="$(CARGO)" validation/loom/check.py
-	CARGO="$(CARGO)" validation/loom/check.py --planted
+	CARGO="$(CARGO)" validation/loom/orders.py
+	CARGO="$(CARGO)" validation/loom/orders.py --planted
 
 .PHONY: papers
 papers: python-release ## A verdict on every claim of every paper; resumes: papers-results (PAPERS="...")
@@ -363,7 +363,7 @@ worst-pages: ## The worst case of every discipline, searched for: writes their p
 suite: python-release ## The scenarios after RFC 7928 in the simulator: writes tables and picture of docs/suite.md
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
-	PYTHONPATH=python python3 bench/rfc7928/picture.py --shortlane $(TARGET)/release/shortlane --out docs/suite.svg
+	PYTHONPATH=python python3 bench/rfc7928/ellipses.py --shortlane $(TARGET)/release/shortlane --out docs/suite.svg
 
 # What `make suite-kernel` measures: files of the suite, disciplines by engine, and the length of a block.
 SUITE ?= fairness aggressive unresponsive round-trips bursts mild medium heavy varying mix both-ways

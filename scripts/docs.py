@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ["NO_MKDOCS_2_WARNING"] = "1"
 
@@ -154,7 +155,7 @@ def main() -> None:
     """Build the site."""
     into = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target" / "site").resolve()
     stage()
-    configuration = {
+    configuration: dict[str, Any] = {
         "site_name": "Shortlane",
         "site_description": "Short lane for short flows through a busy link",
         "docs_dir": str(STAGE),

@@ -13,6 +13,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from shortlane.figures import save
@@ -70,7 +71,7 @@ def main() -> None:
             draw(panels, names, told(run), theme, arguments.out / f"picture-{theme.name}.svg")
 
 
-def panels_of(found: list[dict]) -> dict[str, list[Bar]]:
+def panels_of(found: list[dict[str, Any]]) -> dict[str, list[Bar]]:
     """By what is shown: a bar for each discipline."""
     return {
         "up to 20 packets\ntime to complete, ms": [transfer(one, "<=20") for one in found],
@@ -80,24 +81,24 @@ def panels_of(found: list[dict]) -> dict[str, list[Bar]]:
     }
 
 
-def transfer(one: dict, packets: str) -> Bar:
+def transfer(one: dict[str, Any], packets: str) -> Bar:
     (of_size,) = (each for each in one["classes"] if each["packets"] == packets)
     mean = of_size["completion_ms"]["mean"]
     return Bar(mean["value"], f"{mean['value']:.0f}", mean["interval"])
 
 
-def voice(one: dict) -> Bar:
+def voice(one: dict[str, Any]) -> Bar:
     p95 = one["voice"]["delay_ms"]["p95"]["value"]
     lost = 100 * one["voice"]["lost"] / one["voice"]["sent"]
     return Bar(p95, f"{p95:.0f}" + (f" ({lost:.1f} % lost)" if lost >= 0.05 else ""))
 
 
-def downloads(one: dict) -> Bar:
+def downloads(one: dict[str, Any]) -> Bar:
     rate = one["downloads_mbit"]
     return Bar(rate["value"], f"{rate['value']:.1f}", rate["interval"])
 
 
-def told(run: dict) -> str:
+def told(run: dict[str, Any]) -> str:
     """What was run, in a line."""
     scenario, tcp = run["scenario"], "/".join(run["scenario"]["tcp"]).upper()
     load = scenario["transfers"]["load"]

@@ -13,6 +13,7 @@ import sys
 import textwrap
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "shortlane"
 
@@ -86,7 +87,7 @@ def section_stubs() -> str:
     return SECTIONS_HEAD + "".join(section_stub(*one) for one in sections.definitions())
 
 
-def section_stub(name: str, section: dict) -> str:
+def section_stub(name: str, section: dict[str, Any]) -> str:
     lines = [
         "",
         "@dataclass(kw_only=True, slots=True)",
@@ -125,7 +126,7 @@ def stubs() -> str:
     return STUBS_HEAD + "".join(stub(info) for info in json.loads(_native.schedulers()))
 
 
-def stub(info: dict) -> str:
+def stub(info: dict[str, Any]) -> str:
     lines = ["", f"class {disciplines.class_name(info['name'])}(Discipline):", "    def __new__("]
     lines += ["        cls,", "        *,"]
     for parameter in info["params"]:

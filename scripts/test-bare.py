@@ -85,13 +85,13 @@ class System:
         (self.root / "etc/apt/apt.conf.d/99-host").write_text("\n".join(host_apt()) + "\n")
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
         shutil.copy("/etc/ssl/certs/ca-certificates.crt", self.root / "etc/ssl/certs/")
-        sources = self.root / "src"
-        sources.mkdir()
+        tree = self.root / "src"
+        tree.mkdir()
         listed = host(["git", "ls-files", "-z"], cwd=HERE)
         names = "\0".join(name for name in listed.split("\0") if (HERE / name).exists())
         packed = ["tar", "-C", str(HERE), "--null", "-T", "-", "-c"]
         tar = subprocess.run(packed, input=names.encode(), capture_output=True, check=True)
-        subprocess.run(["tar", "-C", str(sources), "-x"], input=tar.stdout, check=True)
+        subprocess.run(["tar", "-C", str(tree), "-x"], input=tar.stdout, check=True)
 
     def run(
         self, script: str, *, link: bool = False, offline: bool = False, fails: bool = False
@@ -362,12 +362,9 @@ def without_clang(system: System) -> None:
         "(apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev)"
         " > /dev/null 2>&1"
     )
-    said = system.run("make build", offline=True).splitlines()
-    if not said[-1].startswith(
-        "built WITHOUT the engines of attach, for lack of clang 16 or newer"
-    ):
-        raise Failure(f"Debian {system.version}: the build ended with: {said[-1]}")
-    said = "\n".join(said)
+    last = system.run("make build", offline=True).splitlines()[-1]
+    if not last.startswith("built WITHOUT the engines of attach, for lack of clang 16 or newer"):
+        raise Failure(f"Debian {system.version}: the build ended with: {last}")
     said = system.run("target/release/shortlane attach lo --rate 10mbit", fails=True)
     if "scripts/setup.sh bpf" not in said:
         raise Failure(f"Debian {system.version}: attach says {said}")

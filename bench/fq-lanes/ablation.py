@@ -79,7 +79,7 @@ def run(binary: Path, setting: Setting, schedulers: Sequence[str], seeds: str, i
     file = into.with_suffix(".toml")
     file.write_text(setting.scenario(seeds))
     named = [part for spec in schedulers for part in ("--scheduler", spec)]
-    command = [binary, "sim", file, "--seeds", seeds, "--out", into, *named]
+    command: list[str | Path] = [binary, "sim", file, "--seeds", seeds, "--out", into, *named]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"ablation: {setting.title}: {done.stderr.strip().splitlines()[-1]}")
@@ -87,16 +87,16 @@ def run(binary: Path, setting: Setting, schedulers: Sequence[str], seeds: str, i
 
 def rows(tables: Path) -> list[Row]:
     """A row for each scheduler, the reference first."""
+
+    def of(table: pl.DataFrame, name: str) -> pl.DataFrame:
+        return table.filter(pl.col("scheduler") == name)
+
     flows = pl.read_parquet(tables / "flows.parquet")
     probes = pl.read_parquet(tables / "probes.parquet")
     links = pl.read_parquet(tables / "links.parquet").filter(pl.col("link") == "bottleneck")
-    reference = flows.filter(pl.col("scheduler") == REFERENCE)
+    reference = of(flows, REFERENCE)
     return [
-        row(
-            name,
-            *(table.filter(pl.col("scheduler") == name) for table in (flows, probes, links)),
-            reference,
-        )
+        row(name, of(flows, name), of(probes, name), of(links, name), reference)
         for name in flows["scheduler"].unique(maintain_order=True)
     ]
 
@@ -116,8 +116,8 @@ def row(
     def downloads(of: pl.DataFrame) -> pl.DataFrame:
         return of.filter(pl.col("traffic") == "downloads")
 
-    def received(of: pl.DataFrame) -> int:
-        return int(downloads(of)["received_bytes"].sum())
+    def received(of: pl.DataFrame) -> float:
+        return float(downloads(of)["received_bytes"].sum())
 
     def slowest(of: pl.DataFrame) -> float:
         least = downloads(of).group_by("seed").agg(pl.col("received_bytes").min())
@@ -130,7 +130,8 @@ def row(
         of_size = both.filter(pl.col("size_class") == size)
         if of_size.height < 20:
             return None
-        return of_size["completion_ns"].sum() / of_size["completion_ns_reference"].sum()
+        ours, theirs = of_size["completion_ns"], of_size["completion_ns_reference"]
+        return float(ours.sum()) / float(theirs.sum())
 
     def incomplete(of: pl.DataFrame) -> int:
         return of.filter((pl.col("kind") == "transfer") & ~pl.col("complete")).height
@@ -140,18 +141,16 @@ def row(
         p99 = delays.quantile(0.99)
         return (None if p99 is None else p99 / 1e6, 100 * delays.null_count() / len(delays))
 
-    stalls = downloads(flows).group_by("seed").agg(pl.col("stall_max_ns").max())
     return Row(
         scheduler=name,
         completion=tuple(ratio(size) for size in CLASSES),
         incomplete=incomplete(flows) - incomplete(reference),
-        bulk=downloads(flows)["received_bytes"].sum()
-        / downloads(reference)["received_bytes"].sum(),
+        bulk=received(flows) / received(reference),
         slowest=slowest(flows) / max(1.0, slowest(reference)),
-        stall_ms=stalls["stall_max_ns"].max() / 1e6,
+        stall_ms=downloads(flows).select(pl.col("stall_max_ns").max()).item() / 1e6,
         voice=stream("voice"),
         video=stream("video"),
-        used=links["utilisation"].mean(),
+        used=links.select(pl.col("utilisation").mean()).item(),
     )
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 SWEEP = """
@@ -61,7 +62,7 @@ def main() -> None:
 
 def measure(sweep: Path, cluster: "Cluster", out: Path, repeat: int) -> dict[str, list[Cost]]:
     """Wall-clock and processor time in seconds, in turn."""
-    ways = {
+    ways: dict[str, Callable[[], Cost]] = {
         "bare `simulate()`, two processes": lambda: bare(sweep),
         "campaign, two local workers": lambda: local(sweep, out),
         "campaign, Dask cluster of two": lambda: cluster.run(sweep, out),

@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import shortlane
@@ -32,10 +33,10 @@ def main() -> None:
     measured: dict[str, list[tuple[float, float]]] = {"command": [], "simulate()": []}
     shortlane.simulate(options.scenario, seeds=1)
     with tempfile.TemporaryDirectory() as directory:
-        words = [options.command, "sim", options.scenario, "--seeds", options.seeds, "--jobs", "1"]
-        words += ["--out", directory, "--json"]
+        words: list[str | Path] = [options.command, "sim", options.scenario, "--jobs", "1"]
+        words += ["--seeds", options.seeds, "--out", directory, "--json"]
         for _ in range(options.rounds):
-            measured["command"].append(timed(lambda: subprocess.run(words, check=True, **QUIET)))
+            measured["command"].append(timed(lambda: quietly(words)))
             measured["simulate()"].append(
                 timed(lambda: shortlane.simulate(options.scenario, seeds=options.seeds, jobs=1))
             )
@@ -47,10 +48,11 @@ def main() -> None:
     print(f"simulate() to command: {ratios[0]:.3f} of processor time, {ratios[1]:.3f} on the clock")
 
 
-QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+def quietly(words: Sequence[str | Path]) -> None:
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def timed(call) -> tuple[float, float]:
+def timed(call: Callable[[], object]) -> tuple[float, float]:
     """Processor time and time on the clock, of this process and of those it waits for."""
     before, start = processor_time(), time.perf_counter()
     call()

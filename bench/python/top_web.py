@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python/tests"))
 import top_help
@@ -41,12 +42,12 @@ while True:
 """
 
 
-def seconds_used(pid):
+def seconds_used(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def share(pids, seconds):
+def share(pids: list[int], seconds: float) -> list[float]:
     """The share of a processor that each of these takes meanwhile, in per cent."""
     before = [seconds_used(pid) for pid in pids]
     began = time.monotonic()
@@ -55,7 +56,7 @@ def share(pids, seconds):
     return [100 * (seconds_used(pid) - was) / took for pid, was in zip(pids, before, strict=True)]
 
 
-def paints(made, address):
+def paints(made: Any, address: str) -> tuple[list[float], int]:
     """When each of nine visits painted first, in ms, and how many bytes a visit was."""
     times = []
     with (
@@ -79,7 +80,7 @@ def paints(made, address):
     return times, size
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--command", required=True, help="the program to measure")
     parser.add_argument("--seconds", type=int, default=30, help="how long each is measured")

@@ -35,7 +35,8 @@ class Simulator:
         folder = self.out / name / seeds
         if not (folder / "run.json").exists():
             file = self.scenarios / f"{name}.toml"
-            command = [self.program, "sim", file, "--seeds", seeds, "--out", folder]
+            command: list[str | Path] = [self.program, "sim", file, "--seeds", seeds]
+            command += ["--out", folder]
             command += ["--duration", self.time] if self.time else []
             subprocess.run(command, check=True, capture_output=True)
         return engines.runs_of([folder])[0]
@@ -105,7 +106,7 @@ def _ranges(run: Run) -> dict[tuple[str, str, str], tuple[float, float]]:
 
 
 def _line(name: str, cell: Cell, among: tuple[float, float] | None) -> str:
-    values = [value and value.value for value in cell.values]
+    values = [None if value is None else value.value for value in cell.values]
     known = [value for value in values[1:] if value is not None]
     cause = CAUSES.get((name, cell.what, cell.scheduler), "open")
     if among and all(among[0] <= value <= among[1] for value in known):
@@ -130,7 +131,7 @@ def _counts(
 
 
 def _ticked(counted: Counter[tuple[str, str, bool]]) -> Counter[tuple[str, str, bool]]:
-    return Counter({(f"`{name}`", *rest): number for (name, *rest), number in counted.items()})
+    return Counter({(f"`{name}`", pair, same): n for (name, pair, same), n in counted.items()})
 
 
 def _plain(value: float | None) -> str:

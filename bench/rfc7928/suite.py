@@ -94,7 +94,7 @@ def replace(page: Path, by: str, lines: list[str]) -> None:
 
 def simulate(program: Path, name: str) -> dict[str, Any]:
     """What `sim --json` prints."""
-    command = [program, "sim", SCENARIOS / f"{name}.toml", "--json"]
+    command: list[str | Path] = [program, "sim", SCENARIOS / f"{name}.toml", "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -131,7 +131,7 @@ def quantities(scheduler: dict[str, Any]) -> dict[str, tuple[str, float | None]]
     found = {}
 
     def put(what: str, of: dict[str, Any] | None, unit: float = 1) -> None:
-        value = of and of["value"]
+        value: float | None = of["value"] if of else None
         found[what] = (estimate(of, unit), None if value is None else value / unit)
 
     for traffic in scheduler["traffic"]:

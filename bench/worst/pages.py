@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HARMS = ("wait", "starvation", "unfairness", "memory")
 RUNS, SEED = 1000, 1
@@ -27,7 +28,7 @@ class Found:
     """What a search found, or why there is none."""
 
     harm: str
-    document: dict | None
+    document: dict[str, Any] | None
     refusal: str = ""
 
     def row(self) -> str:
@@ -59,7 +60,7 @@ def search(binary: Path, discipline: str, harm: str, kept: Path) -> Found:
     """Searches, or reads what was found before."""
     file = kept / f"{discipline}.{harm}.json"
     if not file.exists():
-        command = [binary, "worst", discipline, "--of", harm, "--json"]
+        command: list[str | Path] = [binary, "worst", discipline, "--of", harm, "--json"]
         command += ["--runs", str(RUNS), "--seed", str(SEED)]
         ran = subprocess.run(command, check=False, capture_output=True, text=True)
         if ran.returncode == 2:

@@ -1,6 +1,6 @@
 //! `kill -9` of the command at any time: `detach`, or the next `attach`, repairs what it left.
 //!
-//! What is left is told as well, in the words of the model of journals: `validation/journal/check.py
+//! What is left is told as well, in the words of the model of journals: `validation/journal/spin.py
 //! --log` looks whether the model has each of these states.
 
 use std::fs;

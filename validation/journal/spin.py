@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check the models of journals and their lock by SPIN: check.py [--planted | --log FILE].
+"""Check the models of journals and their lock by SPIN: spin.py [--planted | --log FILE].
 
 Every model must hold in all its states; with --planted every fault that can be planted in a model
 must be found. With --log each state that a test of kills has found (`kernel-guest attach` prints

@@ -45,7 +45,8 @@ def drawn(program: Path, folder: Path) -> Figure:
     for name, axes in zip(ORDER, panels, strict=False):
         print(name, flush=True)
         out = folder / name
-        command = [program, "sim", SCENARIOS / f"{name}.toml", "--seeds", SEEDS, "--out", out]
+        command: list[str | Path] = [program, "sim", SCENARIOS / f"{name}.toml"]
+        command += ["--seeds", SEEDS, "--out", out]
         subprocess.run(command, check=True, capture_output=True)
         figures.rate_against_delay(shortlane.read(out), stream="call", axes=axes)
         axes.get_legend().remove()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every interleaving of what the userspace engine's threads share: check.py [--planted].
+"""Every interleaving of what the userspace engine's threads share: orders.py [--planted].
 
 Runs the tests of this crate, each under every order that the memory model allows; with --planted
 every fault of plants.txt must make the test fail that it names.
