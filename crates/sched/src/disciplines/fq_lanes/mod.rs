@@ -15,6 +15,7 @@
 //! turns as it has quanta. 80 bytes a flow and 240 a host beside the tables', 64 a packet.
 
 mod clock;
+mod full;
 mod rules;
 mod stage;
 mod table;
@@ -37,10 +38,6 @@ use crate::queues::per_flow::{NONE, PacketStore};
 const MOST_AHEAD: u64 = 15_000;
 /// The multiple of `target` that the oldest may stand.
 const PATIENT_TARGET: u64 = 6;
-/// A flow with no more quanta than this is not made to lose packets for another of its host.
-const THIN: u64 = 4;
-/// Most packets that a flow loses at once.
-const DROP_BATCH: u32 = 64;
 
 /// The rules among hosts.
 const HOST_RULES: Rules = Rules::of_hosts();
@@ -277,64 +274,6 @@ impl FqLanes {
         self.table.flows[flow].watch = watch;
         self.table.courses[flow as usize] = course;
         mark
-    }
-
-    /// Keeps account of a packet of `flow` that was lost.
-    fn left(&mut self, flow: u32, packet: &Packet) {
-        let size = u64::from(packet.size);
-        self.backlog.remove(packet);
-        let Table { hosts, flows, .. } = &mut self.table;
-        let state = &mut flows[flow];
-        state.bytes -= size;
-        let index = state.host();
-        let host = &mut hosts[index];
-        host.lose(flow, state.bytes, size);
-        self.fattest.shrunk(index, host.bytes);
-    }
-
-    /// The flow of a host that makes room: the fattest, or the one whose turn it is if that one
-    /// has nothing left.
-    fn fattest_of(&mut self, host: u32) -> Option<Fattest> {
-        let Table { hosts, flows, .. } = &mut self.table;
-        let host = &mut hosts[host];
-        if host.fattest.bytes == 0 {
-            let (index, _) = host.stage.next(flows, &self.rules)?;
-            host.fattest = Fattest { index, bytes: flows[index].bytes };
-        }
-        Some(host.fattest)
-    }
-
-    /// The fattest flow of the fattest host loses half of its bytes, or a batch, at its head; a
-    /// host of thin flows alone loses what arrives for it. Returns whether the arrival, which is
-    /// the newest packet of flow `arrival`, is still there.
-    #[cold]
-    fn make_room<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
-        let host = self.fattest.index;
-        let is_thin = self.table.hosts[host].fattest.bytes <= THIN * u64::from(QUANTUM);
-        let is_own = host == self.table.flows[arrival].host();
-        let loser = if is_thin && is_own { None } else { self.fattest_of(host) };
-        let Some(Fattest { index, bytes }) = loser else {
-            let queue = &mut self.table.flows[arrival].queue;
-            if let Some((packet, stamp)) = self.packets.pop_back(queue) {
-                self.left(arrival, &packet);
-                sink.refused(packet, Stamp(stamp).lane(), now);
-            }
-            return false;
-        };
-        let (mut dropped, mut survived) = (0, true);
-        // One goes in any case, or packets without bytes would stay for ever.
-        while dropped < DROP_BATCH && (dropped == 0 || self.table.flows[index].bytes > bytes / 2) {
-            let queue = &mut self.table.flows[index].queue;
-            let Some((packet, stamp)) = self.packets.pop_front(queue) else { break };
-            dropped += 1;
-            let is_arrival = index == arrival && queue.is_empty();
-            survived &= !is_arrival;
-            let reason = if is_arrival { DropReason::Full } else { DropReason::PushedOut };
-            self.left(index, &packet);
-            sink.dropped(packet, Drop { reason, lane: Stamp(stamp).lane() }, now);
-        }
-        self.table.courses[index as usize].count_drops(dropped);
-        survived
     }
 }
 
