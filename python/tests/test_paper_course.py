@@ -29,7 +29,7 @@ POINTS = {
 }
 
 
-def value(tables, scheduler):
+def value(tables, scheduler, points=()):
     """Around 1 with a spread of 1; `efd` without any."""
     spread = 0.0 if scheduler == "efd" else 1.0
     return PerSeed({seed: 1 + spread * math.sin(seed) for seed in tables["flows"]["seed"]})
@@ -110,6 +110,15 @@ def test_what_is_open_takes_its_own_points_and_schedulers():
     decided, other = found.verdict.checks
     assert (decided.n, decided.outcome) == (5, Outcome.REPRODUCED)
     assert other.n > 5
+
+
+@pytest.mark.parametrize("named", [{"busy": 15}, ["busy"], "busy"])
+def test_points_that_are_arguments_are_taken_further_too(named):
+    across = Check(
+        "both", "value", "calm", {"scheduler": "las", "points": named}, Bounds(at_most=1.5)
+    )
+    _, *later = taken(course(row(across)))
+    assert later[0] == {"sweep": 2 * 10}
 
 
 def test_one_refused_inequality_ends_a_row():

@@ -180,9 +180,15 @@ class Paper:
         }
 
     def points_of(self, check: Check) -> list[str]:
-        """The points that a check reads: its own, and those that are named as arguments."""
-        named = [check.point, *check.arguments.values()]
-        return [one for one in named if isinstance(one, str) and one in self.points]
+        """The points that a check reads: its own, and those that its arguments name.
+
+        An argument may be a point, a list of points, or a table with a key for each.
+        """
+        named = dict.fromkeys([check.point])
+        for value in check.arguments.values():
+            several = value if isinstance(value, list | Mapping) else [value]
+            named.update(dict.fromkeys(one for one in several if isinstance(one, str)))
+        return [one for one in named if one in self.points]
 
     def labels(self) -> dict[str, str]:
         """The paper's names of schedulers, by what runs name them."""
