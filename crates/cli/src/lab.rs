@@ -268,8 +268,8 @@ impl Options {
                 let file = File::open(path).map_err(|error| refused(format!("{name}: {error}")))?;
                 let list = TransferList::from_csv(file, &name)
                     .map_err(|error| refused(error.to_string()))?;
-                let last = list.transfers().iter().map(|t| t.start_ns).max().unwrap_or(0);
-                timing.arrivals = timing.arrivals.max(Nanos(last + 1));
+                let last = list.transfers().iter().map(|t| t.start).max().unwrap_or_default();
+                timing.arrivals = timing.arrivals.max(last + Nanos(1));
                 Transfers::Listed(list)
             }
         };

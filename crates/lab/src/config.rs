@@ -295,8 +295,8 @@ impl Config {
             Transfers::Drawn { law, load } => {
                 let offered = Offered {
                     load: *load,
-                    rate_bps: self.link.rate.0 / 1000 * PAYLOAD_PER_MILLE,
-                    duration_ns: self.timing.arrivals.0,
+                    rate: Rate(self.link.rate.0 / 1000 * PAYLOAD_PER_MILLE),
+                    duration: self.timing.arrivals,
                 };
                 let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round);
                 TransferList::generate(law, &offered, seed)

@@ -28,7 +28,7 @@ fn mixed(config: &Config, transfers: &TransferList) -> Plan {
         .zip(transfers.transfers())
         .map(|(id, transfer)| Transfer {
             id,
-            start_ns: timing.warm_up.0 + transfer.start_ns,
+            start_ns: (timing.warm_up + transfer.start).0,
             size_bytes: transfer.size_bytes,
             tcp: in_turn(&traffic.tcp, id),
         })
@@ -58,7 +58,7 @@ fn add_interactive(plan: &mut Plan, start_ns: u64, tcp: Tcp) {
     for (name, rate) in [("voice", Rate::VOICE), ("video", Rate::VIDEO)] {
         plan.cbr.push(Cbr {
             name: name.into(),
-            rate_bps: rate.rate_bps,
+            rate_bps: rate.rate.0,
             packet_bytes: rate.packet_bytes as u16,
             // Off the beat of the other streams.
             start_ns: start_ns + 3 * MS * (plan.cbr.len() as u64 + 1),

@@ -119,12 +119,11 @@ impl Sweep {
         let bits = timing.arrivals.0 as f64 / 1e9 * self.base.link.rate.0 as f64 * 0.15;
         let most = timing.arrivals.0 * MOST_PER_SECOND / SECOND.0;
         let n = ((bits / (size_bytes as f64 * 8.0)) as u64).clamp(1, most.max(1));
-        let interval = timing.arrivals.0 / n;
+        let interval = timing.arrivals / n;
         let mut random = Random::new(self.base.seed);
-        let start = |index| index * interval + random.below(interval / 2);
-        let starts: Vec<u64> = (0..n).map(start).collect();
-        let transfer = |start_ns| Transfer { start_ns, size_bytes };
-        TransferList::new(starts.into_iter().map(transfer).collect())
+        let mut start = |index| index * interval + Nanos(random.below(interval.0 / 2));
+        let transfers = (0..n).map(|index| Transfer { start: start(index), size_bytes });
+        TransferList::new(transfers.collect())
     }
 }
 

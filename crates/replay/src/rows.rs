@@ -47,8 +47,8 @@ pub(crate) fn flow(key: Key, flow: &flows::Flow, outcome: &FlowOutcome) -> Flow 
         sent_long_lane: Some(sent[1]),
         reordered_packets: Some(account.reordered_packets.into()),
         marked_packets: Some(account.marked_packets.into()),
-        queueing_mean_ns: account.sojourn_sum_ns.checked_div(sent[0] + sent[1]),
-        queueing_max_ns: (sent[0] + sent[1] > 0).then_some(account.sojourn_max_ns),
+        queueing_mean_ns: account.sojourn_sum.0.checked_div(sent[0] + sent[1]),
+        queueing_max_ns: (sent[0] + sent[1] > 0).then_some(account.sojourn_max.0),
         fragments: Some(account.fragments.into()),
         demotions: Some(account.demotions.into()),
         ..Flow::default()

@@ -66,7 +66,7 @@ impl Trial {
         Self {
             name: spec.to_string().into(),
             has_lanes: spec.info().parts.is_some(),
-            port: Port::new(spec, rate.0, seed, names, log),
+            port: Port::new(spec, rate, seed, names, log),
             names,
             free: Vec::new(),
             ids: 0,
@@ -152,7 +152,7 @@ impl Trial {
         own.delays.iter().for_each(|bucket| class.delays.add_bucket(*bucket));
         let sent = account.sent.iter().map(|sent| u64::from(*sent)).sum();
         class.complete += u64::from(sent == flow.packets);
-        class.delays.add_moments(sent, account.sojourn_sum_ns.into(), account.sojourn_max_ns);
+        class.delays.add_moments(sent, account.sojourn_sum.0.into(), account.sojourn_max.0);
         for (at, lane) in [Lane::SHORT, Lane::LONG].into_iter().enumerate() {
             for reason in DropReason::ALL {
                 let packets = account.dropped[at][reason as usize].into();

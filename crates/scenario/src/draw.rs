@@ -28,24 +28,24 @@ pub type Flows = Box<dyn Iterator<Item = Planned> + Send>;
 #[must_use]
 pub fn flows(traffic: &Traffic, seed: u64) -> Flows {
     let random = |purpose: &str| Random::of(seed, &format!("{}/{purpose}", traffic.name));
-    let (start_ns, stop_ns) = (traffic.start.0, traffic.stop.0);
+    let (start, stop) = (traffic.start, traffic.stop);
     let ends = |pick| Ends::new(traffic, pick, random("ends"));
     match &traffic.kind {
         Kind::Transfers { arrivals, pick, .. } | Kind::OpenLoop { arrivals, pick, .. } => {
             let mut ends = ends(*pick);
-            let arrivals = arrivals_of(arrivals, start_ns, stop_ns, &random);
+            let arrivals = arrivals_of(arrivals, start, stop, &random);
             Box::new(arrivals.map(move |transfer| ends.planned(transfer)))
         }
         Kind::Periodic { flows, every, spread, size_bytes, .. } => {
             let mut ends = ends(Pick::InTurn);
-            let rounds = (start_ns..stop_ns).step_by(every.0 as usize);
-            let (flows, spread_ns, size_bytes) = (*flows, spread.0, *size_bytes);
+            let rounds = (start.0..stop.0).step_by(every.0 as usize);
+            let (flows, within, size_bytes) = (*flows, spread.0, *size_bytes);
             let mut spread = random("spread");
             Box::new(rounds.flat_map(move |round| {
-                let mut starts: Vec<u64> =
-                    (0..flows).map(|_| round + spread.below(spread_ns)).collect();
+                let mut starts: Vec<_> =
+                    (0..flows).map(|_| Nanos(round + spread.below(within))).collect();
                 starts.sort_unstable();
-                let transfer = |start_ns| ends.planned(Transfer { start_ns, size_bytes });
+                let transfer = |start| ends.planned(Transfer { start, size_bytes });
                 starts.into_iter().map(transfer).collect::<Vec<_>>()
             }))
         }
@@ -58,28 +58,28 @@ const STRATA: f64 = 50_000.0;
 
 fn arrivals_of(
     arrivals: &Arrivals,
-    start_ns: u64,
-    stop_ns: u64,
+    start: Nanos,
+    stop: Nanos,
     random: &dyn Fn(&str) -> Random,
 ) -> Box<dyn Iterator<Item = Transfer> + Send> {
     match arrivals {
         Arrivals::Listed(list) => {
-            let shift = move |t: Transfer| Transfer { start_ns: start_ns + t.start_ns, ..t };
+            let shift = move |t: Transfer| Transfer { start: start + t.start, ..t };
             let transfers = list.transfers().to_vec().into_iter().map(shift);
-            Box::new(transfers.take_while(move |transfer| transfer.start_ns < stop_ns))
+            Box::new(transfers.take_while(move |transfer| transfer.start < stop))
         }
         Arrivals::Drawn { per_second, sizes, stratified: true } => {
-            Box::new(stratified(sizes.clone(), *per_second, start_ns, stop_ns, random("transfers")))
+            Box::new(stratified(sizes.clone(), *per_second, start, stop, random("transfers")))
         }
         Arrivals::Drawn { per_second, sizes, stratified: false } => {
             let (mean_ns, law) = (1e9 / per_second, sizes.clone());
             let (mut gaps, mut sizes) = (random("starts"), random("sizes"));
-            let mut at = start_ns as f64;
+            let mut at = start.0 as f64;
             let transfers = std::iter::from_fn(move || {
                 at -= mean_ns * libm::log1p(-gaps.unit());
-                Some(Transfer { start_ns: at as u64, size_bytes: law.sample(&mut sizes) })
+                Some(Transfer { start: Nanos(at as u64), size_bytes: law.sample(&mut sizes) })
             });
-            Box::new(transfers.take_while(move |transfer| transfer.start_ns < stop_ns))
+            Box::new(transfers.take_while(move |transfer| transfer.start < stop))
         }
     }
 }
@@ -89,19 +89,19 @@ fn arrivals_of(
 fn stratified(
     law: SizeLaw,
     per_second: f64,
-    start_ns: u64,
-    stop_ns: u64,
+    start: Nanos,
+    stop: Nanos,
     mut random: Random,
 ) -> impl Iterator<Item = Transfer> + Send {
-    let span = stop_ns - start_ns;
+    let span = (stop - start).0;
     let part = ((STRATA / per_second * 1e9) as u64).clamp(1, span);
     let parts =
         (0..span.div_ceil(part)).map(move |index| (index * part, span.min((index + 1) * part)));
     parts.flat_map(move |(begin, end)| {
         let number_until = |ns: u64| libm::round(per_second * ns as f64 / 1e9) as u64;
         let n = number_until(end) - number_until(begin);
-        let list = TransferList::stratified(&law, n, end - begin, &mut random);
-        let shift = move |t: &Transfer| Transfer { start_ns: start_ns + begin + t.start_ns, ..*t };
+        let list = TransferList::stratified(&law, n, Nanos(end - begin), &mut random);
+        let shift = move |t: &Transfer| Transfer { start: start + Nanos(begin) + t.start, ..*t };
         list.transfers().iter().map(shift).collect::<Vec<_>>()
     })
 }
@@ -134,9 +134,9 @@ impl Ends {
         (from as usize, to as usize)
     }
 
-    fn planned(&mut self, Transfer { start_ns, size_bytes }: Transfer) -> Planned {
+    fn planned(&mut self, Transfer { start, size_bytes }: Transfer) -> Planned {
         let (from, to) = self.next();
-        Planned { start: Nanos(start_ns), size_bytes, from, to }
+        Planned { start, size_bytes, from, to }
     }
 }
 
@@ -171,8 +171,8 @@ pub fn visitors(traffic: &Traffic, seed: u64) -> Vec<Visitor> {
         let mut at = start;
         let pages = std::iter::from_fn(|| {
             let page = (at < traffic.stop).then(|| law.draw(traffic.from.len(), &mut random))?;
-            let known_ns = page.objects.last().map_or(0, |object| object.known_ns);
-            at += (Nanos(known_ns) + Nanos(page.think_ns)).max(LEAST_PAGE);
+            let known = page.objects.last().map_or(Nanos::ZERO, |object| object.known);
+            at += (known + page.think).max(LEAST_PAGE);
             Some(page)
         });
         let pages = pages.collect();
@@ -202,8 +202,8 @@ pub fn ends_of(traffic: &Traffic, flow: u64) -> (usize, usize) {
 #[must_use]
 pub fn due(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<Nanos> {
     let seed = Random::of(seed, &format!("{}/{flow}", traffic.name)).below(u64::MAX);
-    let times = requests.times_ns((traffic.stop - traffic.start).0, seed);
-    times.into_iter().map(|ns| traffic.start + Nanos(ns)).collect()
+    let times = requests.times(traffic.stop - traffic.start, seed);
+    times.into_iter().map(|time| traffic.start + time).collect()
 }
 
 /// When the first packet of constant-rate stream number `flow` of some traffic leaves: a stream alone
@@ -212,9 +212,7 @@ pub fn due(traffic: &Traffic, requests: Requests, flow: u64, seed: u64) -> Vec<N
 pub fn first(stream: &Stream, traffic: &Traffic, flow: u64, seed: u64) -> Nanos {
     let phase = match stream.flows {
         1 => 0,
-        _ => {
-            Random::of(seed, &format!("{}/{flow}", traffic.name)).below(stream.cbr().interval_ns())
-        }
+        _ => Random::of(seed, &format!("{}/{flow}", traffic.name)).below(stream.cbr().interval().0),
     };
     traffic.start + Nanos(phase)
 }
@@ -228,7 +226,7 @@ pub(crate) fn steady(
 ) -> impl Iterator<Item = (Nanos, u32)> + Send + use<> {
     let (cbr, stop) = (stream.cbr(), traffic.stop);
     let first = first(stream, traffic, flow, seed);
-    let times = (0..).map(move |index| first + Nanos(cbr.time_ns(index)));
+    let times = (0..).map(move |index| first + cbr.time(index));
     times.take_while(move |time| *time < stop).map(move |time| (time, cbr.packet_bytes))
 }
 

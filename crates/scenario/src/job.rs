@@ -61,7 +61,7 @@ pub(crate) fn build(
                     name,
                     from: nodes[link.ends[direction]],
                     to: nodes[link.ends[1 - direction]],
-                    rate_bps: link.rates[direction].0,
+                    rate: link.rates[direction],
                     varying,
                     delay: link.delay,
                     overhead: link.overhead,
@@ -182,7 +182,7 @@ impl Job<'_> {
         for (at, id) in tested.iter().enumerate() {
             let link = &simulation.network().links()[id.index()];
             // What the link gave: with a rate that varies, its mean while it counted.
-            let rate_bps = link.varying.as_ref().map_or(link.rate_bps, |rates| {
+            let rate_bps = link.varying.as_ref().map_or(link.rate.0, |rates| {
                 let bits = rates.bits(warm_up, duration);
                 (u128::from(bits) * 1_000_000_000 / u128::from(counted_ns)) as u64
             });

@@ -162,11 +162,8 @@ fn web(
 
 /// The datagrams of a list between the start and the stop of its traffic.
 fn shifted(list: &DatagramList, traffic: &Traffic) -> DatagramList {
-    let shift = |datagram: &Datagram| Datagram {
-        time_ns: datagram.time_ns.saturating_add(traffic.start.0),
-        ..*datagram
-    };
-    let before_stop = |datagram: &Datagram| datagram.time_ns < traffic.stop.0;
+    let shift = |datagram: &Datagram| Datagram { time: datagram.time + traffic.start, ..*datagram };
+    let before_stop = |datagram: &Datagram| datagram.time < traffic.stop;
     DatagramList::new(list.datagrams().iter().map(shift).filter(before_stop).collect())
 }
 

@@ -187,6 +187,6 @@ impl Stream {
     /// One of them.
     #[must_use]
     pub const fn cbr(&self) -> Cbr {
-        Cbr { rate_bps: self.rate.0, packet_bytes: self.packet_bytes }
+        Cbr { rate: self.rate, packet_bytes: self.packet_bytes }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use sched::{Nanos, registry};
+use sched::{Nanos, Rate, registry};
 use sim::sources::{Bursts, Pair, drawn};
 use sim::{FlowReport, Impairments, LinkConfig, Network, Queue, Recorder, Simulation};
 use workload::{Offered, Random, SizeLaw, TransferList};
@@ -17,7 +17,7 @@ impl Recorder for Nothing {
 }
 
 const PACKET_BYTES: u32 = 1500;
-const RATE_BPS: u64 = 1_000_000_000;
+const RATE: Rate = Rate(1_000_000_000);
 
 fn main() {
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
@@ -26,8 +26,8 @@ fn main() {
         "bounded-pareto:shape=1.2,min=1500b,max=15000000b".parse().expect("a size law");
     let load = 0.8;
     let bits = million as f64 * 1e6 * f64::from(PACKET_BYTES) * 8.0;
-    let duration_ns = (bits / (load * RATE_BPS as f64) * 1e9) as u64;
-    let offered = Offered { load, rate_bps: RATE_BPS, duration_ns };
+    let duration = Nanos((bits / (load * RATE.0 as f64) * 1e9) as u64);
+    let offered = Offered { load, rate: RATE, duration };
     let list = TransferList::poisson(&law, &offered, &mut Random::new(1)).expect("a list");
     println!("{} flows of {law}", list.transfers().len());
     println!("{:>12} {:>14} {:>12}", "discipline", "million/s", "ns a packet");
@@ -39,7 +39,7 @@ fn main() {
             name: "link".into(),
             from,
             to,
-            rate_bps: RATE_BPS,
+            rate: RATE,
             varying: None,
             delay: Nanos::from_millis(1),
             overhead: 0,
@@ -52,7 +52,7 @@ fn main() {
         let plans = drawn(list.clone(), vec![Pair { sender: from, receiver: to }], Random::new(1));
         simulation.add_source(Box::new(Bursts::new(plans, PACKET_BYTES)));
         let start = Instant::now();
-        simulation.run_until(Nanos(2 * duration_ns), &mut Nothing).expect("it runs");
+        simulation.run_until(2 * duration, &mut Nothing).expect("it runs");
         let seconds = start.elapsed().as_secs_f64();
         let port = simulation.port(link).expect("a discipline");
         let packets = port.ledger().totals().arrived.packets as f64;

@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 use sim::{
     Connection, Context, FlowReport, Impairments, LinkConfig, LinkId, Network, NetworkError,
     NodeId, Queue, Recorder, Simulation, Source, TcpId,
@@ -117,7 +117,7 @@ fn join(
             name,
             from,
             to,
-            rate_bps,
+            rate: Rate(rate_bps),
             varying: None,
             delay: Nanos(delay_ns),
             overhead: 0,
@@ -162,7 +162,7 @@ struct InTurn {
 
 impl Source for InTurn {
     fn start(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        context.wake_at(Nanos(self.list.transfers()[0].start_ns));
+        context.wake_at(self.list.transfers()[0].start);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Source for InTurn {
         })?;
         self.next += 1;
         if let Some(transfer) = self.list.transfers().get(self.next) {
-            context.wake_at(Nanos(transfer.start_ns));
+            context.wake_at(transfer.start);
         }
         Ok(())
     }

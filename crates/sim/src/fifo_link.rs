@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate};
 
 use crate::transmitter::Transmitter;
 
@@ -35,7 +35,7 @@ pub struct FifoDrops {
 }
 
 impl FifoLink {
-    pub(crate) fn new(rate_bps: u64, limit: Amount) -> Self {
+    pub(crate) fn new(rate: Rate, limit: Amount) -> Self {
         let buffer = (limit.value() != u64::MAX).then(|| {
             Box::new(Buffer {
                 limit,
@@ -44,7 +44,7 @@ impl FifoLink {
                 drops: FifoDrops::default(),
             })
         });
-        Self { link: Transmitter::new(rate_bps), buffer }
+        Self { link: Transmitter::new(rate), buffer }
     }
 
     /// When the last bit of the packet will have left; `None` if it is dropped.
@@ -97,7 +97,7 @@ mod tests {
     use sched::Packet;
 
     /// Departure of each packet through a port with the discipline `fifo`.
-    fn through_port(limit: Amount, rate: u64, trace: &[(u64, u32)]) -> Vec<Option<Nanos>> {
+    fn through_port(limit: Amount, rate: Rate, trace: &[(u64, u32)]) -> Vec<Option<Nanos>> {
         let names = FlowNames::new(1);
         let limit = if limit == Amount::UNLIMITED { Amount::Packets(1 << 32) } else { limit };
         let spec = format!("fifo:limit={limit}").parse().expect("a discipline");
@@ -137,6 +137,7 @@ mod tests {
                 Amount::Packets(n) => Amount::Packets(n.max(1)),
                 Amount::Bytes(n) => Amount::Bytes(n.max(1500)),
             };
+            let rate = Rate(rate);
             let mut link = FifoLink::new(rate, limit);
             let mut now = 0;
             let mut ends = Vec::new();

@@ -49,10 +49,10 @@ pub struct FlowAccount {
     pub dropped: [[u32; REASONS]; 2],
     /// Bytes dropped, by the same.
     pub dropped_bytes: [[u64; REASONS]; 2],
-    /// Longest time of one of its packets in the queue, in ns.
-    pub sojourn_max_ns: u64,
-    /// Sum of the times of its packets in the queue, in ns.
-    pub sojourn_sum_ns: u64,
+    /// Longest time of one of its packets in the queue.
+    pub sojourn_max: Nanos,
+    /// Sum of the times of its packets in the queue.
+    pub sojourn_sum: Nanos,
 }
 
 impl FlowAccount {
@@ -289,12 +289,12 @@ impl Book for Flows {
             log.joins(index, lane);
         }
         if let Some(account) = self.account(packet.flow) {
-            let sojourn = now.since(held.arrival).0;
+            let sojourn = now.since(held.arrival);
             account.sent[two_lanes(lane)] += 1;
             account.reordered_packets += u32::from(place < account.latest_sent);
             account.latest_sent = account.latest_sent.max(place);
-            account.sojourn_sum_ns += sojourn;
-            account.sojourn_max_ns = account.sojourn_max_ns.max(sojourn);
+            account.sojourn_sum += sojourn;
+            account.sojourn_max = account.sojourn_max.max(sojourn);
         }
     }
 

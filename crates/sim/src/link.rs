@@ -51,7 +51,7 @@ impl Link {
         };
         let port = discipline.map(|(spec, log)| {
             let seed = random("discipline").below(u64::MAX);
-            let mut port = Port::new(&spec, config.rate_bps, seed, names, log);
+            let mut port = Port::new(&spec, config.rate, seed, names, log);
             if let Some(rates) = &config.varying {
                 port = port.varying(rates.clone());
             }
@@ -65,7 +65,7 @@ impl Link {
         let impaired = Impaired::new(config.impairments, random("impairments"));
         let special = (port.is_some() || impaired.is_some())
             .then(|| Box::new(Special { port, impaired, lost: 0 }));
-        Self { fifo: FifoLink::new(config.rate_bps, limit), delay: config.delay, special }
+        Self { fifo: FifoLink::new(config.rate, limit), delay: config.delay, special }
     }
 
     /// When a packet whose last bit leaves at `end` arrives; `None` if the link loses it.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use sched::edge::EdgeSpec;
-use sched::{Amount, Nanos, Spec};
+use sched::{Amount, Nanos, Rate, Spec};
 
 use crate::varying::Varying;
 
@@ -70,9 +70,9 @@ pub struct LinkConfig {
     pub from: NodeId,
     /// Where it ends.
     pub to: NodeId,
-    /// Rate in bit/s.
-    pub rate_bps: u64,
-    /// How the rate varies. `rate_bps` then is what disciplines are told and shares are of.
+    /// Its rate.
+    pub rate: Rate,
+    /// How the rate varies. `rate` then is what disciplines are told and shares are of.
     pub varying: Option<Varying>,
     /// Propagation delay.
     pub delay: Nanos,
@@ -90,22 +90,22 @@ pub struct LinkConfig {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NetworkError {
     /// Rates beyond reason.
-    #[error("link {link}: rate {found} bit/s is not accepted; a rate is 1 bit/s to 1 Tbit/s")]
+    #[error("link {link}: rate {} bit/s is not accepted; a rate is 1 bit/s to 1 Tbit/s", .found.0)]
     Rate {
         /// The link.
         link: String,
         /// The rate found.
-        found: u64,
+        found: Rate,
     },
     /// Delays beyond reason.
-    #[error("link {link}: {what} of {found} ns is not accepted; at most 1 hour is")]
+    #[error("link {link}: {what} of {} ns is not accepted; at most 1 hour is", .found.0)]
     Delay {
         /// The link.
         link: String,
         /// Which delay.
         what: &'static str,
         /// The delay found.
-        found: u64,
+        found: Nanos,
     },
     /// A probability outside `[0, 1)`.
     #[error("link {link}: {what} {found} is not accepted; it is at least 0 and below 1")]
@@ -181,7 +181,7 @@ pub struct Network {
     routes: Vec<(NodeId, NodeId, Vec<LinkId>)>,
 }
 
-const FASTEST_BPS: u64 = 1_000_000_000_000;
+const FASTEST: Rate = Rate(1_000_000_000_000);
 const LONGEST_DELAY: Nanos = Nanos::from_secs(3600);
 
 impl Network {
@@ -339,8 +339,8 @@ impl Network {
         if self.find_link(&config.name).is_some() {
             return Err(NetworkError::Twice { what: "link", name: link() });
         }
-        if !(1..=FASTEST_BPS).contains(&config.rate_bps) {
-            return Err(NetworkError::Rate { link: link(), found: config.rate_bps });
+        if !(Rate(1)..=FASTEST).contains(&config.rate) {
+            return Err(NetworkError::Rate { link: link(), found: config.rate });
         }
         let impairments = &config.impairments;
         for (what, delay) in [
@@ -349,7 +349,7 @@ impl Network {
             ("reorder delay", impairments.reorder_delay),
         ] {
             if delay > LONGEST_DELAY {
-                return Err(NetworkError::Delay { link: link(), what, found: delay.0 });
+                return Err(NetworkError::Delay { link: link(), what, found: delay });
             }
         }
         for (what, found) in [("loss", impairments.loss), ("reorder", impairments.reorder)] {
@@ -381,7 +381,7 @@ mod tests {
             name: format!("{}-{}", from.0, to.0),
             from,
             to,
-            rate_bps: 1_000_000,
+            rate: Rate(1_000_000),
             varying: None,
             delay: Nanos::from_millis(1),
             overhead: 0,
@@ -430,7 +430,7 @@ mod tests {
         let refused = |network: &mut Network, config: LinkConfig| {
             network.link(config).expect_err("absurd").to_string()
         };
-        let text = refused(&mut network, LinkConfig { rate_bps: 0, ..good.clone() });
+        let text = refused(&mut network, LinkConfig { rate: Rate(0), ..good.clone() });
         assert!(text.contains("link 0-1: rate 0 bit/s"), "{text}");
         let text = refused(&mut network, LinkConfig { delay: Nanos::MAX, ..good.clone() });
         assert!(text.contains("link 0-1: delay of"), "{text}");

@@ -1,7 +1,7 @@
 //! A queue and the transmitter behind it.
 
 use account::Account;
-use sched::{Backlog, Dequeue, Drop, Nanos, Packet, Qdisc, Spec};
+use sched::{Backlog, Dequeue, Drop, Nanos, Packet, Qdisc, Rate, Spec};
 
 use crate::flow_names::{FlowName, FlowNames};
 use crate::ledger::{FlowAccount, Flows, Ledger};
@@ -48,10 +48,10 @@ impl Port {
     /// `seed`. `names` made the fingerprints of the flows. With `log`, a record per packet is
     /// kept until [`Port::records`] takes it.
     #[must_use]
-    pub fn new(spec: &Spec, rate_bps: u64, seed: u64, names: FlowNames, log: bool) -> Self {
+    pub fn new(spec: &Spec, rate: Rate, seed: u64, names: FlowNames, log: bool) -> Self {
         Self {
-            qdisc: spec.clone().on_link(sched::Rate(rate_bps)).build(seed),
-            link: Transmitter::new(rate_bps),
+            qdisc: spec.clone().on_link(rate).build(seed),
+            link: Transmitter::new(rate),
             course: None,
             wait_until: Nanos::ZERO,
             now: Nanos::ZERO,
@@ -181,10 +181,10 @@ impl Port {
         self.ledger.flow(name)
     }
 
-    /// The link's rate in bit/s.
+    /// The link's rate.
     #[must_use]
-    pub const fn rate_bps(&self) -> u64 {
-        self.link.rate_bps()
+    pub const fn rate(&self) -> Rate {
+        self.link.rate()
     }
 
     /// Starts totals and time means anew at `now`: what was before does not count.
@@ -207,7 +207,7 @@ mod tests {
     const NAMES: FlowNames = FlowNames::new(7);
 
     fn port(spec: &str) -> Port {
-        Port::new(&spec.parse().expect("a discipline"), 8_000_000, 1, NAMES, true)
+        Port::new(&spec.parse().expect("a discipline"), Rate(8_000_000), 1, NAMES, true)
     }
 
     fn packet(id: u64) -> Packet {
@@ -254,7 +254,10 @@ mod tests {
                 Outcome::Dropped(DropReason::Full)
             ]
         );
-        assert_eq!(port.flow(FlowName { slot: 1, generation: 0 }).sojourn_sum_ns, 1_000_000);
+        assert_eq!(
+            port.flow(FlowName { slot: 1, generation: 0 }).sojourn_sum,
+            Nanos::from_millis(1)
+        );
         assert_eq!(port.ledger().backlog().mean(Nanos(2_000_010)), 1_000_000.0 / 2_000_010.0);
     }
 

@@ -1,6 +1,6 @@
 //! One packet after the other at a rate, without rounding errors that add up.
 
-use sched::Nanos;
+use sched::{Nanos, Rate};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -11,15 +11,15 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// whole nanosecond finds the link free exactly from then on.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    rate_bps: u64,
-    /// The end of the last transmission, rounded down, and `fraction / rate_bps` ns on top.
+    rate: Rate,
+    /// The end of the last transmission, rounded down, and `fraction / rate` ns on top.
     end: u64,
     fraction: u64,
     /// Traffic has few packet sizes, each direction mostly one: how long the last one took.
     memo: Memo,
 }
 
-/// `whole + fraction / rate_bps` nanoseconds for a packet of `size` bytes.
+/// `whole + fraction / rate` nanoseconds for a packet of `size` bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memo {
     size: u32,
@@ -30,14 +30,14 @@ struct Memo {
 impl Transmitter {
     /// A transmitter of this rate; a rate of 0 counts as 1 bit/s.
     #[must_use]
-    pub fn new(rate_bps: u64) -> Self {
-        Self { rate_bps: rate_bps.max(1), end: 0, fraction: 0, memo: Memo::default() }
+    pub fn new(rate: Rate) -> Self {
+        Self { rate: rate.max(Rate(1)), end: 0, fraction: 0, memo: Memo::default() }
     }
 
-    /// The rate in bit/s.
+    /// The rate.
     #[must_use]
-    pub const fn rate_bps(&self) -> u64 {
-        self.rate_bps
+    pub const fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// When the last bit of what has been started has left.
@@ -58,8 +58,8 @@ impl Transmitter {
         let (whole, fraction) = self.duration(size);
         self.end = self.end.saturating_add(whole);
         self.fraction += fraction;
-        if self.fraction >= self.rate_bps {
-            self.fraction -= self.rate_bps;
+        if self.fraction >= self.rate.0 {
+            self.fraction -= self.rate.0;
             self.end = self.end.saturating_add(1);
         }
         self.free_at()
@@ -84,7 +84,7 @@ impl Transmitter {
     }
 
     fn divide(&self, size: u32) -> (u64, u64) {
-        let rate = self.rate_bps;
+        let rate = self.rate.0;
         if let Some(bit_ns) = u64::from(size).checked_mul(8 * NS_PER_S) {
             return (bit_ns / rate, bit_ns % rate);
         }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_packet_takes_its_bits_over_the_rate() {
-        let mut link = Transmitter::new(10_000_000);
+        let mut link = Transmitter::new(Rate(10_000_000));
         assert_eq!(link.start(1500, Nanos(5)), Nanos(1_200_005));
         assert_eq!(link.start(1500, Nanos(5)), Nanos(2_400_005));
         assert_eq!(link.start(40, Nanos(9_000_000)), Nanos(9_032_000));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_fraction_of_a_nanosecond_is_not_lost() {
-        let mut link = Transmitter::new(3_000_000_000);
+        let mut link = Transmitter::new(Rate(3_000_000_000));
         let ends = [1, 1, 1].map(|size| link.start(size, Nanos::ZERO));
         assert_eq!(ends, [Nanos(3), Nanos(6), Nanos(8)], "8/3 ns each");
     }
@@ -121,7 +121,7 @@ mod tests {
             start in 0u64..1_000_000_000,
             sizes in proptest::collection::vec(1u32..100_000, 1..50),
         ) {
-            let mut link = Transmitter::new(rate);
+            let mut link = Transmitter::new(Rate(rate));
             let mut end = Nanos::ZERO;
             for size in &sizes {
                 end = link.start(*size, Nanos(start));

@@ -186,7 +186,7 @@ mod tests {
                 steps.push((at, rate));
             }
             let mut course = Course::new(varying(&steps));
-            let mut fixed = Transmitter::new(rate);
+            let mut fixed = Transmitter::new(Rate(rate));
             let mut now = 0;
             for (gap, size) in trace {
                 now += gap;
@@ -216,7 +216,7 @@ mod tests {
         ) {
             let names = FlowNames::new(7);
             let spec = format!("fifo:limit={limit}packets").parse().expect("a discipline");
-            let mut port = Port::new(&spec, 1_000_000, 1, names, false).varying(rates.clone());
+            let mut port = Port::new(&spec, Rate(1_000_000), 1, names, false).varying(rates.clone());
             let mut now = Nanos::ZERO;
             let mut sent = Vec::new();
             for (id, (gap, size)) in (0..).zip(&arrivals) {

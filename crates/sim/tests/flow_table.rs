@@ -3,7 +3,7 @@
 mod common;
 
 use common::{discipline, line};
-use sched::{Nanos, registry};
+use sched::{Nanos, Rate, registry};
 use sim::sources::Transfers;
 use sim::{FlowReport, Recorder, Sample, Simulation};
 use tcp::Config;
@@ -31,7 +31,7 @@ fn run(spec: &str) -> (Samples, [f64; 3], u64, u64) {
     let mut simulation = Simulation::new(line.network, 1);
     let tcp = simulation.add_tcp(Config::ns2()).expect("a preset works");
     let law = "zipf:alpha=1.1,max=200packets".parse().expect("a law");
-    let offered = Offered { load: 1.4, rate_bps: 2_000_000, duration_ns: END.0 };
+    let offered = Offered { load: 1.4, rate: Rate(2_000_000), duration: END };
     let list = TransferList::generate(&law, &offered, 1).expect("a list");
     simulation.add_source(Box::new(Transfers::new(list, vec![line.there], tcp, Random::new(2))));
     simulation.sample_every(Nanos::from_millis(10));

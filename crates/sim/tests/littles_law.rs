@@ -3,7 +3,7 @@
 mod common;
 
 use common::{discipline, line};
-use sched::{Nanos, registry};
+use sched::{Nanos, Rate, registry};
 use sim::sources::{Bursts, CbrStream, drawn};
 use sim::{FlowReport, Simulation};
 use workload::{Cbr, Offered, Random, TransferList};
@@ -20,7 +20,7 @@ fn the_length_of_every_queue_is_what_its_packets_waited() {
             simulation.add_source(Box::new(stream));
         }
         let law = "exponential:mean=8000b".parse().expect("a law");
-        let offered = Offered { load: 0.5, rate_bps: 1_000_000, duration_ns: 8_000_000_000 };
+        let offered = Offered { load: 0.5, rate: Rate(1_000_000), duration: Nanos::from_secs(8) };
         let list = TransferList::poisson(&law, &offered, &mut Random::new(4)).expect("a list");
         let plans = drawn(list, vec![line.there], Random::new(5));
         simulation.add_source(Box::new(Bursts::new(plans, 1000)));

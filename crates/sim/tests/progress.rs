@@ -3,7 +3,7 @@
 mod common;
 
 use common::{broken_line, discipline, line};
-use sched::Nanos;
+use sched::{Nanos, Rate};
 use sim::sources::{Opener, Pair, Transfers};
 use sim::{Advance, FlowReport, Network, Recorder, Simulation};
 use tcp::Config;
@@ -33,7 +33,7 @@ fn run(network: Network, pair: Pair, opener: Opener, watched: u64) -> Told {
     let mut simulation = Simulation::new(network, 1);
     let tcp = simulation.add_tcp(Config::ns2()).expect("a preset works");
     let law = "zipf:alpha=1.1,max=300packets".parse().expect("a law");
-    let offered = Offered { load: 1.3, rate_bps: 2_000_000, duration_ns: 12_000_000_000 };
+    let offered = Offered { load: 1.3, rate: Rate(2_000_000), duration: Nanos::from_secs(12) };
     let list = TransferList::generate(&law, &offered, 1).expect("a list");
     let transfers = Transfers::new(list, vec![pair], tcp, Random::new(2)).opened_by(opener);
     let source = simulation.add_source(Box::new(transfers));

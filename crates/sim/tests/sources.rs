@@ -70,7 +70,7 @@ fn a_download_takes_a_handshake_a_request_and_the_data() {
     let line = line(10_000_000, discipline("fifo"));
     let mut simulation = Simulation::new(line.network, 1);
     let tcp = simulation.add_tcp(config()).expect("a good configuration");
-    let list = TransferList::new(vec![Transfer { start_ns: 7, size_bytes: 1460 }]);
+    let list = TransferList::new(vec![Transfer { start: Nanos(7), size_bytes: 1460 }]);
     let transfers = Transfers::planned(in_turn(list, vec![line.there]), tcp)
         .opened_by(Opener::Receiver { request_bytes: 100 });
     simulation.add_source(Box::new(transfers));
@@ -113,7 +113,7 @@ fn periodic_transfers_start_on_time_between_their_pairs_in_turn() {
     let line = line(10_000_000, discipline("fifo"));
     let mut simulation = Simulation::new(line.network, 1);
     let tcp = simulation.add_tcp(config()).expect("a good configuration");
-    let list = TransferList::periodic(5000, 2, 300 * MS, 100 * MS, SECOND.0);
+    let list = TransferList::periodic(5000, 2, Nanos(300 * MS), Nanos(100 * MS), SECOND);
     simulation.add_source(Box::new(Transfers::planned(in_turn(list, vec![line.there]), tcp)));
     let mut seen = Seen::default();
     simulation.run_until(Nanos::from_secs(10), &mut seen).expect("it runs");
@@ -148,7 +148,10 @@ fn an_on_off_stream_sends_in_its_periods() {
 fn a_trace_sends_what_is_listed() {
     let line = line(10_000_000, discipline("fifo"));
     let mut simulation = Simulation::new(line.network, 1);
-    let datagram = |ms, packet_bytes, stream| Datagram { time_ns: ms * MS, packet_bytes, stream };
+    let datagram = |ms, packet_bytes, stream| {
+        let time = Nanos::from_millis(ms);
+        Datagram { time, packet_bytes, stream }
+    };
     let list = [datagram(9, 40, 7), datagram(1, 1500, 2), datagram(1, 40, 7)];
     simulation.add_source(Box::new(Trace::new(DatagramList::new(list.to_vec()), line.there)));
     let mut seen = Seen::default();

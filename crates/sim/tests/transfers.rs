@@ -3,7 +3,7 @@
 mod common;
 
 use common::{add, discipline, line, plain};
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate};
 use sim::sources::{CbrStream, Pair, Transfers};
 use sim::{Effort, FlowReport, Network, SimError, Simulation};
 use tcp::Config;
@@ -13,8 +13,7 @@ const LONG: Nanos = Nanos::from_secs(100);
 
 fn transfers(load: f64, seconds: u64) -> TransferList {
     let law: SizeLaw = "zipf:alpha=1.1,max=1000packets".parse().expect("a law");
-    let duration_ns = seconds * 1_000_000_000;
-    let offered = Offered { load, rate_bps: 10_000_000, duration_ns };
+    let offered = Offered { load, rate: Rate(10_000_000), duration: Nanos::from_secs(seconds) };
     TransferList::generate(&law, &offered, 1).expect("a list")
 }
 
@@ -45,7 +44,7 @@ fn a_transfer_on_an_idle_line_takes_its_round_trips() {
     let mut simulation = Simulation::new(line.network, 1);
     let config = Config { mss: 1460, ..Config::ns2() };
     let tcp = simulation.add_tcp(config).expect("a preset works");
-    let one = workload::Transfer { start_ns: 1000, size_bytes: 1460 };
+    let one = workload::Transfer { start: Nanos(1000), size_bytes: 1460 };
     let list = TransferList::new(vec![one]);
     simulation.add_source(Box::new(Transfers::new(list, vec![line.there], tcp, Random::new(1))));
     let mut reports = Vec::new();
@@ -113,7 +112,7 @@ fn two_feeders_of_a_plain_link_are_not_settled_ahead() {
             if expect {
                 simulation.expect(sender, end).expect("connected");
             }
-            let cbr = Cbr { rate_bps: 600_000, packet_bytes: 1000 };
+            let cbr = Cbr { rate: Rate(600_000), packet_bytes: 1000 };
             simulation.add_source(Box::new(CbrStream::new(cbr, pair, Nanos(at), LONG)));
         }
         let mut reports: Vec<FlowReport> = Vec::new();
@@ -148,7 +147,7 @@ fn a_transfer_over_a_link_that_loses_and_reorders_completes() {
                 name: format!("{}-{}", from.index(), to.index()),
                 from,
                 to,
-                rate_bps: 10_000_000,
+                rate: Rate(10_000_000),
                 varying: None,
                 delay: Nanos::from_millis(5),
                 overhead: 0,

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use units::Nanos;
+
 /// Why a file was refused: where, what was found, and what is accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum CsvError {
@@ -121,12 +123,12 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Seconds, as nanoseconds; columns count from 0.
-    pub(crate) fn time_ns(&self, column: usize) -> Result<u64, CsvError> {
+    /// Seconds; columns count from 0.
+    pub(crate) fn time(&self, column: usize) -> Result<Nanos, CsvError> {
         let time: Option<f64> = self.record[column].parse().ok();
         let time = time.filter(|s| (0.0..=LATEST_S).contains(s));
         let time = time.ok_or_else(|| self.refused(column, "seconds from 0 to 2592000"))?;
-        Ok((time * 1e9).round() as u64)
+        Ok(Nanos((time * 1e9).round() as u64))
     }
 
     /// A whole number that is accepted.

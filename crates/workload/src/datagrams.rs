@@ -2,13 +2,15 @@
 
 use std::io::Read;
 
+use units::Nanos;
+
 use crate::csv_table::{CsvError, Table};
 
 /// One datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it is sent, in nanoseconds from the start of the run.
-    pub time_ns: u64,
+    /// When it is sent, from the start of the run on.
+    pub time: Nanos,
     /// Its size, IP headers included.
     pub packet_bytes: u32,
     /// Its stream.
@@ -25,7 +27,7 @@ impl DatagramList {
     /// Puts datagrams in the order of their times; those of one time stay in order.
     #[must_use]
     pub fn new(mut datagrams: Vec<Datagram>) -> Self {
-        datagrams.sort_by_key(|datagram| datagram.time_ns);
+        datagrams.sort_by_key(|datagram| datagram.time);
         Self(datagrams)
     }
 
@@ -43,10 +45,10 @@ impl DatagramList {
     /// Names the line and column of the first value that is not accepted.
     pub fn from_csv(input: impl Read, file: &str) -> Result<Self, CsvError> {
         let datagrams = DATAGRAMS.read(input, file, |line| {
-            let time_ns = line.time_ns(0)?;
+            let time = line.time(0)?;
             let packet_bytes = line.number(1, 1..=65_535, "whole bytes, 1 to 65535")? as u32;
             let stream = line.number(2, 0..=u64::MAX, "a whole number")?;
-            Ok(Datagram { time_ns, packet_bytes, stream })
+            Ok(Datagram { time, packet_bytes, stream })
         })?;
         Ok(Self::new(datagrams))
     }
@@ -64,8 +66,8 @@ mod tests {
     fn datagrams_are_read_and_sorted() {
         let list = read("time_s,packet_bytes,stream\n0.5,1500,7\n0.001,40,2\n0.5,41,7\n").unwrap();
         let expected = [(1_000_000, 40, 2), (500_000_000, 1500, 7), (500_000_000, 41, 7)];
-        let expected = expected.map(|(time_ns, packet_bytes, stream)| Datagram {
-            time_ns,
+        let expected = expected.map(|(ns, packet_bytes, stream)| Datagram {
+            time: Nanos(ns),
             packet_bytes,
             stream,
         });

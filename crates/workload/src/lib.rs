@@ -14,12 +14,14 @@
 //! from the system.
 //!
 //! ```
+//! use units::{Nanos, Rate};
 //! use workload::{Offered, SizeLaw, TransferList};
 //!
 //! let law: SizeLaw = "zipf:alpha=1.1,max=1000packets".parse()?;
-//! let offered = Offered { load: 0.8, rate_bps: 10_000_000, duration_ns: 60_000_000_000 };
+//! let (rate, duration) = (Rate(10_000_000), Nanos::from_secs(60));
+//! let offered = Offered { load: 0.8, rate, duration };
 //! let list = TransferList::generate(&law, &offered, 1)?;
-//! assert!(list.transfers().iter().all(|t| t.start_ns < offered.duration_ns));
+//! assert!(list.transfers().iter().all(|t| t.start < duration));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

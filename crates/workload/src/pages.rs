@@ -1,5 +1,7 @@
 //! Pages of a web: objects, which a browser comes to know of one after another.
 
+use units::Nanos;
+
 use crate::law::{CountLaw, SizeLaw, TimeLaw};
 use crate::random::Random;
 
@@ -24,14 +26,14 @@ pub struct Page {
     /// Its objects, at least one, in the order in which they are known.
     pub objects: Vec<Object>,
     /// From its end to the begin of the next page.
-    pub think_ns: u64,
+    pub think: Nanos,
 }
 
 /// An object of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     /// When the browser knows of it, from the begin of the page on.
-    pub known_ns: u64,
+    pub known: Nanos,
     /// Its bytes.
     pub size_bytes: u64,
 }
@@ -42,13 +44,13 @@ impl PageLaw<'_> {
     pub fn draw(&self, servers: usize, random: &mut Random) -> Page {
         let server = random.below(servers as u64) as usize;
         let count = self.objects.sample(random).max(1);
-        let mut known_ns: u64 = 0;
+        let mut known = Nanos::ZERO;
         let mut objects = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            objects.push(Object { known_ns, size_bytes: self.sizes.sample(random) });
-            known_ns = known_ns.saturating_add(self.gap.sample(random));
+            objects.push(Object { known, size_bytes: self.sizes.sample(random) });
+            known += Nanos(self.gap.sample(random));
         }
-        Page { server, objects, think_ns: self.think.sample(random) }
+        Page { server, objects, think: Nanos(self.think.sample(random)) }
     }
 }
 
@@ -63,10 +65,10 @@ mod tests {
         let (gap, think) = ("fixed:time=5ms".parse().unwrap(), "fixed:time=1s".parse().unwrap());
         let law = PageLaw { objects: &objects, sizes: &sizes, gap: &gap, think: &think };
         let page = law.draw(4, &mut Random::new(1));
-        let known: Vec<u64> = page.objects.iter().map(|object| object.known_ns).collect();
+        let known: Vec<u64> = page.objects.iter().map(|object| object.known.0).collect();
         assert_eq!(known, [0, 5_000_000, 10_000_000]);
         assert!(page.objects.iter().all(|object| object.size_bytes == 2048));
-        assert_eq!((page.think_ns, page.server < 4), (1_000_000_000, true));
+        assert_eq!((page.think, page.server < 4), (Nanos::from_secs(1), true));
         let none = "fixed:count=0".parse().unwrap();
         assert_eq!(PageLaw { objects: &none, ..law }.draw(1, &mut Random::new(1)).objects.len(), 1);
     }

@@ -1,46 +1,44 @@
 //! Streams beside the transfers: constant rate, on and off, and requests.
 
+use units::{Nanos, Rate};
+
 use crate::law::TimeLaw;
 use crate::random::Random;
 
 /// A constant-rate stream: packets of one size at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cbr {
-    /// Rate in bit/s, IP headers included.
-    pub rate_bps: u64,
+    /// Its rate, IP headers included.
+    pub rate: Rate,
     /// Size of a packet, IP headers included.
     pub packet_bytes: u32,
 }
 
 impl Cbr {
     /// Voice-like: 64 kbit/s as one 160-byte packet every 20 ms.
-    pub const VOICE: Self = Self { rate_bps: 64_000, packet_bytes: 160 };
+    pub const VOICE: Self = Self { rate: Rate(64_000), packet_bytes: 160 };
     /// Video-like: 500 kbit/s as one 1250-byte packet every 20 ms.
-    pub const VIDEO: Self = Self { rate_bps: 500_000, packet_bytes: 1250 };
+    pub const VIDEO: Self = Self { rate: Rate(500_000), packet_bytes: 1250 };
 
-    /// When packet `index` leaves, in nanoseconds after packet 0. Computed from the index, so
-    /// that no rounding adds up; never for a rate of 0 (`u64::MAX`).
+    /// When packet `index` leaves, after packet 0. Computed from the index, so that no rounding
+    /// adds up; never for a rate of 0.
     #[must_use]
-    pub const fn time_ns(self, index: u64) -> u64 {
-        let bits = index as u128 * self.packet_bytes as u128 * 8;
-        match (bits * 1_000_000_000).checked_div(self.rate_bps as u128) {
-            Some(ns) if ns < u64::MAX as u128 => ns as u64,
-            _ => u64::MAX,
-        }
+    pub const fn time(self, index: u64) -> Nanos {
+        self.rate.time_of(index.saturating_mul(self.packet_bytes as u64))
     }
 
-    /// Time between two packets, in nanoseconds, rounded down.
+    /// Time between two packets, rounded down.
     #[must_use]
-    pub const fn interval_ns(self) -> u64 {
-        self.time_ns(1)
+    pub const fn interval(self) -> Nanos {
+        self.time(1)
     }
 
-    /// Packets sent in `[0, duration_ns)` if the first leaves at 0.
+    /// Packets sent in `[0, duration)` if the first leaves at 0.
     #[must_use]
-    pub const fn packets_in(self, duration_ns: u64) -> u64 {
-        let bits = duration_ns as u128 * self.rate_bps as u128;
+    pub const fn packets_in(self, duration: Nanos) -> u64 {
+        let bits = duration.0 as u128 * self.rate.0 as u128;
         let per_packet = self.packet_bytes as u128 * 8 * 1_000_000_000;
-        if per_packet == 0 || self.rate_bps == 0 { 0 } else { bits.div_ceil(per_packet) as u64 }
+        if per_packet == 0 || self.rate.0 == 0 { 0 } else { bits.div_ceil(per_packet) as u64 }
     }
 }
 
@@ -56,25 +54,25 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// When packets leave in `[from_ns, until_ns)`. It begins with a period off, so that streams
+    /// When packets leave in `[from, until)`. It begins with a period off, so that streams
     /// that start together do not send together.
-    pub fn times_ns(
+    pub fn times(
         self,
-        from_ns: u64,
-        until_ns: u64,
+        from: Nanos,
+        until: Nanos,
         mut random: Random,
-    ) -> impl Iterator<Item = u64> + Send {
-        let mut period = (from_ns, from_ns);
+    ) -> impl Iterator<Item = Nanos> + Send {
+        let mut period = (from, from);
         let mut sent = 0;
         std::iter::from_fn(move || {
-            let mut time = period.0.saturating_add(self.peak.time_ns(sent));
+            let mut time = period.0 + self.peak.time(sent);
             if time >= period.1 {
-                let start = period.1.saturating_add(self.off.sample(&mut random));
-                period = (start, start.saturating_add(self.on.sample(&mut random)));
+                let start = period.1 + Nanos(self.off.sample(&mut random));
+                period = (start, start + Nanos(self.on.sample(&mut random)));
                 (time, sent) = (start, 0);
             }
             sent += 1;
-            (time < until_ns).then_some(time)
+            (time < until).then_some(time)
         })
     }
 }
@@ -83,7 +81,7 @@ impl OnOff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
     /// One request falls into each interval of this length.
-    pub interval_ns: u64,
+    pub interval: Nanos,
     /// Application bytes of a request.
     pub request_bytes: u32,
     /// Application bytes of the response.
@@ -92,28 +90,25 @@ pub struct Requests {
 
 impl Requests {
     /// A keystroke and its echo: 64 bytes each way, ten times a second.
-    pub const PING: Self = Self { interval_ns: 100_000_000, request_bytes: 64, response_bytes: 64 };
+    pub const PING: Self =
+        Self { interval: Nanos::from_millis(100), request_bytes: 64, response_bytes: 64 };
     /// A call to a web service on a connection that stays open: 300 bytes there, 4000 back,
     /// four times a second.
     pub const CALL: Self =
-        Self { interval_ns: 250_000_000, request_bytes: 300, response_bytes: 4000 };
+        Self { interval: Nanos::from_millis(250), request_bytes: 300, response_bytes: 4000 };
 
-    /// When requests leave in `[0, duration_ns)`: each at a uniform point of its own interval, so
+    /// When requests leave in `[0, duration)`: each at a uniform point of its own interval, so
     /// that they can fall in step neither with a constant-rate stream nor with a queue's cycle.
     #[must_use]
-    pub fn times_ns(self, duration_ns: u64, seed: u64) -> Vec<u64> {
-        self.drawn_ns(duration_ns, Random::new(seed)).collect()
+    pub fn times(self, duration: Nanos, seed: u64) -> Vec<Nanos> {
+        self.drawn(duration, Random::new(seed)).collect()
     }
 
     /// The same, drawn as they are taken.
-    pub fn drawn_ns(
-        self,
-        duration_ns: u64,
-        mut random: Random,
-    ) -> impl Iterator<Item = u64> + Send {
-        let whole_intervals = duration_ns.checked_div(self.interval_ns).unwrap_or(0);
+    pub fn drawn(self, duration: Nanos, mut random: Random) -> impl Iterator<Item = Nanos> + Send {
+        let whole_intervals = duration.0.checked_div(self.interval.0).unwrap_or(0);
         (0..whole_intervals)
-            .map(move |slot| slot * self.interval_ns + random.below(self.interval_ns))
+            .map(move |slot| slot * self.interval + Nanos(random.below(self.interval.0)))
     }
 }
 
@@ -124,27 +119,27 @@ mod tests {
     #[test]
     fn voice_and_video_have_their_rates() {
         for (stream, rate) in [(Cbr::VOICE, 64_000), (Cbr::VIDEO, 500_000)] {
-            assert_eq!(stream.interval_ns(), 20_000_000);
-            let bits = stream.packets_in(1_000_000_000) * u64::from(stream.packet_bytes) * 8;
+            assert_eq!(stream.interval(), Nanos::from_millis(20));
+            let bits = stream.packets_in(Nanos::from_secs(1)) * u64::from(stream.packet_bytes) * 8;
             assert_eq!(bits, rate);
         }
     }
 
     #[test]
     fn rounding_does_not_add_up() {
-        let stream = Cbr { rate_bps: 3_000_000, packet_bytes: 1000 };
-        assert_eq!(stream.interval_ns(), 2_666_666);
-        assert_eq!(stream.time_ns(3_000_000), 8_000_000_000_000);
-        assert_eq!(stream.packets_in(8_000_000), 3);
-        assert_eq!(stream.packets_in(8_000_001), 4);
-        assert_eq!(stream.packets_in(0), 0);
+        let stream = Cbr { rate: Rate(3_000_000), packet_bytes: 1000 };
+        assert_eq!(stream.interval(), Nanos(2_666_666));
+        assert_eq!(stream.time(3_000_000), Nanos::from_secs(8000));
+        assert_eq!(stream.packets_in(Nanos(8_000_000)), 3);
+        assert_eq!(stream.packets_in(Nanos(8_000_001)), 4);
+        assert_eq!(stream.packets_in(Nanos::ZERO), 0);
     }
 
     #[test]
     fn a_stream_without_rate_never_sends_again() {
-        let stream = Cbr { rate_bps: 0, packet_bytes: 100 };
-        assert_eq!(stream.time_ns(1), u64::MAX);
-        assert_eq!(stream.packets_in(1_000_000_000), 0);
+        let stream = Cbr { rate: Rate(0), packet_bytes: 100 };
+        assert_eq!(stream.time(1), Nanos::MAX);
+        assert_eq!(stream.packets_in(Nanos::from_secs(1)), 0);
     }
 
     #[test]
@@ -153,21 +148,21 @@ mod tests {
         let (on, off) = (law("fixed:time=45ms"), law("fixed:time=100ms"));
         let stream = OnOff { peak: Cbr::VOICE, on, off };
         let times = |until| -> Vec<u64> {
-            let times = stream.clone().times_ns(5_000_000, until, Random::new(1));
-            times.map(|ns| ns / 1_000_000).collect()
+            let (from, until) = (Nanos::from_millis(5), Nanos::from_millis(until));
+            stream.clone().times(from, until, Random::new(1)).map(|at| at.0 / 1_000_000).collect()
         };
         // On from 105 to 150 ms and from 250 to 295 ms, a packet every 20 ms.
-        assert_eq!(times(290_000_000), [105, 125, 145, 250, 270]);
-        assert_eq!(times(270_000_000), [105, 125, 145, 250]);
+        assert_eq!(times(290), [105, 125, 145, 250, 270]);
+        assert_eq!(times(270), [105, 125, 145, 250]);
     }
 
     #[test]
     fn a_stream_of_random_periods_has_its_mean_rate() {
         let law = |text: &str| text.parse::<TimeLaw>().expect("a law");
         let (on, off) = (law("exponential:mean=500ms"), law("pareto:shape=2.5,mean=1s"));
-        let stream = OnOff { peak: Cbr { rate_bps: 800_000, packet_bytes: 100 }, on, off };
-        let hour = 3_600_000_000_000;
-        let sent = stream.times_ns(0, hour, Random::new(3)).count() as f64;
+        let stream = OnOff { peak: Cbr { rate: Rate(800_000), packet_bytes: 100 }, on, off };
+        let hour = Nanos::from_secs(3600);
+        let sent = stream.times(Nanos::ZERO, hour, Random::new(3)).count() as f64;
         // A third of 1000 packets a second, and half a packet more in each of 2400 periods. Of
         // the fraction on, the standard deviation over an hour is about 2 %.
         let expected = 3600.0 * 1000.0 / 3.0 + 1200.0;
@@ -176,12 +171,12 @@ mod tests {
 
     #[test]
     fn one_request_falls_into_each_interval() {
-        let times = Requests::PING.times_ns(10_000_000_000, 5);
-        assert_eq!(times.len(), 100);
-        for (slot, time) in times.iter().enumerate() {
-            assert_eq!(*time / Requests::PING.interval_ns, slot as u64);
+        let times = |seed| Requests::PING.times(Nanos::from_secs(10), seed);
+        assert_eq!(times(5).len(), 100);
+        for (slot, time) in times(5).iter().enumerate() {
+            assert_eq!(time.0 / Requests::PING.interval.0, slot as u64);
         }
-        assert_eq!(times, Requests::PING.times_ns(10_000_000_000, 5));
-        assert_ne!(times, Requests::PING.times_ns(10_000_000_000, 6));
+        assert_eq!(times(5), times(5));
+        assert_ne!(times(5), times(6));
     }
 }

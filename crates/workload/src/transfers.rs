@@ -1,13 +1,15 @@
 //! Lists of transfers: when each starts and how much it carries.
 
+use units::{Nanos, Rate};
+
 use crate::law::SizeLaw;
 use crate::random::Random;
 
 /// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// When it starts, in nanoseconds from the start of the run.
-    pub start_ns: u64,
+    /// When it starts, from the start of the run on.
+    pub start: Nanos,
     /// Application bytes.
     pub size_bytes: u64,
 }
@@ -17,10 +19,10 @@ pub struct Transfer {
 pub struct Offered {
     /// Application bytes offered as a fraction of what the rate carries; above 1 in overload.
     pub load: f64,
-    /// The rate in bit/s. A link's rate for headers aside: pass what is left for payload.
-    pub rate_bps: u64,
+    /// A link's rate for headers aside: pass what is left for payload.
+    pub rate: Rate,
     /// Transfers start within this time.
-    pub duration_ns: u64,
+    pub duration: Nanos,
 }
 
 /// Why a list was refused: what was found, and what is accepted.
@@ -33,16 +35,16 @@ pub enum TransferError {
         found: f64,
     },
     /// A rate of 0, or without bound.
-    #[error("rate {found} bit/s is not accepted; a rate is 1 bit/s to 1 Tbit/s")]
+    #[error("rate {} bit/s is not accepted; a rate is 1 bit/s to 1 Tbit/s", .found.0)]
     Rate {
         /// The rate that was given.
-        found: u64,
+        found: Rate,
     },
     /// A duration of 0, or without bound.
-    #[error("duration {found} ns is not accepted; a duration is 1 ns to 30 days")]
+    #[error("duration {} ns is not accepted; a duration is 1 ns to 30 days", .found.0)]
     Duration {
         /// The duration that was given.
-        found: u64,
+        found: Nanos,
     },
     /// More transfers than a list holds.
     #[error("{found:.0} transfers are more than a list holds; at most {} are accepted", MOST)]
@@ -53,26 +55,26 @@ pub enum TransferError {
 }
 
 const MOST: u64 = 10_000_000;
-const LONGEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
-const FASTEST_BPS: u64 = 1_000_000_000_000;
+const LONGEST: Nanos = Nanos::from_secs(30 * 86_400);
+const FASTEST: Rate = Rate(1_000_000_000_000);
 
 impl Offered {
     fn check(&self) -> Result<(), TransferError> {
         if !(self.load > 0.0 && self.load <= 5.0) {
             return Err(TransferError::Load { found: self.load });
         }
-        if !(1..=FASTEST_BPS).contains(&self.rate_bps) {
-            return Err(TransferError::Rate { found: self.rate_bps });
+        if !(Rate(1)..=FASTEST).contains(&self.rate) {
+            return Err(TransferError::Rate { found: self.rate });
         }
-        if !(1..=LONGEST_NS).contains(&self.duration_ns) {
-            return Err(TransferError::Duration { found: self.duration_ns });
+        if !(Nanos(1)..=LONGEST).contains(&self.duration) {
+            return Err(TransferError::Duration { found: self.duration });
         }
         Ok(())
     }
 
     /// Application bytes in all.
     fn bytes(&self) -> f64 {
-        self.load * self.rate_bps as f64 / 8.0 * (self.duration_ns as f64 / 1e9)
+        self.load * self.rate.0 as f64 / 8.0 * (self.duration.0 as f64 / 1e9)
     }
 }
 
@@ -96,17 +98,17 @@ impl TransferList {
             return Err(TransferError::TooMany { found: n });
         }
         let mut random = Random::new(seed);
-        Ok(Self::stratified(law, n as u64, offered.duration_ns, &mut random))
+        Ok(Self::stratified(law, n as u64, offered.duration, &mut random))
     }
 
-    /// Draws a list of `n` transfers in `[0, duration_ns)`, starts and sizes as
+    /// Draws a list of `n` transfers in `[0, duration)`, starts and sizes as
     /// [`TransferList::generate`] does.
     #[must_use]
-    pub fn stratified(law: &SizeLaw, n: u64, duration_ns: u64, random: &mut Random) -> Self {
-        let starts = poisson_starts(n, duration_ns, random);
+    pub fn stratified(law: &SizeLaw, n: u64, duration: Nanos, random: &mut Random) -> Self {
+        let starts = poisson_starts(n, duration, random);
         let sizes = stratified_sizes(law, n, random);
         let transfers = starts.into_iter().zip(sizes);
-        Self(transfers.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes }).collect())
+        Self(transfers.map(|(start, size_bytes)| Transfer { start, size_bytes }).collect())
     }
 
     /// Draws a list without stratification: a Poisson process, and independent sizes. Its load
@@ -124,50 +126,49 @@ impl TransferList {
         if expected > MOST as f64 {
             return Err(TransferError::TooMany { found: expected });
         }
-        let gap = offered.duration_ns as f64 / expected;
+        let gap = offered.duration.0 as f64 / expected;
         let mut transfers = Vec::with_capacity(expected as usize);
         let mut time = 0.0;
         loop {
             time += random.exponential(gap);
-            if time >= offered.duration_ns as f64 {
+            if time >= offered.duration.0 as f64 {
                 return Ok(Self(transfers));
             }
             let size_bytes = law.sample(random);
-            transfers.push(Transfer { start_ns: time as u64, size_bytes });
+            transfers.push(Transfer { start: Nanos(time as u64), size_bytes });
         }
     }
 
-    /// Transfers of one size, `at_once` of them at `from_ns` and every `every_ns` after it, before
-    /// `until_ns`; once if `every_ns` is 0.
+    /// Transfers of one size, `at_once` of them at `from` and every `every` after it, before
+    /// `until`; once if `every` is 0.
     #[must_use]
     pub fn periodic(
         size_bytes: u64,
         at_once: u64,
-        every_ns: u64,
-        from_ns: u64,
-        until_ns: u64,
+        every: Nanos,
+        from: Nanos,
+        until: Nanos,
     ) -> Self {
-        let rounds = match until_ns.saturating_sub(from_ns) {
+        let rounds = match (until - from).0 {
             0 => 0,
-            _ if every_ns == 0 => 1,
-            span => span.div_ceil(every_ns),
+            _ if every == Nanos::ZERO => 1,
+            span => span.div_ceil(every.0),
         };
-        let starts = (0..rounds).map(|round| from_ns + round * every_ns);
-        let round = |start_ns| (0..at_once).map(move |_| Transfer { start_ns, size_bytes });
+        let starts = (0..rounds).map(|round| from + round * every);
+        let round = |start| (0..at_once).map(move |_| Transfer { start, size_bytes });
         Self(starts.flat_map(round).collect())
     }
 
-    /// `count` transfers of one size, the first at `from_ns`, each `spacing_ns` after the last.
+    /// `count` transfers of one size, the first at `from`, each `spacing` after the last.
     #[must_use]
-    pub fn staggered(size_bytes: u64, count: u64, spacing_ns: u64, from_ns: u64) -> Self {
-        let start_ns = |i: u64| from_ns.saturating_add(i.saturating_mul(spacing_ns));
-        Self((0..count).map(|i| Transfer { start_ns: start_ns(i), size_bytes }).collect())
+    pub fn staggered(size_bytes: u64, count: u64, spacing: Nanos, from: Nanos) -> Self {
+        Self((0..count).map(|i| Transfer { start: from + i * spacing, size_bytes }).collect())
     }
 
     /// Puts transfers in the order of their starts; those that start together stay in order.
     #[must_use]
     pub fn new(mut transfers: Vec<Transfer>) -> Self {
-        transfers.sort_by_key(|transfer| transfer.start_ns);
+        transfers.sort_by_key(|transfer| transfer.start);
         Self(transfers)
     }
 
@@ -183,15 +184,15 @@ impl TransferList {
         self.0.iter().map(|transfer| u128::from(transfer.size_bytes)).sum()
     }
 
-    /// The load that the list really offers to `rate_bps` over `duration_ns`.
+    /// The load that the list really offers to a rate over a duration.
     #[must_use]
-    pub fn load(&self, rate_bps: u64, duration_ns: u64) -> f64 {
-        self.bytes() as f64 * 8.0 / (rate_bps as f64 * (duration_ns as f64 / 1e9))
+    pub fn load(&self, rate: Rate, duration: Nanos) -> f64 {
+        self.bytes() as f64 * 8.0 / (rate.0 as f64 * (duration.0 as f64 / 1e9))
     }
 }
 
-fn poisson_starts(n: u64, duration_ns: u64, random: &mut Random) -> Vec<u64> {
-    let mut starts: Vec<u64> = (0..n).map(|_| random.below(duration_ns)).collect();
+fn poisson_starts(n: u64, duration: Nanos, random: &mut Random) -> Vec<Nanos> {
+    let mut starts: Vec<_> = (0..n).map(|_| Nanos(random.below(duration.0))).collect();
     starts.sort_unstable();
     starts
 }

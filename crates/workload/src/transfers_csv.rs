@@ -15,9 +15,9 @@ impl TransferList {
     /// Names the line and column of the first value that is not accepted.
     pub fn from_csv(input: impl Read, file: &str) -> Result<Self, CsvError> {
         let transfers = TRANSFERS.read(input, file, |line| {
-            let start_ns = line.time_ns(0)?;
+            let start = line.time(0)?;
             let size_bytes = line.number(1, 1..=1 << 50, "whole bytes, 1 to 2^50")?;
-            Ok(Transfer { start_ns, size_bytes })
+            Ok(Transfer { start, size_bytes })
         })?;
         Ok(Self::new(transfers))
     }
@@ -25,6 +25,8 @@ impl TransferList {
 
 #[cfg(test)]
 mod tests {
+    use units::Nanos;
+
     use super::*;
 
     fn read(text: &str) -> Result<TransferList, CsvError> {
@@ -35,7 +37,7 @@ mod tests {
     fn transfers_are_read_and_sorted() {
         let list = read("start_s,size_bytes\n# a comment\n1.5,20000\n0.25, 1\n1.5,3\n").unwrap();
         let expected = [(250_000_000, 1), (1_500_000_000, 20_000), (1_500_000_000, 3)];
-        let expected = expected.map(|(start_ns, size_bytes)| Transfer { start_ns, size_bytes });
+        let expected = expected.map(|(ns, size_bytes)| Transfer { start: Nanos(ns), size_bytes });
         assert_eq!(list.transfers(), expected);
     }
 

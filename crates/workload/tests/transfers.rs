@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
+use units::{Nanos, Rate};
 use workload::{Offered, Random, SizeLaw, Transfer, TransferError, TransferList};
 
-const MINUTE: Offered = Offered { load: 0.8, rate_bps: 10_000_000, duration_ns: 60_000_000_000 };
+const MINUTE: Offered =
+    Offered { load: 0.8, rate: Rate(10_000_000), duration: Nanos::from_secs(60) };
 
 fn list(law: &str, offered: &Offered, seed: u64) -> TransferList {
     TransferList::generate(&law.parse().unwrap(), offered, seed).unwrap()
@@ -16,11 +18,11 @@ fn list(law: &str, offered: &Offered, seed: u64) -> TransferList {
 fn a_seed_gives_the_same_list_for_ever() {
     let list = list("zipf", &MINUTE, 1);
     let first: Vec<_> =
-        list.transfers()[..4].iter().map(|t| (t.start_ns, t.size_bytes / 1460)).collect();
+        list.transfers()[..4].iter().map(|t| (t.start.0, t.size_bytes / 1460)).collect();
     assert_eq!(list.transfers().len(), 412);
     assert_eq!(first, [(72_857_386, 6), (307_275_750, 7), (874_007_115, 1), (1_223_188_337, 97)]);
     let digest = |hash: u64, t: &Transfer| {
-        (hash ^ t.start_ns ^ t.size_bytes.rotate_left(32)).wrapping_mul(0x0100_0000_01b3)
+        (hash ^ t.start.0 ^ t.size_bytes.rotate_left(32)).wrapping_mul(0x0100_0000_01b3)
     };
     assert_eq!(list.transfers().iter().fold(0xcbf2_9ce4_8422_2325, digest), 0x51ec_4305_ef6e_8d44);
 }
@@ -48,15 +50,15 @@ fn out_of_range_is_refused_with_what_is_accepted() {
         assert_eq!(message, expected);
     }
     assert_eq!(
-        refused(Offered { rate_bps: 0, ..MINUTE }),
+        refused(Offered { rate: Rate(0), ..MINUTE }),
         "rate 0 bit/s is not accepted; a rate is 1 bit/s to 1 Tbit/s"
     );
     assert_eq!(
-        refused(Offered { duration_ns: 0, ..MINUTE }),
+        refused(Offered { duration: Nanos::ZERO, ..MINUTE }),
         "duration 0 ns is not accepted; a duration is 1 ns to 30 days"
     );
     let tiny: SizeLaw = "fixed:size=1b".parse().unwrap();
-    let error = TransferList::generate(&tiny, &Offered { rate_bps: 1_000_000_000, ..MINUTE }, 1);
+    let error = TransferList::generate(&tiny, &Offered { rate: Rate(1_000_000_000), ..MINUTE }, 1);
     assert_eq!(error, Err(TransferError::TooMany { found: 6e9 }));
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -66,16 +68,16 @@ fn out_of_range_is_refused_with_what_is_accepted() {
 
 #[test]
 fn starts_are_uniform_and_their_gaps_exponential() {
-    let offered = Offered { duration_ns: 3_000_000_000_000, ..MINUTE };
+    let offered = Offered { duration: Nanos::from_secs(3000), ..MINUTE };
     let list = list("zipf", &offered, 3);
-    let starts: Vec<u64> = list.transfers().iter().map(|t| t.start_ns).collect();
+    let starts: Vec<u64> = list.transfers().iter().map(|t| t.start.0).collect();
     let n = starts.len() as f64;
     let mut tenths = [0u32; 10];
     for start in &starts {
-        tenths[(*start as u128 * 10 / u128::from(offered.duration_ns)) as usize] += 1;
+        tenths[(*start as u128 * 10 / u128::from(offered.duration.0)) as usize] += 1;
     }
     let mut gaps = [0u32; 10];
-    let rate = n / offered.duration_ns as f64;
+    let rate = n / offered.duration.0 as f64;
     for pair in starts.windows(2) {
         let u = 1.0 - (-((pair[1] - pair[0]) as f64) * rate).exp();
         gaps[(u * 10.0) as usize] += 1;
@@ -91,7 +93,7 @@ fn starts_are_uniform_and_their_gaps_exponential() {
 
 #[test]
 fn sizes_do_not_follow_the_order_of_starts() {
-    let list = list("zipf", &Offered { duration_ns: 3_000_000_000_000, ..MINUTE }, 4);
+    let list = list("zipf", &Offered { duration: Nanos::from_secs(3000), ..MINUTE }, 4);
     let half = list.transfers().len() / 2;
     let sum = |part: &[Transfer]| part.iter().map(|t| t.size_bytes).sum::<u64>() as f64;
     let share = sum(&list.transfers()[..half]) / list.bytes() as f64;
@@ -116,10 +118,10 @@ proptest! {
     fn the_list_offers_its_load(seed: u64, load in 0.2f64..5.0) {
         let offered = Offered { load, ..MINUTE };
         let list = list("zipf", &offered, seed);
-        let realised = list.load(offered.rate_bps, offered.duration_ns);
+        let realised = list.load(offered.rate, offered.duration);
         prop_assert!((realised / load - 1.0).abs() < 0.03, "{realised} for {load}");
-        prop_assert!(list.transfers().is_sorted_by_key(|t| t.start_ns));
-        prop_assert!(list.transfers().iter().all(|t| t.start_ns < offered.duration_ns));
+        prop_assert!(list.transfers().is_sorted_by_key(|t| t.start));
+        prop_assert!(list.transfers().iter().all(|t| t.start < offered.duration));
         prop_assert_eq!(&list, &self::list("zipf", &offered, seed));
         prop_assert_ne!(&list, &self::list("zipf", &offered, seed ^ 1));
     }
@@ -128,14 +130,14 @@ proptest! {
 #[test]
 fn an_unstratified_list_has_exponential_gaps_and_the_load_on_average() {
     let law: SizeLaw = "exponential:mean=10000b".parse().unwrap();
-    let offered = Offered { load: 0.5, rate_bps: 8_000_000, duration_ns: 1_000_000_000_000 };
+    let offered = Offered { load: 0.5, rate: Rate(8_000_000), duration: Nanos::from_secs(1000) };
     let list = TransferList::poisson(&law, &offered, &mut Random::new(5)).unwrap();
     let n = list.transfers().len() as f64;
     // 50 a second for 1000 s; four standard deviations.
     assert!((n - 50_000.0).abs() < 4.0 * 50_000f64.sqrt(), "{n}");
-    let load = list.load(offered.rate_bps, offered.duration_ns);
+    let load = list.load(offered.rate, offered.duration);
     assert!((load - 0.5).abs() < 4.0 * 0.5 * (2.0 / 50_000f64).sqrt(), "{load}");
-    let gaps = list.transfers().windows(2).map(|w| (w[1].start_ns - w[0].start_ns) as f64 / 2e7);
+    let gaps = list.transfers().windows(2).map(|w| (w[1].start - w[0].start).0 as f64 / 2e7);
     let beyond = gaps.filter(|gap| *gap > 1.0).count() as f64 / n;
     assert!((beyond - (-1f64).exp()).abs() < 0.01, "{beyond}");
     let refused =
@@ -147,11 +149,14 @@ fn an_unstratified_list_has_exponential_gaps_and_the_load_on_average() {
 fn periodic_and_staggered_lists_start_on_time() {
     let starts = |list: TransferList| -> Vec<u64> {
         assert!(list.transfers().iter().all(|t| t.size_bytes == 9));
-        list.transfers().iter().map(|t| t.start_ns).collect()
+        list.transfers().iter().map(|t| t.start.0).collect()
     };
-    assert_eq!(starts(TransferList::periodic(9, 2, 10, 5, 25)), [5, 5, 15, 15]);
-    assert_eq!(starts(TransferList::periodic(9, 1, 10, 5, 26)), [5, 15, 25]);
-    assert_eq!(starts(TransferList::periodic(9, 3, 0, 5, 26)), [5, 5, 5]);
-    assert_eq!(starts(TransferList::periodic(9, 3, 10, 5, 5)), []);
-    assert_eq!(starts(TransferList::staggered(9, 3, 10, 5)), [5, 15, 25]);
+    let periodic = |at_once, every, until| {
+        starts(TransferList::periodic(9, at_once, Nanos(every), Nanos(5), Nanos(until)))
+    };
+    assert_eq!(periodic(2, 10, 25), [5, 5, 15, 15]);
+    assert_eq!(periodic(1, 10, 26), [5, 15, 25]);
+    assert_eq!(periodic(3, 0, 26), [5, 5, 5]);
+    assert_eq!(periodic(3, 10, 5), []);
+    assert_eq!(starts(TransferList::staggered(9, 3, Nanos(10), Nanos(5))), [5, 15, 25]);
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use units::Rate;
+
 use crate::draw::Draw;
 
 /// Most blocks of an attack: more are hard to read, and rarely worse.
@@ -131,10 +133,10 @@ impl Block {
         format!("{what}, to {} host", if self.own_host { "the victim's" } else { "another" })
     }
 
-    fn write(&self, number: usize, rate_bps: u64, out: &mut String) {
+    fn write(&self, number: usize, rate: Rate, out: &mut String) {
         let host = if self.own_host { 1 } else { 2 };
         let Self { flows, size, packet, on_ms, off_ms, start_ms, .. } = self;
-        let all = rate_bps * u64::from(self.sixteenths) / 16;
+        let all = rate.0 * u64::from(self.sixteenths) / 16;
         let each = (all / u64::from(*flows)).max(1);
         let numbers = match self.kind {
             Kind::Persistent => format!("kind = \"persistent\"\nflows = {flows}\n"),
@@ -247,9 +249,9 @@ impl Attack {
     }
 
     /// As `[[traffic]]` of a scenario.
-    pub(crate) fn write(&self, rate_bps: u64, out: &mut String) {
+    pub(crate) fn write(&self, rate: Rate, out: &mut String) {
         for (number, block) in self.0.iter().enumerate() {
-            block.write(number + 1, rate_bps, out);
+            block.write(number + 1, rate, out);
         }
     }
 }

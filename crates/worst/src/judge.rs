@@ -7,7 +7,7 @@ use scenario::{
     Finished, LinkSummary, Observer, Overrides, Progress, Row, Scenario, SchedulerSummary, Summary,
     TrafficKind, Wanted,
 };
-use sched::Spec;
+use sched::{Rate, Spec};
 
 use crate::attack::{Attack, Rules};
 use crate::{Harm, Setting, WorstError};
@@ -40,13 +40,13 @@ impl Harm {
         }
     }
 
-    fn victim(self, rate_bps: u64) -> String {
+    fn victim(self, rate: Rate) -> String {
         let stream = |rate: u64, packet: u32| {
             format!("kind = \"cbr\"\nrate = \"{rate}bit\"\npacket = \"{packet}b\"\n")
         };
         match self {
-            Self::Wait => stream((rate_bps / 500).max(1_000), 100),
-            Self::Starvation => stream(rate_bps * 3 / 5, 1500),
+            Self::Wait => stream((rate.0 / 500).max(1_000), 100),
+            Self::Starvation => stream(rate.0 * 3 / 5, 1500),
             Self::Unfairness | Self::Memory => "kind = \"persistent\"\n".to_owned(),
         }
     }
@@ -75,9 +75,9 @@ pub(crate) fn scenario(
     let _ = write!(
         text,
         "\n[[traffic]]\nname = \"{VICTIM}\"\n{}from = \"left1\"\nto = \"right1\"\n",
-        setting.harm.victim(rate)
+        setting.harm.victim(setting.rate)
     );
-    attack.write(rate, &mut text);
+    attack.write(setting.rate, &mut text);
     text
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sched::Spec;
+use sched::{Nanos, Spec};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use workload::{Offered, Random, SizeLaw, TransferList};
 
@@ -181,16 +181,16 @@ struct Replicate {
 fn replicate(case: &Case, seed: u64, extent: &Extent) -> Result<Replicate, String> {
     let law: SizeLaw = case.law.parse().map_err(|e| format!("{}: {e}", case.law))?;
     let queue = Queue::new(&law, case.load);
-    let duration_ns = (f64::from(extent.jobs) / queue.rate()) as u64;
-    let offered = Offered { load: case.load, rate_bps: trial::RATE_BPS, duration_ns };
+    let duration = Nanos((f64::from(extent.jobs) / queue.rate()) as u64);
+    let offered = Offered { load: case.load, rate: trial::RATE, duration };
     let mut random = Random::of(seed, &format!("{} {}", case.law, case.load));
     let list = TransferList::poisson(&law, &offered, &mut random).map_err(|e| e.to_string())?;
-    let counted = duration_ns / 10..duration_ns / 10 * 9;
+    let counted = duration / 10..duration / 10 * 9;
     let classes = case.edges.len() + 1;
     let class_of: Vec<Option<usize>> = list
         .transfers()
         .iter()
-        .map(|job| counted.contains(&job.start_ns).then(|| class(case, job.size_bytes)))
+        .map(|job| counted.contains(&job.start).then(|| class(case, job.size_bytes)))
         .collect();
     // The first class of a trial is that of jobs below all edges, which become part of the rest.
     let folded = |sums: Vec<f64>| {

@@ -1,12 +1,12 @@
 //! One run of one discipline over one list of jobs.
 
-use sched::{Nanos, Spec};
+use sched::{Nanos, Rate, Spec};
 use sim::sources::{Bursts, Pair, in_turn};
 use sim::{FlowReport, Impairments, LinkConfig, Network, Queue, Recorder, Simulation};
 use workload::TransferList;
 
 /// Bytes per nanosecond are 8 Gbit/s: times are sizes.
-pub(crate) const RATE_BPS: u64 = 8_000_000_000;
+pub(crate) const RATE: Rate = Rate(8_000_000_000);
 
 /// Sum of response times by class.
 struct Sums<'a> {
@@ -41,12 +41,11 @@ pub(crate) fn run(
     let queue = Queue::Discipline { spec: spec.clone(), log: false };
     let (name, delay) = ("link".to_string(), Nanos::ZERO);
     let impairments = Impairments::default();
-    let rate_bps = RATE_BPS;
     let link = LinkConfig {
         name,
         from,
         to,
-        rate_bps,
+        rate: RATE,
         delay,
         overhead: 0,
         queue,
@@ -62,7 +61,7 @@ pub(crate) fn run(
     simulation.add_source(Box::new(Bursts::new(jobs, packet_bytes)));
     let mut sums = Sums { class_of, sums: vec![0.0; classes], complete: 0 };
     // The link works all the time that there is work: all is done long before this.
-    let end = list.transfers().last().map_or(0, |job| job.start_ns) as u128 + list.bytes() + 1;
+    let end = u128::from(list.transfers().last().map_or(0, |job| job.start.0)) + list.bytes() + 1;
     simulation.run_until(Nanos(end as u64), &mut sums).map_err(|e| failed(&e))?;
     let Some(port) = simulation.port(link) else { return Err("the link has no port".into()) };
     let law = port.ledger().littles_law(simulation.now());

@@ -54,7 +54,7 @@ pub fn config(
     let count = |of: fn(&Plan) -> usize| first().map(of).sum::<usize>() as u32;
     let tcp = scenario.traffic.iter().find_map(|traffic| traffic.kind.tcp()).map(tcp_of);
     let listed = all.iter().map(|transfer| workload::Transfer {
-        start_ns: transfer.start_ns,
+        start: Nanos(transfer.start_ns),
         size_bytes: transfer.size_bytes,
     });
     let ecn = scenario.traffic.iter().find_map(|traffic| traffic.kind.tcp()).is_some_and(|t| t.ecn);

@@ -107,11 +107,11 @@ impl Pairs<'_> {
                         objects: (page.objects.iter().zip(id..))
                             .map(|(object, own)| {
                                 id = own + 1;
-                                let (start_ns, size_bytes) = (object.known_ns, object.size_bytes);
+                                let (start_ns, size_bytes) = (object.known.0, object.size_bytes);
                                 Transfer { id: own, start_ns, size_bytes, tcp }
                             })
                             .collect(),
-                        think_ns: page.think_ns,
+                        think_ns: page.think.0,
                     };
                     let visitor = (
                         visitor.to,

@@ -50,10 +50,10 @@ impl Curve {
 pub(super) fn classes(links: &[LinkConfig]) -> Vec<usize> {
     let mut known = HashMap::new();
     let class = |link: &LinkConfig| {
-        let LinkConfig { rate_bps, delay, overhead, queue, edge, impairments, .. } = link;
+        let LinkConfig { rate, delay, overhead, queue, edge, impairments, .. } = link;
         let next = known.len();
         *known
-            .entry(format!("{rate_bps} {delay:?} {overhead} {queue:?} {edge:?} {impairments:?}"))
+            .entry(format!("{rate:?} {delay:?} {overhead} {queue:?} {edge:?} {impairments:?}"))
             .or_insert(next)
     };
     links.iter().map(class).collect()
@@ -64,7 +64,7 @@ fn sent(kind: &Kind, network: &Network, way: &[LinkId]) -> Curve {
     let packet_bytes = crate::record::payload_of(kind) as f64;
     let links = || way.iter().map(|id| &network.links()[id.index()]);
     let per_byte = |link: &LinkConfig| {
-        8e9 / link.rate_bps as f64 * (1.0 + f64::from(link.overhead) / packet_bytes)
+        8e9 / link.rate.0 as f64 * (1.0 + f64::from(link.overhead) / packet_bytes)
     };
     let slowest = links().map(per_byte).fold(0.0, f64::max);
     let all: f64 = links().map(per_byte).sum();
@@ -229,14 +229,14 @@ mod tests {
     fn ways(network: &mut Network, nodes: &[&str], rates: &[u64]) -> [Vec<LinkId>; 2] {
         let nodes: Vec<NodeId> = nodes.iter().map(|name| network.node(name).unwrap()).collect();
         let mut ways = [Vec::new(), Vec::new()];
-        for (ends, rate_bps) in nodes.windows(2).zip(rates) {
+        for (ends, rate) in nodes.windows(2).zip(rates) {
             for (way, [from, to]) in ways.iter_mut().zip([[0, 1], [1, 0]]) {
                 let (from, to) = (ends[from], ends[to]);
                 let config = LinkConfig {
                     name: format!("{}-{}", network.node_name(from), network.node_name(to)),
                     from,
                     to,
-                    rate_bps: *rate_bps,
+                    rate: sched::Rate(*rate),
                     varying: None,
                     delay: Nanos::from_millis(7),
                     overhead: 0,

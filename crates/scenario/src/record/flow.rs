@@ -30,7 +30,7 @@ impl Recording<'_> {
             seen.then(|| report.ports.iter().map(|(_, account)| short(lane)(account)).sum())
         };
         let sent: u64 = sum(|a| a.sent.iter().map(|n| u64::from(*n)).sum()).unwrap_or(0);
-        let queued = sum(|a| a.sojourn_sum_ns).unwrap_or(0);
+        let queued = sum(|a| a.sojourn_sum.0).unwrap_or(0);
         let sender = report.tcp.map(|stats| sender_of(&stats));
         Flow {
             key: self.key.clone(),
@@ -63,7 +63,7 @@ impl Recording<'_> {
             reordered_packets: sum(|a| u64::from(a.reordered_packets)),
             marked_packets: sum(|a| u64::from(a.marked_packets)),
             queueing_mean_ns: (sent > 0).then(|| queued / sent),
-            queueing_max_ns: report.ports.iter().map(|(_, a)| a.sojourn_max_ns).max(),
+            queueing_max_ns: report.ports.iter().map(|(_, a)| a.sojourn_max.0).max(),
             fragments: sum(|a| u64::from(a.fragments)),
             demotions: sum(|a| u64::from(a.demotions)),
             retransmissions: sender.map(|stats| u64::from(stats.retransmissions)),

@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
             "requests" => Kind::Requests {
                 flows: count("flows")?,
                 requests: Requests {
-                    interval_ns: time("every")?.0,
+                    interval: time("every")?,
                     // Their ranges end below 2^32.
                     request_bytes: bytes("request")? as u32,
                     response_bytes: bytes("size")? as u32,
@@ -229,7 +229,7 @@ impl Reader<'_, '_> {
             );
         }
         let sizes = table.needed("sizes", table.law("sizes"))?;
-        let of_rate = |rate_bps: f64| rate_bps / (8.0 * sizes.mean() * headers);
+        let of_rate = |rate: f64| rate / (8.0 * sizes.mean() * headers);
         let per_second = if let Some(load) = table.number("load")? {
             of_rate(load * self.rate_of_link()?.0 as f64)
         } else if let Some(rate) = table.rate("rate")? {

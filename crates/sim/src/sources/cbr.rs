@@ -43,7 +43,7 @@ impl Source for CbrStream {
         }
         context.datagram(flow, self.cbr.packet_bytes, None);
         self.sent += 1;
-        context.wake_at(self.from + Nanos(self.cbr.time_ns(self.sent)));
+        context.wake_at(self.from + self.cbr.time(self.sent));
         Ok(())
     }
 }

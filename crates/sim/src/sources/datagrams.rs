@@ -40,8 +40,8 @@ impl DatagramStream {
         random: Random,
     ) -> Self {
         let bytes = stream.peak.packet_bytes;
-        let times = stream.times_ns(from.0, until.0, random);
-        Self::new(times.map(move |ns| (Nanos(ns), bytes)), pair, index)
+        let times = stream.times(from, until, random);
+        Self::new(times.map(move |at| (at, bytes)), pair, index)
     }
 }
 
@@ -96,7 +96,7 @@ impl Trace {
 
     fn wait(&self, context: &mut Context<'_>) {
         if let Some(next) = self.list.datagrams().get(self.next) {
-            context.wake_at(Nanos(next.time_ns));
+            context.wake_at(next.time);
         }
     }
 }
@@ -108,9 +108,9 @@ impl Source for Trace {
     }
 
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), NetworkError> {
-        let (now, Pair { sender, receiver }) = (context.now().0, self.pair);
+        let (now, Pair { sender, receiver }) = (context.now(), self.pair);
         while let Some(datagram) = self.list.datagrams().get(self.next) {
-            if datagram.time_ns > now {
+            if datagram.time > now {
                 break;
             }
             self.next += 1;

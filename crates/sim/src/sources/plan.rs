@@ -51,7 +51,7 @@ fn planned(
     (0..count).map(move |index| {
         let transfer = list.transfers()[index];
         let pair = pairs[pick(index as u64, pairs.len() as u64) as usize];
-        FlowPlan { start: Nanos(transfer.start_ns), bytes: transfer.size_bytes, pair }
+        FlowPlan { start: transfer.start, bytes: transfer.size_bytes, pair }
     })
 }
 

@@ -39,7 +39,7 @@ struct Request {
 }
 
 impl RequestStream {
-    /// Requests that are due at these times, which are in order; [`Requests::drawn_ns`] draws
+    /// Requests that are due at these times, which are in order; [`Requests::drawn`] draws
     /// such times.
     pub fn new(
         requests: Requests,

@@ -45,7 +45,7 @@ struct Page {
     under_way: u32,
     failed: bool,
     /// Time to think when it is complete.
-    think: u64,
+    think: Nanos,
 }
 
 struct Object {
@@ -128,7 +128,7 @@ impl Session {
         };
         let page = law.draw(config.servers.len(), &mut self.random);
         let object = |object: &workload::Object| Object {
-            known: Nanos(now.0.saturating_add(object.known_ns)),
+            known: now + object.known,
             bytes: object.size_bytes,
         };
         self.page = Some(Page {
@@ -138,7 +138,7 @@ impl Session {
             asked: 0,
             under_way: 0,
             failed: false,
-            think: page.think_ns,
+            think: page.think,
         });
     }
 
@@ -212,7 +212,7 @@ impl Session {
         self.report_page(&page, (!page.failed).then_some(now), context);
         self.pages_left = self.pages_left.map(|left| left.saturating_sub(1));
         self.page_number += 1;
-        self.begin = Nanos(now.0.saturating_add(page.think));
+        self.begin = now + page.think;
     }
 
     /// Closes connections that wait for requests, but for those to `server`.

@@ -51,10 +51,7 @@ impl Transfers {
         pairs: Vec<Pair>,
         tcp: TcpId,
     ) -> Self {
-        Self::planned(
-            in_turn(TransferList::staggered(ENDLESS, count, spacing.0, from.0), pairs),
-            tcp,
-        )
+        Self::planned(in_turn(TransferList::staggered(ENDLESS, count, spacing, from), pairs), tcp)
     }
 
     /// Says who opens the connections; the sender unless told otherwise.

@@ -1,7 +1,7 @@
 //! Networks that several tests use.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use sched::{Amount, Nanos};
+use sched::{Amount, Nanos, Rate};
 use sim::sources::Pair;
 use sim::{Impairments, LinkConfig, LinkId, Network, NodeId, Queue};
 
@@ -23,7 +23,7 @@ pub(crate) fn discipline(spec: &str) -> Queue {
 pub(crate) fn add(
     network: &mut Network,
     (from, to): (NodeId, NodeId),
-    rate_bps: u64,
+    rate: u64,
     delay: Nanos,
     queue: Queue,
 ) -> LinkId {
@@ -33,7 +33,7 @@ pub(crate) fn add(
         name,
         from,
         to,
-        rate_bps,
+        rate: Rate(rate),
         delay,
         overhead: 0,
         queue,
@@ -45,17 +45,17 @@ pub(crate) fn add(
 }
 
 /// Access links of 100 Mbit/s, 1 ms on every link.
-pub(crate) fn line(rate_bps: u64, queue: Queue) -> Line {
+pub(crate) fn line(rate: u64, queue: Queue) -> Line {
     let mut network = Network::new();
     let nodes = ["a", "r1", "r2", "b"].map(|name| network.node(name).expect("a new node"));
     let ms = Nanos::from_millis(1);
     let access = || plain(Amount::UNLIMITED);
     let [a, r1, r2, b] = nodes;
     add(&mut network, (a, r1), 100_000_000, ms, access());
-    let bottleneck = add(&mut network, (r1, r2), rate_bps, ms, queue);
+    let bottleneck = add(&mut network, (r1, r2), rate, ms, queue);
     add(&mut network, (r2, b), 100_000_000, ms, access());
     add(&mut network, (b, r2), 100_000_000, ms, access());
-    add(&mut network, (r2, r1), rate_bps, ms, access());
+    add(&mut network, (r2, r1), rate, ms, access());
     add(&mut network, (r1, a), 100_000_000, ms, access());
     Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
 }
@@ -68,12 +68,12 @@ pub(crate) fn broken_line() -> Line {
     let bottleneck = add(&mut network, (a, b), 10_000_000, ms, discipline("fifo"));
     let impairments = Impairments { loss: 0.999_999, ..Impairments::default() };
     let (name, queue) = ("broken".to_string(), plain(Amount::UNLIMITED));
-    let (from, to, rate_bps, delay) = (b, a, 10_000_000, ms);
+    let (from, to, rate, delay) = (b, a, 10_000_000, ms);
     let config = LinkConfig {
         name,
         from,
         to,
-        rate_bps,
+        rate: Rate(rate),
         delay,
         overhead: 0,
         queue,
