@@ -17,10 +17,10 @@ use crate::config::{AgentProgram, Bottleneck, Round};
 use crate::hosts::Hosts;
 use crate::kernel::{Passed, Ready};
 use crate::scheduler::{Engine, Scheduler};
-use crate::traffic::{ClientReport, Plan, ServerReport, monotonic_ns};
+use crate::traffic::{ClientReport, Plan, ServerReport, monotonic};
 
 /// From building the plans to the start of traffic: time to start two processes for each...
-const START_NS: u64 = 250_000_000;
+const START: Nanos = Nanos::from_millis(250);
 /// ... and round trips: the client and a router ask for addresses, the client connects, and one to
 /// spare.
 const START_ROUND_TRIPS: u64 = 5;
@@ -130,18 +130,18 @@ pub(crate) fn run(
         Engine::Kernel => Running::Kernel(hosts.queues(scheduler, link)?),
     };
     let detours = hosts.detours()?;
-    let start_ns = START_NS * round.plans.len() as u64 + START_ROUND_TRIPS * link.longest_rtt().0;
-    let epoch_ns = monotonic_ns() + start_ns;
-    round.plans.iter_mut().for_each(|plan| plan.epoch_ns = epoch_ns);
+    let start = START * round.plans.len() as u64 + START_ROUND_TRIPS * link.longest_rtt();
+    let epoch = monotonic() + start;
+    round.plans.iter_mut().for_each(|plan| plan.epoch = epoch);
     let Round { plans, varying, .. } = &round;
-    let end_ns = plans.iter().map(|plan| plan.drain_end_ns).max().unwrap_or(0);
+    let end = plans.iter().map(|plan| plan.drain_end).max().unwrap_or_default();
     let done = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let running = scope.spawn(move || bottleneck.run(done, epoch_ns, end_ns, varying));
-        let observe = Observe { epoch: Nanos(epoch_ns), sample_every: Nanos::MAX };
+        let running = scope.spawn(move || bottleneck.run(done, epoch, end, varying));
+        let observe = Observe { epoch, sample_every: Nanos::MAX };
         let delay = |detour: Forwarder| scope.spawn(move || detour.run_observed(done, observe));
         let delaying: Vec<_> = detours.into_iter().map(delay).collect();
-        let within = Duration::from_nanos(start_ns + end_ns) + GRACE;
+        let within = Duration::from_nanos((start + end).0) + GRACE;
         let seen = exchange(&hosts, plans, within, program, stop);
         done.store(true, Ordering::Relaxed);
         let bottleneck = join(running)?;
@@ -169,27 +169,27 @@ impl Running<'_> {
     fn run(
         self,
         done: &AtomicBool,
-        epoch_ns: u64,
-        end_ns: u64,
+        epoch: Nanos,
+        end: Nanos,
         varying: &[Option<Varying>; 2],
     ) -> Result<Through, BlockError> {
-        let changes = changes(varying, epoch_ns);
+        let changes = changes(varying, epoch);
         Ok(match self {
             Self::Engine(engine) => {
-                let observe = Observe::since(Nanos(epoch_ns));
+                let observe = Observe::since(epoch);
                 Through::Engine(engine.run_changing(done, observe, &changes)?)
             }
-            Self::Kernel(ready) => Through::Kernel(ready.run(done, epoch_ns, end_ns, &changes)?),
+            Self::Kernel(ready) => Through::Kernel(ready.run(done, epoch, end, &changes)?),
         })
     }
 }
 
 /// Another rate for a direction: 0 from the client to the server, 1 back.
-fn changes(varying: &[Option<Varying>; 2], epoch_ns: u64) -> Vec<RateChange> {
+fn changes(varying: &[Option<Varying>; 2], epoch: Nanos) -> Vec<RateChange> {
     let of_way = |(way, rates): (usize, &Option<Varying>)| {
         let steps = rates.iter().flat_map(|rates| rates.steps().to_vec());
         let change = move |(at, rate): (Nanos, Rate)| RateChange {
-            at: Nanos(epoch_ns + at.0),
+            at: epoch + at,
             direction: 1 - way,
             // A link that stalls: whatever begins on it goes on when it no longer does.
             rate: rate.max(Rate(1)),

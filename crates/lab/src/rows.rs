@@ -55,7 +55,7 @@ impl Source<'_> {
         let transfers = rows.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
         rows.block = Block {
             key: self.key.clone(),
-            duration_ns: self.first().arrivals_end_ns,
+            duration_ns: self.first().arrivals_end.0,
             transfers: rows.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer).count()
                 as u64,
             completed: transfers.filter(|flow| flow.complete).count() as u64,
@@ -78,7 +78,7 @@ impl Source<'_> {
     /// What a direction sends: its mean rate, if it varies; 0 is that towards the client.
     fn mean_rate(&self, at: usize) -> Rate {
         let fixed = [self.link.rate, self.link.up_rate][at];
-        let (from, to) = (self.warm_up, Nanos(self.first().arrivals_end_ns));
+        let (from, to) = (self.warm_up, self.first().arrivals_end);
         self.sent.varying[at].as_ref().map_or(fixed, |rates| {
             let bits = u128::from(rates.bits(from, to)) * 1_000_000_000;
             Rate((bits / u128::from(to.since(from).0.max(1))) as u64)
@@ -88,10 +88,10 @@ impl Source<'_> {
     /// The bits that a direction could send until the end of the plan.
     fn capacity(&self, at: usize) -> f64 {
         let fixed = [self.link.rate, self.link.up_rate][at];
-        let end_ns = self.first().drain_end_ns;
+        let end = self.first().drain_end;
         match &self.sent.varying[at] {
-            Some(rates) => rates.bits(Nanos::ZERO, Nanos(end_ns)) as f64,
-            None => fixed.0 as f64 * end_ns as f64 / 1e9,
+            Some(rates) => rates.bits(Nanos::ZERO, end) as f64,
+            None => fixed.0 as f64 * end.0 as f64 / 1e9,
         }
     }
 
@@ -99,7 +99,7 @@ impl Source<'_> {
     fn offered_load(&self) -> f64 {
         let transfers = self.sent.plans.iter().flat_map(|plan| &plan.transfers);
         let bytes: u64 = transfers.map(|t| t.size_bytes).sum();
-        let seconds = (self.first().arrivals_end_ns - self.warm_up.0) as f64 / 1e9;
+        let seconds = (self.first().arrivals_end - self.warm_up).0 as f64 / 1e9;
         bytes as f64 * 8.0 / (self.link.rate.0 as f64 * seconds)
     }
 
@@ -179,8 +179,8 @@ impl Source<'_> {
         };
         let punctuality = &direction.punctuality;
         // What still waited at the end of the plan was sent after it.
-        let end_ns = self.first().drain_end_ns;
-        let waited = samples.iter().rfind(|s| s.t_ns <= end_ns).map_or(0, |s| s.bytes);
+        let end = self.first().drain_end;
+        let waited = samples.iter().rfind(|s| s.t_ns <= end.0).map_or(0, |s| s.bytes);
         let sent_later = waited.saturating_sub(direction.queued.bytes);
         let sent = direction.sent.bytes.saturating_sub(sent_later);
         LinkUse {
@@ -259,8 +259,8 @@ impl Source<'_> {
                 key: self.key.clone(),
                 stream: sent.name.as_str().into(),
                 seq: u64::from(packet.seq),
-                sent_ns: packet.sent_ns,
-                delay_ns: packet.delay_ns(),
+                sent_ns: packet.sent.0,
+                delay_ns: packet.delay().map(|delay| delay.0),
             }));
         }
         for pings in seen().flat_map(|s| &s.client.pings) {
@@ -268,8 +268,8 @@ impl Source<'_> {
                 key: self.key.clone(),
                 stream: "ping".into(),
                 seq,
-                sent_ns: ping.sent_ns,
-                delay_ns: ping.received_ns.map(|at| at.saturating_sub(ping.sent_ns)),
+                sent_ns: ping.sent.0,
+                delay_ns: ping.received.map(|at| (at - ping.sent).0),
             }));
         }
     }

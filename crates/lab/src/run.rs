@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use measure::Key;
+use units::Nanos;
 
 use crate::block::{self, BlockError, Outcome};
 use crate::config::{Config, Round};
@@ -14,7 +15,7 @@ use crate::kernel;
 use crate::rows::{Rows, Source};
 use crate::scheduler::{Engine, Scheduler};
 use crate::summary::Summary;
-use crate::traffic::monotonic_ns;
+use crate::traffic::monotonic;
 use crate::{config, plan};
 
 /// What the caller is told while the lab runs.
@@ -76,9 +77,8 @@ pub fn run(
         kernel::check(config)?;
     }
     let mut finished = Finished::default();
-    if let Err(error) =
-        (Rounds { config, stop, progress, start_ns: monotonic_ns(), number: 0, done: 0 })
-            .run_into(&mut finished)
+    if let Err(error) = (Rounds { config, stop, progress, start: monotonic(), number: 0, done: 0 })
+        .run_into(&mut finished)
     {
         let interrupted = error.is_interrupt();
         finished.ended_early =
@@ -91,7 +91,7 @@ struct Rounds<'a, 'p> {
     config: &'a Config,
     stop: &'a AtomicBool,
     progress: &'p mut dyn FnMut(Progress<'_>),
-    start_ns: u64,
+    start: Nanos,
     /// The next block's number.
     number: u64,
     /// Blocks that count, so far.
@@ -156,13 +156,12 @@ impl Rounds<'_, '_> {
             tries += 1;
             let mut again = Vec::new();
             for specs in pending.chunks(self.config.timing.jobs) {
-                let (start_ns, outcomes) = self.side_by_side(specs, round, sent);
+                let (start, outcomes) = self.side_by_side(specs, round, sent);
                 for (spec, outcome) in specs.iter().zip(outcomes) {
                     let void_reason = match outcome {
                         Ok(outcome) => {
                             let reason = too_late(&outcome, self.config.timing.late_limit);
-                            let rows =
-                                self.rows(spec, round, sent, &outcome, idle, start_ns, &reason);
+                            let rows = self.rows(spec, round, sent, &outcome, idle, start, &reason);
                             (self.progress)(Progress::Done(&rows));
                             if reason.is_none() {
                                 whole.push(Rows { samples: Vec::new(), ..rows });
@@ -191,7 +190,7 @@ impl Rounds<'_, '_> {
         specs: &[&Scheduler],
         round: u64,
         sent: &Round,
-    ) -> (u64, Vec<Result<Outcome, BlockError>>) {
+    ) -> (Nanos, Vec<Result<Outcome, BlockError>>) {
         let config = self.config;
         let of = config.timing.rounds * config.schedulers.len() as u64;
         for (spec, index) in specs.iter().zip(0..) {
@@ -199,7 +198,7 @@ impl Rounds<'_, '_> {
             let scheduler = &spec.to_string();
             (self.progress)(Progress::Block { number, of: of.max(number + 1), scheduler });
         }
-        let start_ns = monotonic_ns() - self.start_ns;
+        let start = monotonic() - self.start;
         let stop = self.stop;
         let outcomes = thread::scope(|scope| {
             let running: Vec<_> = specs
@@ -216,7 +215,7 @@ impl Rounds<'_, '_> {
                 .map(|block| block.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             joined.collect()
         });
-        (start_ns, outcomes)
+        (start, outcomes)
     }
 
     /// Says that a block is repeated, unless this was its last try.
@@ -246,7 +245,7 @@ impl Rounds<'_, '_> {
         sent: &Round,
         outcome: &Outcome,
         idle: &IdleTimes,
-        start_ns: u64,
+        start: Nanos,
         void_reason: &Option<String>,
     ) -> Rows {
         let config = self.config;
@@ -262,7 +261,7 @@ impl Rounds<'_, '_> {
         let (link, warm_up) = (&config.link, config.timing.warm_up);
         let labels = &config.labels;
         let mut rows = Source { key, sent, outcome, idle, link, labels, warm_up }.rows();
-        rows.block.start_ns = start_ns;
+        rows.block.start_ns = start.0;
         rows.block.void = void_reason.is_some();
         rows.block.void_reason = void_reason.as_deref().map(Into::into);
         rows
@@ -271,14 +270,14 @@ impl Rounds<'_, '_> {
 
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
-    let most_late_ns = (MOST_LATE_NS * 100.0 * late_limit) as u64;
+    let most_late = Nanos((MOST_LATE_NS * 100.0 * late_limit) as u64);
     for direction in outcome.engines().flat_map(|report| &report.directions) {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost.0 as f64 / direction.duration.0.max(1) as f64;
         if lost > late_limit {
             return Some(format!("the pacer gave up {:.1} % of its time", lost * 100.0));
         }
-        if punctuality.max_late.0 > most_late_ns {
+        if punctuality.max_late > most_late {
             return Some(format!("the pacer woke {} ms late", punctuality.max_late.0 / 1_000_000));
         }
         let lost = direction.lost_in_kernel;
@@ -286,9 +285,9 @@ fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
             return Some(format!("the engine was too late for {lost} packets"));
         }
     }
-    let of_hosts = outcome.seen.iter().map(|s| s.client.worst_late_ns.max(s.server.worst_late_ns));
-    let late = of_hosts.max().unwrap_or(0);
-    (late > most_late_ns).then(|| format!("client or server was {} ms late", late / 1_000_000))
+    let of_hosts = outcome.seen.iter().map(|s| s.client.worst_late.max(s.server.worst_late));
+    let late = of_hosts.max().unwrap_or_default();
+    (late > most_late).then(|| format!("client or server was {} ms late", late.0 / 1_000_000))
 }
 
 /// A seed for the discipline's own choices, different in every block.

@@ -11,10 +11,10 @@ use measure::{DropCount, Key, LinkUse};
 use netdev::tc::{TcStats, TrafficControl};
 use sched::{Nanos, Rate};
 
-use crate::traffic::monotonic_ns;
+use crate::traffic::monotonic;
 
 /// As often as the userspace engine samples its queues.
-const EVERY_NS: u64 = 10_000_000;
+const EVERY: Nanos = Nanos::from_millis(10);
 
 /// What a queue counted from the start of a block to the end of its plan.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +38,8 @@ struct Reading {
 pub(super) fn both(
     queues: [Ends<'_>; 2],
     done: &AtomicBool,
-    epoch_ns: u64,
-    end_ns: u64,
+    epoch: Nanos,
+    end: Nanos,
 ) -> io::Result<[Counted; 2]> {
     let mut tc = TrafficControl::open()?;
     let index = |(device, _): &Ends<'_>| netdev::link::index_of(device);
@@ -56,19 +56,19 @@ pub(super) fn both(
         };
         Ok([one(0)?, one(1)?])
     };
-    wait_until(epoch_ns, done);
+    wait_until(epoch, done);
     let first = read()?;
     let (mut last, mut counted) = (first, [Counted::default(), Counted::default()]);
-    let mut at_ns = 0;
+    let mut at = Nanos::ZERO;
     while !done.load(Ordering::Relaxed) {
         let now = read()?;
         // A late reading is of when it was made.
-        let t_ns = monotonic_ns().saturating_sub(epoch_ns);
-        if t_ns <= end_ns {
+        let t = monotonic() - epoch;
+        if t <= end {
             last = now;
             for (counted, reading) in counted.iter_mut().zip(now) {
                 counted.samples.push(Sample {
-                    t_ns,
+                    t_ns: t.0,
                     packets: reading.stats.qlen.into(),
                     bytes: reading.stats.backlog.into(),
                     short_lane_packets: 0,
@@ -76,8 +76,8 @@ pub(super) fn both(
                 });
             }
         }
-        at_ns = (at_ns + EVERY_NS).max(t_ns);
-        wait_until(epoch_ns + at_ns, done);
+        at = (at + EVERY).max(t);
+        wait_until(epoch + at, done);
     }
     for ((counted, first), last) in counted.iter_mut().zip(first).zip(last) {
         counted.arrived = less(last.arrived, first.arrived);
@@ -92,13 +92,13 @@ fn less(a: Tally, b: Tally) -> Tally {
     Tally { packets: a.packets - b.packets, bytes: a.bytes - b.bytes }
 }
 
-pub(super) fn wait_until(at_ns: u64, done: &AtomicBool) {
+pub(super) fn wait_until(at: Nanos, done: &AtomicBool) {
     while !done.load(Ordering::Relaxed) {
-        let left = at_ns.saturating_sub(monotonic_ns());
-        if left == 0 {
+        let left = at - monotonic();
+        if left == Nanos::ZERO {
             return;
         }
-        thread::sleep(Duration::from_nanos(left.min(50_000_000)));
+        thread::sleep(Duration::from_nanos(left.0).min(Duration::from_millis(50)));
     }
 }
 

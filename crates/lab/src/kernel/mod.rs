@@ -147,31 +147,25 @@ impl Hosts {
 }
 
 impl Ready<'_> {
-    /// Counts and delays until `done`, in times since `epoch_ns`; queues are counted until
-    /// `end_ns`.
+    /// Counts and delays until `done`, in times since `epoch`; queues are counted until `end`.
     pub(crate) fn run(
         self,
         done: &AtomicBool,
-        epoch_ns: u64,
-        end_ns: u64,
+        epoch: Nanos,
+        end: Nanos,
         changes: &[RateChange],
     ) -> Result<Passed, BlockError> {
         let Self { hosts, delay, queues } = self;
         let queues = &*queues;
         let passed = thread::scope(|scope| -> Result<_, BlockError> {
-            let observe = Observe { epoch: Nanos(epoch_ns), sample_every: Nanos::MAX };
+            let observe = Observe { epoch, sample_every: Nanos::MAX };
             let delaying =
                 delay.map(|delay| scope.spawn(move || delay.run_observed(done, observe)));
             let changing = scope.spawn(move || {
                 hosts.middle.run(|| change_rates(queues, changes, done)).and_then(|changed| changed)
             });
             let counting = hosts.middle.run(|| {
-                count::both(
-                    [(TO_SERVER, TO_CLIENT), (TO_CLIENT, TO_SERVER)],
-                    done,
-                    epoch_ns,
-                    end_ns,
-                )
+                count::both([(TO_SERVER, TO_CLIENT), (TO_CLIENT, TO_SERVER)], done, epoch, end)
             });
             // A queue that cannot be counted ends what delays for it.
             let halted = counting.as_ref().is_err() || counting.as_ref().is_ok_and(Result::is_err);
@@ -194,7 +188,7 @@ impl Ready<'_> {
 /// Changes rates when it is time, until `done`.
 fn change_rates(queues: &[Queue; 2], changes: &[RateChange], done: &AtomicBool) -> io::Result<()> {
     for change in changes {
-        count::wait_until(change.at.0, done);
+        count::wait_until(change.at, done);
         if done.load(Ordering::Relaxed) {
             break;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::report::{DirectionReport, FlowRecord};
 use measure::{Flow, FlowKind, SizeClass};
-use sched::Lane;
+use sched::{Lane, Nanos};
 
 use super::{Rows, Source};
 use crate::block::Seen;
@@ -37,11 +37,12 @@ impl Source<'_> {
         index: u64,
         planned: &Transfer,
         seen: &TransferRow,
-        idle: Option<u64>,
+        idle: Option<Nanos>,
         record: Option<&FlowRecord>,
         info: Option<&TcpInfo>,
     ) -> Flow {
-        let completion = seen.completion_ns();
+        let completion = seen.completion().map(|took| took.0);
+        let idle = idle.map(|idle| idle.0);
         Flow {
             index,
             kind: FlowKind::Transfer,
@@ -49,13 +50,13 @@ impl Source<'_> {
             tcp: Some(planned.tcp.name().into()),
             size_bytes: Some(planned.size_bytes),
             size_class: Some(class_of(planned)),
-            planned_ns: Some(seen.link.due_ns),
-            end_ns: seen.end_ns,
+            planned_ns: Some(seen.link.due.0),
+            end_ns: seen.end.map(|at| at.0),
             completion_ns: completion,
             idle_ns: idle,
             slowdown: completion.zip(idle).map(|(took, idle)| took as f64 / idle.max(1) as f64),
             received_bytes: seen.bytes,
-            complete: seen.end_ns.is_some(),
+            complete: seen.end.is_some(),
             failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
             ..self.flow(&seen.link, record, info)
         }
@@ -75,8 +76,8 @@ impl Source<'_> {
         Flow {
             key: self.key.clone(),
             flow: link.flow.as_deref().map(Into::into),
-            start_ns: link.start_ns,
-            connect_ns: link.connected_ns,
+            start_ns: link.start.0,
+            connect_ns: link.connected.map(|at| at.0),
             packets: record.map(|r| r.arrived.packets),
             dropped_packets: record.map(|r| r.drops.iter().map(|d| d.count.packets).sum()),
             dropped_short_lane: in_lanes(true),
@@ -104,7 +105,7 @@ impl Source<'_> {
     ) {
         let server = by_connection(&hosts.server.connections, ConnectionKind::Download);
         let window =
-            |series: &crate::traffic::Series| series.between(self.warm_up.0, plan.arrivals_end_ns);
+            |series: &crate::traffic::Series| series.between(self.warm_up, plan.arrivals_end);
         for (planned, seen) in plan.downloads.iter().zip(&hosts.client.downloads) {
             let record = seen.link.flow.as_deref().and_then(|flow| down.get(flow).copied());
             let info = server.get(&planned.id).and_then(|row| row.info.as_ref());
@@ -113,7 +114,7 @@ impl Source<'_> {
                 kind: FlowKind::Download,
                 traffic: self.labels.persistent(planned.id.into()),
                 tcp: Some(planned.tcp.name().into()),
-                planned_ns: Some(planned.start_ns),
+                planned_ns: Some(planned.start.0),
                 received_bytes: window(&seen.received),
                 failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
                 ..self.flow(&seen.link, record, info)
@@ -127,7 +128,7 @@ impl Source<'_> {
                 kind: FlowKind::Upload,
                 traffic: self.labels.persistent(planned.id.into()),
                 tcp: Some(planned.tcp.name().into()),
-                planned_ns: Some(planned.start_ns),
+                planned_ns: Some(planned.start.0),
                 received_bytes: at_server.map_or(0, |u| window(&u.received)),
                 failure: seen.failure.map(|cause| cause.to_string().as_str().into()),
                 ..self.flow(&seen.link, record, seen.info.as_ref())
@@ -142,7 +143,7 @@ impl Source<'_> {
             let (traffic, step) = self.labels.requests(planned.id.into());
             for (number, answer) in (0..).zip(&seen.answers) {
                 // A request that waited for earlier ones waited because of the link as well.
-                let completion_ns = answer.end_ns.map(|end| end.saturating_sub(answer.due_ns));
+                let completion_ns = answer.end.map(|end| (end - answer.due).0);
                 rows.flows.push(Flow {
                     key: self.key.clone(),
                     index: u64::from(planned.id) + number * step,
@@ -151,10 +152,10 @@ impl Source<'_> {
                     flow: seen.link.flow.as_deref().map(Into::into),
                     tcp: Some(planned.tcp.name().into()),
                     size_bytes: Some(planned.size_bytes),
-                    planned_ns: Some(answer.due_ns),
-                    start_ns: answer.due_ns,
-                    connect_ns: seen.link.connected_ns,
-                    end_ns: answer.end_ns,
+                    planned_ns: Some(answer.due.0),
+                    start_ns: answer.due.0,
+                    connect_ns: seen.link.connected.map(|at| at.0),
+                    end_ns: answer.end.map(|at| at.0),
                     completion_ns,
                     complete: completion_ns.is_some(),
                     received_bytes: if completion_ns.is_some() { planned.size_bytes } else { 0 },

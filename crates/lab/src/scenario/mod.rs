@@ -53,10 +53,8 @@ pub fn config(
     let all: Vec<&Transfer> = first().flat_map(|plan| &plan.transfers).chain(objects).collect();
     let count = |of: fn(&Plan) -> usize| first().map(of).sum::<usize>() as u32;
     let tcp = scenario.traffic.iter().find_map(|traffic| traffic.kind.tcp()).map(tcp_of);
-    let listed = all.iter().map(|transfer| workload::Transfer {
-        start: Nanos(transfer.start_ns),
-        size_bytes: transfer.size_bytes,
-    });
+    let listed =
+        all.iter().map(|t| workload::Transfer { start: t.start, size_bytes: t.size_bytes });
     let ecn = scenario.traffic.iter().find_map(|traffic| traffic.kind.tcp()).is_some_and(|t| t.ecn);
     let link = way.bottleneck(scenario, ecn)?;
     Ok(Config {

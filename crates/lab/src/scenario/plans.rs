@@ -1,6 +1,7 @@
 //! What the rounds of a scenario send, a plan for each pair of hosts.
 
 use scenario::{Kind, Scenario, Traffic as Sent, draw};
+use units::Nanos;
 
 use super::way::Way;
 use super::{is_persistent, is_requests, is_transfers, tcp_of};
@@ -16,8 +17,8 @@ const OBJECTS: u32 = 1 << 31;
 impl Way<'_> {
     /// What a round sends. Ids are those of the simulator: traffics of one kind take turns.
     pub(super) fn round(&self, scenario: &Scenario, seed: u64) -> Round {
-        let duration_ns = scenario.duration.0;
-        let mut pairs = Pairs { way: self, ends: self.ends(), duration_ns, plans: Vec::new() };
+        let duration = scenario.duration;
+        let mut pairs = Pairs { way: self, ends: self.ends(), duration, plans: Vec::new() };
         for (number, traffic) in scenario.traffic.iter().enumerate() {
             let turn = |of: fn(&Kind) -> bool| {
                 let own =
@@ -54,7 +55,7 @@ impl Turn {
 struct Pairs<'a> {
     way: &'a Way<'a>,
     ends: Ends,
-    duration_ns: u64,
+    duration: Nanos,
     plans: Vec<((usize, usize), Plan)>,
 }
 
@@ -69,7 +70,7 @@ impl Pairs<'_> {
             );
             // Too many are refused later.
             plan.port += PORTS * (self.plans.len() % MOST_PAIRS) as u16;
-            (plan.arrivals_end_ns, plan.drain_end_ns) = (self.duration_ns, self.duration_ns);
+            (plan.arrivals_end, plan.drain_end) = (self.duration, self.duration);
             self.plans.push(((server, client), plan));
             self.plans.len() - 1
         });
@@ -86,14 +87,13 @@ impl Pairs<'_> {
     fn add(&mut self, traffic: &Sent, seed: u64, turn: impl Fn(fn(&Kind) -> bool) -> Turn) {
         let tcp = traffic.kind.tcp().map_or(Tcp::Cubic, tcp_of);
         let (start, stop) = (traffic.start, traffic.stop);
-        let stop_ns = stop.0;
         match &traffic.kind {
             Kind::Transfers { .. } | Kind::Periodic { .. } => {
                 for (index, flow) in (0..).zip(draw::flows(traffic, seed)) {
                     let plan = self.of(traffic.from[flow.from], traffic.to[flow.to]);
                     plan.transfers.push(Transfer {
                         id: turn(is_transfers).id(index),
-                        start_ns: flow.start.0,
+                        start: flow.start,
                         size_bytes: flow.size_bytes,
                         tcp,
                     });
@@ -107,24 +107,24 @@ impl Pairs<'_> {
                         objects: (page.objects.iter().zip(id..))
                             .map(|(object, own)| {
                                 id = own + 1;
-                                let (start_ns, size_bytes) = (object.known.0, object.size_bytes);
-                                Transfer { id: own, start_ns, size_bytes, tcp }
+                                let (start, size_bytes) = (object.known, object.size_bytes);
+                                Transfer { id: own, start, size_bytes, tcp }
                             })
                             .collect(),
-                        think_ns: page.think.0,
+                        think: page.think,
                     };
                     let visitor = (
                         visitor.to,
                         Visitor {
                             number: visitor.index * u64::from(turn.of) + u64::from(turn.before),
                             tcp,
-                            start_ns: visitor.start.0,
-                            stop_ns,
+                            start: visitor.start,
+                            stop,
                             connections: *connections,
                             pages: visitor.pages.into_iter().map(&mut page).collect(),
                         },
                     );
-                    if visitor.1.start_ns < stop_ns {
+                    if visitor.1.start < stop {
                         let plan = self.of(traffic.from[0], traffic.to[visitor.0]);
                         plan.visitors.push(visitor.1);
                     }
@@ -132,16 +132,11 @@ impl Pairs<'_> {
             }
             Kind::Requests { flows, requests, .. } => {
                 for flow in 0..*flows {
-                    let (id, due_ns) = (
-                        turn(is_requests).id(flow as u32),
-                        draw::due(traffic, *requests, flow, seed)
-                            .iter()
-                            .map(|due| due.0)
-                            .collect::<Vec<_>>(),
-                    );
+                    let id = turn(is_requests).id(flow as u32);
+                    let due = draw::due(traffic, *requests, flow, seed);
                     let size_bytes = requests.response_bytes.into();
-                    if !due_ns.is_empty() {
-                        let session = Session { id, tcp, due_ns, size_bytes };
+                    if !due.is_empty() {
+                        let session = Session { id, tcp, due, size_bytes };
                         self.of_flow(traffic, flow).sessions.push(session);
                     }
                 }
@@ -149,25 +144,25 @@ impl Pairs<'_> {
             Kind::Persistent { flows, stagger, .. } => {
                 let is_up = self.way.is_up(traffic);
                 for flow in 0..*flows {
-                    let start_ns = (start + *stagger * flow).0;
+                    let start = start + *stagger * flow;
                     let id = turn(is_persistent).id(flow as u32);
-                    if start_ns < stop_ns {
+                    if start < stop {
                         let plan = self.of_flow(traffic, flow);
                         let streams = if is_up { &mut plan.uploads } else { &mut plan.downloads };
-                        streams.push(Stream { id, tcp, start_ns, stop_ns });
+                        streams.push(Stream { id, tcp, start, stop });
                     }
                 }
             }
             Kind::Cbr(stream) => {
                 for flow in 0..stream.flows {
-                    let start_ns = draw::first(stream, traffic, flow, seed).0;
-                    if start_ns < stop_ns {
+                    let start = draw::first(stream, traffic, flow, seed);
+                    if start < stop {
                         let name = match stream.flows {
                             1 => traffic.name.clone(),
                             _ => format!("{}/{flow}", traffic.name),
                         };
-                        let (rate_bps, packet_bytes) = (stream.rate.0, stream.packet_bytes as u16);
-                        let cbr = Cbr { name, rate_bps, packet_bytes, start_ns, stop_ns };
+                        let (rate, packet_bytes) = (stream.rate, stream.packet_bytes as u16);
+                        let cbr = Cbr { name, rate, packet_bytes, start, stop };
                         self.of_flow(traffic, flow).cbr.push(cbr);
                     }
                 }

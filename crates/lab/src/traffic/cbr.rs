@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use units::Nanos;
 
 use super::clock::{Alarm, Clock};
 use super::plan::Cbr;
@@ -28,33 +29,34 @@ impl Sender {
         self,
         socket: &UdpSocket,
         mut stop: watch::Receiver<bool>,
-    ) -> io::Result<(CbrSent, u64)> {
+    ) -> io::Result<(CbrSent, Nanos)> {
         let name = self.cbr.name.clone();
-        let mut sent = CbrSent { name, sent_ns: Vec::new(), refused: Vec::new() };
-        let mut worst_late_ns = 0;
+        let mut sent = CbrSent { name, sent: Vec::new(), refused: Vec::new() };
+        let mut worst_late = Nanos::ZERO;
         tokio::select! {
-            result = self.send_all(socket, &mut sent, &mut worst_late_ns) => result?,
+            result = self.send_all(socket, &mut sent, &mut worst_late) => result?,
             _ = stop.wait_for(|stop| *stop) => {}
         }
-        Ok((sent, worst_late_ns))
+        Ok((sent, worst_late))
     }
 
     async fn send_all(
         &self,
         socket: &UdpSocket,
         sent: &mut CbrSent,
-        worst_late_ns: &mut u64,
+        worst_late: &mut Nanos,
     ) -> io::Result<()> {
         let mut alarm = Alarm::new(self.clock)?;
         let mut bytes = payload(self.cbr.packet_bytes, self.to);
         for seq in 0..self.cbr.packets() {
-            let due_ns = self.cbr.due_ns(seq);
-            alarm.wait_until(due_ns).await?;
-            let sent_ns = self.clock.now();
-            Datagram { stream: self.stream, seq, sent_ns, echoed_ns: 0 }.write(&mut bytes);
+            let due = self.cbr.due(seq);
+            alarm.wait_until(due).await?;
+            let sent_at = self.clock.now();
+            Datagram { stream: self.stream, seq, sent: sent_at, echoed: Nanos::ZERO }
+                .write(&mut bytes);
             // Noted before anything can cancel: a packet that was sent has a row.
-            sent.sent_ns.push(sent_ns);
-            *worst_late_ns = (*worst_late_ns).max(sent_ns.saturating_sub(due_ns));
+            sent.sent.push(sent_at);
+            *worst_late = (*worst_late).max(sent_at - due);
             if socket.send_to(&bytes, self.to).await.is_err() {
                 sent.refused.push(seq);
             }
@@ -108,10 +110,10 @@ impl Receiver {
         let mut bytes = vec![0; LARGEST];
         while self.received.arrivals.len() < self.seen.len() {
             let (length, from) = socket.recv_from(&mut bytes).await?;
-            let received_ns = self.clock.now();
+            let received = self.clock.now();
             match Datagram::read(&bytes[..length]) {
                 Some(packet) if from == self.server && packet.stream == self.stream => {
-                    self.note(packet, received_ns);
+                    self.note(packet, received);
                 }
                 _ => {} // a stranger's
             }
@@ -119,8 +121,8 @@ impl Receiver {
         Ok(())
     }
 
-    fn note(&mut self, packet: Datagram, received_ns: u64) {
-        let Datagram { seq, sent_ns, .. } = packet;
+    fn note(&mut self, packet: Datagram, received: Nanos) {
+        let Datagram { seq, sent, .. } = packet;
         match self.seen.get_mut(seq as usize) {
             None => return,
             Some(true) => {
@@ -129,7 +131,7 @@ impl Receiver {
             }
             Some(seen) => *seen = true,
         }
-        self.received.arrivals.push(CbrArrival { seq, sent_ns, received_ns });
+        self.received.arrivals.push(CbrArrival { seq, sent, received });
         if self.newest.is_some_and(|newest| seq < newest) {
             self.received.reordered += 1;
         }
@@ -145,19 +147,20 @@ mod tests {
     fn reordered_duplicate_and_foreign_packets_are_told_apart() {
         let cbr = Cbr {
             name: "video".into(),
-            rate_bps: 8_000,
+            rate: units::Rate(8_000),
             packet_bytes: 100,
-            start_ns: 0,
-            stop_ns: 500_000_000,
+            start: Nanos::ZERO,
+            stop: Nanos::from_millis(500),
         };
         assert_eq!(cbr.packets(), 5);
         let address: SocketAddr = "10.0.0.1:5000".parse().unwrap();
-        let mut receiver = Receiver::new(&cbr, 0, address, address, Clock::new(0));
-        for (seq, received_ns) in [(0, 1), (2, 2), (1, 3), (2, 4), (4, 5), (5, 6), (3, 7)] {
-            receiver.note(Datagram { stream: 0, seq, sent_ns: 0, echoed_ns: 0 }, received_ns);
+        let mut receiver = Receiver::new(&cbr, 0, address, address, Clock::new(Nanos::ZERO));
+        for (seq, received) in [(0, 1), (2, 2), (1, 3), (2, 4), (4, 5), (5, 6), (3, 7)] {
+            let datagram = Datagram { stream: 0, seq, sent: Nanos::ZERO, echoed: Nanos::ZERO };
+            receiver.note(datagram, Nanos(received));
         }
         let received = receiver.received;
-        let order: Vec<_> = received.arrivals.iter().map(|a| (a.seq, a.received_ns)).collect();
+        let order: Vec<_> = received.arrivals.iter().map(|a| (a.seq, a.received.0)).collect();
         assert_eq!(order, [(0, 1), (2, 2), (1, 3), (4, 5), (3, 7)]);
         assert_eq!((received.duplicates, received.reordered), (1, 2));
     }

@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
+use units::Nanos;
 
 use super::cause::{Cause, count_failures};
 use super::cbr;
@@ -37,13 +38,13 @@ use super::wire::Request;
 pub fn run_client(plan: &Plan, ready: impl FnOnce()) -> Result<ClientReport, Error> {
     plan.check()?;
     begin(plan.uploads.iter().map(|upload| upload.tcp))?;
-    let clock = Clock::starting(plan.epoch_ns)?;
+    let clock = Clock::starting(plan.epoch)?;
     let sockets = UdpSockets::bind(plan).map_err(Error::io("cannot bind UDP"))?;
     let runtime = runtime().map_err(Error::io("cannot start the client"))?;
     let control = runtime
         .block_on(open_control(plan, clock))
         .map_err(Error::io(format!("cannot reach the server at {}", plan.server_address())))?;
-    Clock::starting(plan.epoch_ns)?;
+    Clock::starting(plan.epoch)?;
     ready();
 
     thread::scope(|scope| {
@@ -55,16 +56,16 @@ pub fn run_client(plan: &Plan, ready: impl FnOnce()) -> Result<ClientReport, Err
         let datagrams = datagrams.map_err(Error::io("cannot time UDP"))?;
         report.cbr = datagrams.cbr;
         report.pings = datagrams.pings;
-        report.worst_late_ns = report.worst_late_ns.max(datagrams.worst_late_ns);
+        report.worst_late = report.worst_late.max(datagrams.worst_late);
         Ok(report)
     })
 }
 
 /// The connection that shows the server that the client is there.
 async fn open_control(plan: &Plan, clock: Clock) -> io::Result<TcpStream> {
-    let asker = Asker { hard_stop_ns: 0, ..Asker::of(plan, clock) };
+    let asker = Asker { hard_stop: Nanos::ZERO, ..Asker::of(plan, clock) };
     let request = Request { kind: ConnectionKind::Control, tcp: Tcp::Cubic, id: 0, size: 0 };
-    timeout_at(clock.deadline(0), asker.open(&mut Link::default(), request)).await?
+    timeout_at(clock.deadline(Nanos::ZERO), asker.open(&mut Link::default(), request)).await?
 }
 
 /// Bound before the epoch, so that no packet finds its port closed.
@@ -85,7 +86,7 @@ impl UdpSockets {
 struct Datagrams {
     cbr: Vec<CbrReceived>,
     pings: Vec<PingsRow>,
-    worst_late_ns: u64,
+    worst_late: Nanos,
 }
 
 /// The UDP thread: receives CBR streams and pings until all is there or given up.
@@ -97,24 +98,24 @@ fn exchange_datagrams(plan: &Plan, sockets: UdpSockets, clock: Clock) -> io::Res
             let socket = UdpSocket::from_std(socket)?;
             let here = socket.local_addr()?;
             let receiver = cbr::Receiver::new(cbr, stream, server, here, clock);
-            let give_up = clock.deadline(plan.give_up_ns(cbr.stop_ns));
+            let give_up = clock.deadline(plan.give_up(cbr.stop));
             receivers.push(tokio::spawn(receiver.run(socket, give_up)));
         }
         let mut askers = Vec::new();
         for (pings, socket) in plan.pings.iter().zip(sockets.pings) {
             let socket = UdpSocket::from_std(socket)?;
             let asker = pings::Asker::new(*pings, server, socket.local_addr()?, clock);
-            let give_up = clock.deadline(plan.give_up_ns(pings.stop_ns));
+            let give_up = clock.deadline(plan.give_up(pings.stop));
             askers.push(tokio::spawn(asker.run(socket, give_up)));
         }
-        let mut all = Datagrams { cbr: Vec::new(), pings: Vec::new(), worst_late_ns: 0 };
+        let mut all = Datagrams { cbr: Vec::new(), pings: Vec::new(), worst_late: Nanos::ZERO };
         for receiver in receivers {
             all.cbr.push(receiver.await??);
         }
         for asker in askers {
-            let (row, late_ns) = asker.await??;
+            let (row, late) = asker.await??;
             all.pings.push(row);
-            all.worst_late_ns = all.worst_late_ns.max(late_ns);
+            all.worst_late = all.worst_late.max(late);
         }
         Ok(all)
     })
@@ -123,9 +124,9 @@ fn exchange_datagrams(plan: &Plan, sockets: UdpSockets, clock: Clock) -> io::Res
 /// The TCP thread: one task a connection, each started when it is due.
 async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
     let asker = Asker::of(plan, clock);
-    let sample_ns = plan.sample_ns;
+    let sample_every = plan.sample_every;
     let downloads: Vec<_> =
-        plan.downloads.iter().map(|d| tokio::spawn(asker.download(*d, sample_ns))).collect();
+        plan.downloads.iter().map(|d| tokio::spawn(asker.download(*d, sample_every))).collect();
     let uploads: Vec<_> = plan.uploads.iter().map(|u| tokio::spawn(asker.upload(*u))).collect();
     let session = |s: &Session| tokio::spawn(asker.session(s.clone()));
     let sessions: Vec<_> = plan.sessions.iter().map(session).collect();
@@ -145,8 +146,8 @@ async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
     for visit in visits {
         report.objects.extend(visit.await??);
     }
-    let (links, failures): (Vec<_>, Vec<_>) = connections(&report).unzip();
-    report.worst_late_ns = links.into_iter().map(Link::late_ns).max().unwrap_or(0);
+    let (links, failures): (Vec<_>, Vec<_>) = report.connections().unzip();
+    report.worst_late = links.into_iter().map(Link::late).max().unwrap_or_default();
     report.failures = count_failures(failures.into_iter().flatten());
     Ok(report)
 }
@@ -154,11 +155,11 @@ async fn run_tcp(plan: &Plan, clock: Clock) -> io::Result<ClientReport> {
 /// Starts every transfer when it is due, and waits for all; rows in the plan's order.
 async fn run_transfers(plan: &Plan, asker: Asker) -> io::Result<Vec<TransferRow>> {
     let mut by_start: Vec<_> = plan.transfers.iter().enumerate().collect();
-    by_start.sort_by_key(|(_, transfer)| transfer.start_ns);
+    by_start.sort_by_key(|(_, transfer)| transfer.start);
     let mut alarm = Alarm::new(asker.clock)?;
     let mut running = Vec::with_capacity(by_start.len());
     for (index, transfer) in by_start {
-        alarm.wait_until(transfer.start_ns).await?;
+        alarm.wait_until(transfer.start).await?;
         running.push((index, tokio::spawn(asker.transfer(*transfer))));
     }
     running.sort_by_key(|(index, _)| *index);
@@ -169,37 +170,27 @@ async fn run_transfers(plan: &Plan, asker: Asker) -> io::Result<Vec<TransferRow>
     Ok(rows)
 }
 
-/// All connections of a report, with what went wrong.
-fn connections(report: &ClientReport) -> impl Iterator<Item = (&Link, Option<Cause>)> {
-    let transfers = report.transfers.iter().chain(&report.objects);
-    let transfers = transfers.map(|row| (&row.link, row.failure));
-    let downloads = report.downloads.iter().map(|row| (&row.link, row.failure));
-    let uploads = report.uploads.iter().map(|row| (&row.link, row.failure));
-    let sessions = report.sessions.iter().map(|row| (&row.link, row.failure));
-    transfers.chain(downloads).chain(uploads).chain(sessions)
-}
-
 /// Opens connections to the server and follows each to its end.
 #[derive(Clone, Copy)]
 struct Asker {
     client: IpAddr,
     server: SocketAddr,
     clock: Clock,
-    hard_stop_ns: u64,
+    hard_stop: Nanos,
 }
 
 impl Asker {
     fn of(plan: &Plan, clock: Clock) -> Self {
         let (client, server) = (plan.client, plan.server_address());
-        Self { client, server, clock, hard_stop_ns: plan.drain_end_ns }
+        Self { client, server, clock, hard_stop: plan.drain_end }
     }
 
     async fn transfer(self, transfer: Transfer) -> TransferRow {
-        let Transfer { id, start_ns, size_bytes, tcp } = transfer;
-        let mut row = TransferRow::new(id, start_ns);
+        let Transfer { id, start, size_bytes, tcp } = transfer;
+        let mut row = TransferRow::new(id, start);
         let request = Request { kind: ConnectionKind::Transfer, tcp, id, size: size_bytes };
         let failure = self
-            .until(self.hard_stop_ns, async {
+            .until(self.hard_stop, async {
                 let stream = self.open(&mut row.link, request).await?;
                 while row.bytes < size_bytes {
                     let bytes = tcp::receive(&stream).await?;
@@ -207,26 +198,26 @@ impl Asker {
                     if bytes == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
-                    row.first_byte_ns.get_or_insert(now);
+                    row.first_byte.get_or_insert(now);
                     row.bytes += bytes as u64;
-                    row.end_ns = (row.bytes >= size_bytes).then_some(now);
+                    row.end = (row.bytes >= size_bytes).then_some(now);
                 }
                 // The server closes first and keeps TIME_WAIT: the client's ports stay free.
                 tcp::end_of_stream(&stream).await
             })
             .await;
-        row.failure = failure.filter(|_| row.end_ns.is_none());
+        row.failure = failure.filter(|_| row.end.is_none());
         row
     }
 
-    async fn download(self, download: Stream, sample_ns: u64) -> DownloadRow {
-        let Stream { id, tcp, start_ns, stop_ns } = download;
-        let mut row = DownloadRow::new(id, start_ns, sample_ns);
+    async fn download(self, download: Stream, sample_every: Nanos) -> DownloadRow {
+        let Stream { id, tcp, start, stop } = download;
+        let mut row = DownloadRow::new(id, start, sample_every);
         let request = Request { kind: ConnectionKind::Download, tcp, id, size: u64::MAX };
         let mut stream = None;
         let ended = self
-            .until(stop_ns, async {
-                Alarm::new(self.clock)?.wait_until(start_ns).await?;
+            .until(stop, async {
+                Alarm::new(self.clock)?.wait_until(start).await?;
                 let stream = stream.insert(self.open(&mut row.link, request).await?);
                 loop {
                     match tcp::receive(stream).await? {
@@ -244,13 +235,13 @@ impl Asker {
     }
 
     async fn upload(self, upload: Stream) -> UploadRow {
-        let Stream { id, tcp, start_ns, stop_ns } = upload;
-        let mut row = UploadRow::new(id, start_ns, tcp);
+        let Stream { id, tcp, start, stop } = upload;
+        let mut row = UploadRow::new(id, start, tcp);
         let request = Request { kind: ConnectionKind::Upload, tcp, id, size: u64::MAX };
         let mut stream = None;
         let ended = self
-            .until(stop_ns, async {
-                Alarm::new(self.clock)?.wait_until(start_ns).await?;
+            .until(stop, async {
+                Alarm::new(self.clock)?.wait_until(start).await?;
                 let stream = stream.insert(self.open(&mut row.link, request).await?);
                 tcp::send(stream, u64::MAX).await
             })
@@ -265,9 +256,9 @@ impl Asker {
     }
 
     async fn session(self, session: Session) -> SessionRow {
-        let mut row = SessionRow::new(session.id, session.due_ns[0]);
+        let mut row = SessionRow::new(session.id, session.due[0]);
         let SessionRow { link, answers, .. } = &mut row;
-        row.failure = self.until(self.hard_stop_ns, self.ask_all(&session, link, answers)).await;
+        row.failure = self.until(self.hard_stop, self.ask_all(&session, link, answers)).await;
         row
     }
 
@@ -281,12 +272,12 @@ impl Asker {
         let Session { id, tcp, size_bytes, .. } = *session;
         let request = Request { kind: ConnectionKind::Session, tcp, id, size: size_bytes };
         let mut alarm = Alarm::new(self.clock)?;
-        alarm.wait_until(session.due_ns[0]).await?;
+        alarm.wait_until(session.due[0]).await?;
         let mut stream = self.connect(link, request).await?;
         let mut incoming = Incoming { answer: 0, bytes: 0, of: size_bytes };
         loop {
-            let due_ns = session.due_ns.get(answers.len()).copied();
-            if due_ns.is_none() && incoming.answer == answers.len() {
+            let due = session.due.get(answers.len()).copied();
+            if due.is_none() && incoming.answer == answers.len() {
                 return stream.shutdown().await;
             }
             tokio::select! {
@@ -295,12 +286,12 @@ impl Asker {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                     bytes => incoming.add(bytes as u64, self.clock.now(), answers),
                 },
-                woken = alarm.wait_until(due_ns.unwrap_or(0)), if due_ns.is_some() => {
+                woken = alarm.wait_until(due.unwrap_or_default()), if due.is_some() => {
                     woken?;
-                    let sent_ns = self.clock.now();
+                    let sent = self.clock.now();
                     stream.write_all(&request.encode()).await?;
-                    let due_ns = due_ns.unwrap_or(sent_ns);
-                    answers.push(Answer { due_ns, sent_ns, first_byte_ns: None, end_ns: None });
+                    let due = due.unwrap_or(sent);
+                    answers.push(Answer { due, sent, first_byte: None, end: None });
                 }
             }
         }
@@ -310,30 +301,30 @@ impl Asker {
     async fn visit(self, visitor: Visitor) -> io::Result<Vec<TransferRow>> {
         let mut alarm = Alarm::new(self.clock)?;
         let mut rows = Vec::new();
-        let mut begin_ns = visitor.start_ns;
+        let mut begin = visitor.start;
         for page in visitor.pages {
-            if begin_ns >= visitor.stop_ns {
+            if begin >= visitor.stop {
                 break;
             }
-            alarm.wait_until(begin_ns).await?;
+            alarm.wait_until(begin).await?;
             let mut open = JoinSet::new();
             for object in page.objects {
-                let known_ns = begin_ns.saturating_add(object.start_ns);
-                alarm.wait_until(known_ns).await?;
-                let mut start_ns = known_ns;
+                let known = begin + object.start;
+                alarm.wait_until(known).await?;
+                let mut start = known;
                 while open.len() >= visitor.connections as usize {
                     rows.extend(open.join_next().await.transpose()?);
-                    start_ns = self.clock.now();
+                    start = self.clock.now();
                 }
                 while let Some(fetched) = open.try_join_next() {
                     rows.push(fetched?);
                 }
-                open.spawn(self.transfer(Transfer { start_ns, ..object }));
+                open.spawn(self.transfer(Transfer { start, ..object }));
             }
             while let Some(fetched) = open.join_next().await {
                 rows.push(fetched?);
             }
-            begin_ns = self.clock.now().saturating_add(page.think_ns);
+            begin = self.clock.now() + page.think;
         }
         rows.sort_by_key(|row| row.id);
         Ok(rows)
@@ -348,23 +339,19 @@ impl Asker {
 
     async fn connect(self, link: &mut Link, request: Request) -> io::Result<TcpStream> {
         let is_upload = request.kind == ConnectionKind::Upload;
-        link.start_ns = self.clock.now();
+        link.start = self.clock.now();
         let stream = tcp::connect(self.client, self.server, is_upload.then_some(request.tcp))?;
         let here = stream.local_addr()?;
         let (from, to) = if is_upload { (here, self.server) } else { (self.server, here) };
         link.flow = Some(flow(from, to, "tcp"));
         tcp::connected(&stream).await?;
-        link.connected_ns = Some(self.clock.now());
+        link.connected = Some(self.clock.now());
         Ok(stream)
     }
 
     /// Runs `work` until it ends, fails, or is stopped.
-    async fn until(
-        self,
-        stop_ns: u64,
-        work: impl Future<Output = io::Result<()>>,
-    ) -> Option<Cause> {
-        match timeout_at(self.clock.deadline(stop_ns), work).await {
+    async fn until(self, stop: Nanos, work: impl Future<Output = io::Result<()>>) -> Option<Cause> {
+        match timeout_at(self.clock.deadline(stop), work).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(Cause::from(&error)),
             Err(_) => Some(Cause::HardStop),
@@ -374,7 +361,7 @@ impl Asker {
 
 /// A long stream is meant to be stopped, if it ever stood.
 fn unless_stopped(ended: Option<Cause>, link: &Link) -> Option<Cause> {
-    ended.filter(|cause| *cause != Cause::HardStop || link.connected_ns.is_none())
+    ended.filter(|cause| *cause != Cause::HardStop || link.connected.is_none())
 }
 
 /// Where in a session's answers the next byte belongs: they come one after the other.
@@ -387,17 +374,17 @@ struct Incoming {
 }
 
 impl Incoming {
-    fn add(&mut self, bytes: u64, now_ns: u64, answers: &mut [Answer]) {
+    fn add(&mut self, bytes: u64, now: Nanos, answers: &mut [Answer]) {
         let mut left = bytes;
         while left > 0
             && let Some(answer) = answers.get_mut(self.answer)
         {
-            answer.first_byte_ns.get_or_insert(now_ns);
+            answer.first_byte.get_or_insert(now);
             let taken = left.min(self.of - self.bytes);
             left -= taken;
             self.bytes += taken;
             if self.bytes == self.of {
-                answer.end_ns = Some(now_ns);
+                answer.end = Some(now);
                 self.answer += 1;
                 self.bytes = 0;
             }

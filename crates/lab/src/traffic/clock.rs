@@ -12,45 +12,46 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
+use units::Nanos;
 
 use super::error::Error;
 
-/// `CLOCK_MONOTONIC` in nanoseconds; an epoch is chosen on it.
+/// `CLOCK_MONOTONIC`; an epoch is chosen on it.
 #[must_use]
-pub fn monotonic_ns() -> u64 {
+pub fn monotonic() -> Nanos {
     // It cannot fail: Linux always has this clock.
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(now.as_nanos()).map_or(Nanos::MAX, Nanos)
 }
 
-/// Nanoseconds since an epoch.
+/// Time since an epoch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    epoch_ns: u64,
+    epoch: Nanos,
 }
 
 impl Clock {
-    pub(crate) fn new(epoch_ns: u64) -> Self {
-        Self { epoch_ns }
+    pub(crate) fn new(epoch: Nanos) -> Self {
+        Self { epoch }
     }
 
     /// The clock of a run that is about to begin.
-    pub(crate) fn starting(epoch_ns: u64) -> Result<Self, Error> {
-        match monotonic_ns().checked_sub(epoch_ns) {
-            Some(late_ns) => Err(Error::Late(late_ns / 1000)),
-            None => Ok(Self::new(epoch_ns)),
+    pub(crate) fn starting(epoch: Nanos) -> Result<Self, Error> {
+        match monotonic().0.checked_sub(epoch.0) {
+            Some(late) => Err(Error::Late(late / 1000)),
+            None => Ok(Self::new(epoch)),
         }
     }
 
-    /// Nanoseconds since the epoch; 0 before it.
-    pub(crate) fn now(self) -> u64 {
-        monotonic_ns().saturating_sub(self.epoch_ns)
+    /// Time since the epoch; 0 before it.
+    pub(crate) fn now(self) -> Nanos {
+        monotonic() - self.epoch
     }
 
     /// A time since the epoch for tokio's timers (1 ms fine: for deadlines only).
-    pub(crate) fn deadline(self, at_ns: u64) -> Instant {
-        let left = self.epoch_ns.saturating_add(at_ns).saturating_sub(monotonic_ns());
-        Instant::now() + Duration::from_nanos(left)
+    pub(crate) fn deadline(self, at: Nanos) -> Instant {
+        let left = self.epoch + at - monotonic();
+        Instant::now() + Duration::from_nanos(left.0)
     }
 }
 
@@ -79,14 +80,13 @@ impl Alarm {
         Ok(Self { clock, timer })
     }
 
-    /// Returns at `at_ns` since the epoch, or at once if that has passed. Cancel-safe.
-    pub(crate) async fn wait_until(&mut self, at_ns: u64) -> io::Result<()> {
-        let at_ns = self.clock.epoch_ns.saturating_add(at_ns);
-        while monotonic_ns() < at_ns {
-            let at = Duration::from_nanos(at_ns);
+    /// Returns at `at` since the epoch, or at once if that has passed. Cancel-safe.
+    pub(crate) async fn wait_until(&mut self, at: Nanos) -> io::Result<()> {
+        let at = self.clock.epoch + at;
+        while monotonic() < at {
             // Setting the timer also takes back an expiry nobody has read.
             self.timer.get_ref().0.set(
-                Expiration::OneShot(TimeSpec::from_duration(at)),
+                Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(at.0))),
                 TimerSetTimeFlags::TFD_TIMER_ABSTIME,
             )?;
             let mut expired = self.timer.readable().await?;

@@ -3,7 +3,7 @@
 //! The *server* stands behind the bottleneck and sends: transfers, long downloads, answers of
 //! sessions, CBR streams. The *client* asks and measures. Both follow one [`Plan`], on one
 //! clock: the two processes share a machine, so `CLOCK_MONOTONIC` makes one-way delays exact.
-//! Everything in a plan and in a report is nanoseconds since the plan's epoch.
+//! Every time in a plan and in a report counts from the plan's epoch.
 //!
 //! * [`run_server`] and [`run_client`] play a role in the calling process and network
 //!   namespace and return when the plan is done, at the latest a second after its hard stop.
@@ -40,7 +40,7 @@ mod wire;
 pub use agent::{Message, client_agent, serve_agent};
 pub use cause::{Cause, Failures};
 pub use client::run_client;
-pub use clock::monotonic_ns;
+pub use clock::monotonic;
 pub use error::Error;
 pub use plan::{Cbr, Pings, Plan, Session, Stream, Tcp, Transfer, VisitedPage, Visitor};
 pub use report::{

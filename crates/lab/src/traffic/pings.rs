@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout_at};
+use units::Nanos;
 
 use super::clock::{Alarm, Clock};
 use super::plan::Pings;
@@ -17,9 +18,9 @@ pub(crate) async fn answer(socket: &UdpSocket, clock: Clock) -> io::Result<()> {
     let mut bytes = vec![0; LARGEST];
     loop {
         let (length, from) = socket.recv_from(&mut bytes).await?;
-        let echoed_ns = clock.now();
+        let echoed = clock.now();
         if let Some(ping) = Datagram::read(&bytes[..length]) {
-            Datagram { echoed_ns, ..ping }.write(&mut bytes);
+            Datagram { echoed, ..ping }.write(&mut bytes);
             // An answer that cannot be sent is a lost ping, which the client reports.
             let _ = socket.send_to(&bytes[..length], from).await;
         }
@@ -33,14 +34,14 @@ pub(crate) struct Asker {
     clock: Clock,
     row: PingsRow,
     answered: u32,
-    worst_late_ns: u64,
+    worst_late: Nanos,
 }
 
 impl Asker {
     pub(crate) fn new(pings: Pings, server: SocketAddr, here: SocketAddr, clock: Clock) -> Self {
         let flow = flow(server, here, "udp");
         let row = PingsRow { id: pings.id, flow, rows: Vec::new(), duplicates: 0 };
-        Self { pings, server, clock, row, answered: 0, worst_late_ns: 0 }
+        Self { pings, server, clock, row, answered: 0, worst_late: Nanos::ZERO }
     }
 
     /// Asks and listens until every answer is there or given up; says what came, and how late
@@ -49,10 +50,10 @@ impl Asker {
         mut self,
         socket: UdpSocket,
         give_up: Instant,
-    ) -> io::Result<(PingsRow, u64)> {
+    ) -> io::Result<(PingsRow, Nanos)> {
         let ended = timeout_at(give_up, self.ask_all(&socket)).await;
         ended.unwrap_or(Ok(()))?;
-        Ok((self.row, self.worst_late_ns))
+        Ok((self.row, self.worst_late))
     }
 
     async fn ask_all(&mut self, socket: &UdpSocket) -> io::Result<()> {
@@ -60,22 +61,22 @@ impl Asker {
         let mut bytes = vec![0; LARGEST];
         let mut next = 0;
         while self.answered < self.pings.requests() {
-            let due_ns = self.pings.due_ns(next);
+            let due = self.pings.due(next);
             tokio::select! {
                 biased;
                 received = socket.recv_from(&mut bytes) => {
                     let (length, from) = received?;
-                    let received_ns = self.clock.now();
+                    let received = self.clock.now();
                     if let Some(pong) = Datagram::read(&bytes[..length])
                         && from == self.server
                         && pong.stream == self.pings.id
                     {
-                        self.note(pong, received_ns);
+                        self.note(pong, received);
                     }
                 }
-                woken = alarm.wait_until(due_ns), if next < self.pings.requests() => {
+                woken = alarm.wait_until(due), if next < self.pings.requests() => {
                     woken?;
-                    self.ask(socket, next, due_ns).await;
+                    self.ask(socket, next, due).await;
                     next += 1;
                 }
             }
@@ -83,23 +84,23 @@ impl Asker {
         Ok(())
     }
 
-    async fn ask(&mut self, socket: &UdpSocket, seq: u32, due_ns: u64) {
+    async fn ask(&mut self, socket: &UdpSocket, seq: u32, due: Nanos) {
         let mut bytes = payload(self.pings.packet_bytes, self.server);
-        let sent_ns = self.clock.now();
-        Datagram { stream: self.pings.id, seq, sent_ns, echoed_ns: 0 }.write(&mut bytes);
-        self.row.rows.push(PingRow { sent_ns, answered_ns: None, received_ns: None });
-        self.worst_late_ns = self.worst_late_ns.max(sent_ns.saturating_sub(due_ns));
+        let sent = self.clock.now();
+        Datagram { stream: self.pings.id, seq, sent, echoed: Nanos::ZERO }.write(&mut bytes);
+        self.row.rows.push(PingRow { sent, answered: None, received: None });
+        self.worst_late = self.worst_late.max(sent - due);
         // A request that cannot be sent is a lost ping.
         let _ = socket.send_to(&bytes, self.server).await;
     }
 
-    fn note(&mut self, pong: Datagram, received_ns: u64) {
+    fn note(&mut self, pong: Datagram, received: Nanos) {
         match self.row.rows.get_mut(pong.seq as usize) {
             None => {}
-            Some(row) if row.received_ns.is_some() => self.row.duplicates += 1,
+            Some(row) if row.received.is_some() => self.row.duplicates += 1,
             Some(row) => {
-                row.answered_ns = Some(pong.echoed_ns);
-                row.received_ns = Some(received_ns);
+                row.answered = Some(pong.echoed);
+                row.received = Some(received);
                 self.answered += 1;
             }
         }

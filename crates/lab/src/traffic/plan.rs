@@ -6,39 +6,31 @@ use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
+use units::{Nanos, Rate};
 
 use super::error::Error;
 use super::wire;
 
 /// All traffic of one run; both roles get the same one.
 ///
-/// Times are nanoseconds since the epoch. A plan is built field by field from
+/// Times count from the epoch. A plan is built field by field from
 /// [`Plan::new`]; the roles check it before they begin.
 ///
 /// ```
-/// use lab::traffic::{Cbr, Pings, Plan, Stream, Tcp, Transfer, monotonic_ns};
+/// use lab::traffic::{Cbr, Pings, Plan, Stream, Tcp, Transfer, monotonic};
+/// use units::{Nanos, Rate};
 ///
-/// const MS: u64 = 1_000_000;
 /// let mut plan = Plan::new("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
-/// plan.epoch_ns = monotonic_ns() + 300 * MS; // both sides must be ready by then
-/// plan.arrivals_end_ns = 10_000 * MS;
-/// plan.drain_end_ns = 15_000 * MS;
-/// plan.transfers.push(Transfer { id: 1, start_ns: 0, size_bytes: 20_000, tcp: Tcp::Cubic });
-/// plan.downloads.push(Stream { id: 1, tcp: Tcp::Bbr, start_ns: 0, stop_ns: 10_000 * MS });
-/// plan.cbr.push(Cbr {
-///     name: "voice".into(),
-///     rate_bps: 64_000,
-///     packet_bytes: 200,
-///     start_ns: 5 * MS,
-///     stop_ns: 10_000 * MS,
-/// });
-/// plan.pings.push(Pings {
-///     id: 1,
-///     packet_bytes: 64,
-///     period_ns: 50 * MS,
-///     start_ns: 10 * MS,
-///     stop_ns: 10_000 * MS,
-/// });
+/// plan.epoch = monotonic() + Nanos::from_millis(300); // both sides must be ready by then
+/// plan.arrivals_end = Nanos::from_secs(10);
+/// plan.drain_end = Nanos::from_secs(15);
+/// let (start, stop) = (Nanos::ZERO, plan.arrivals_end);
+/// plan.transfers.push(Transfer { id: 1, start, size_bytes: 20_000, tcp: Tcp::Cubic });
+/// plan.downloads.push(Stream { id: 1, tcp: Tcp::Bbr, start, stop });
+/// let (name, rate) = ("voice".into(), Rate(64_000));
+/// plan.cbr.push(Cbr { name, rate, packet_bytes: 200, start: Nanos::from_millis(5), stop });
+/// let (period, start) = (Nanos::from_millis(50), Nanos::from_millis(10));
+/// plan.pings.push(Pings { id: 1, packet_bytes: 64, period, start, stop });
 /// plan.check().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,17 +43,17 @@ pub struct Plan {
     /// The server's port for TCP and UDP. CBR stream *i* goes to the client's UDP port
     /// `port + 1 + i`, so all of them should lie below the ephemeral ports (32768).
     pub port: u16,
-    /// `CLOCK_MONOTONIC` at time 0 of the plan (see [`monotonic_ns`](super::monotonic_ns)).
-    pub epoch_ns: u64,
+    /// `CLOCK_MONOTONIC` at time 0 of the plan (see [`monotonic`](super::monotonic)).
+    pub epoch: Nanos,
     /// From here on no transfer starts.
-    pub arrivals_end_ns: u64,
+    pub arrivals_end: Nanos,
     /// The hard stop: what is not finished by then is incomplete.
-    pub drain_end_ns: u64,
+    pub drain_end: Nanos,
     /// How long after its last packet was due a CBR or ping socket waits for packets that are
     /// still missing, before the hard stop; more than the queue can hold.
-    pub datagram_wait_ns: u64,
+    pub datagram_wait: Nanos,
     /// Time resolution of [`Series`](super::Series).
-    pub sample_ns: u64,
+    pub sample_every: Nanos,
     /// Transfers from server to client, each on a TCP connection of its own.
     pub transfers: Vec<Transfer>,
     /// Long downloads.
@@ -118,16 +110,16 @@ pub struct Transfer {
     /// Its name in the reports, unique among transfers.
     pub id: u32,
     /// When the client connects.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// Bytes of payload.
     pub size_bytes: u64,
     /// The server's congestion control.
     pub tcp: Tcp,
 }
 
-/// A TCP connection that sends as much as it can from `start_ns` to `stop_ns`.
+/// A TCP connection that sends as much as it can from `start` to `stop`.
 ///
-/// At `stop_ns` it is reset, so that a full send buffer does not go on filling the link.
+/// At `stop` it is reset, so that a full send buffer does not go on filling the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// Its name in the reports, unique among streams of its direction.
@@ -135,9 +127,9 @@ pub struct Stream {
     /// The sender's congestion control.
     pub tcp: Tcp,
     /// When the client connects.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// When the client ends it.
-    pub stop_ns: u64,
+    pub stop: Nanos,
 }
 
 /// A persistent connection on which the client asks for `size_bytes` again and again.
@@ -151,7 +143,7 @@ pub struct Session {
     /// The server's congestion control.
     pub tcp: Tcp,
     /// When requests are due, at least one; the client connects when the first is.
-    pub due_ns: Vec<u64>,
+    pub due: Vec<Nanos>,
     /// Bytes of each answer.
     pub size_bytes: u64,
 }
@@ -164,9 +156,9 @@ pub struct Visitor {
     /// The server's congestion control.
     pub tcp: Tcp,
     /// When the first page begins.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// From here on no page begins.
-    pub stop_ns: u64,
+    pub stop: Nanos,
     /// Connections at a time.
     pub connections: u32,
     /// More pages than there is time for.
@@ -176,11 +168,11 @@ pub struct Visitor {
 /// A page of a [`Visitor`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitedPage {
-    /// Its objects, at least one; `start_ns` counts from the begin of the page. Ids are unique among
+    /// Its objects, at least one; `start` counts from the begin of the page. Ids are unique among
     /// all transfers.
     pub objects: Vec<Transfer>,
     /// From its end to the begin of the next page.
-    pub think_ns: u64,
+    pub think: Nanos,
 }
 
 /// A constant bit rate UDP stream from server to client.
@@ -188,32 +180,29 @@ pub struct VisitedPage {
 pub struct Cbr {
     /// Its name in the reports, unique among CBR streams.
     pub name: String,
-    /// Rate in bit/s, IP and UDP headers included.
-    pub rate_bps: u64,
+    /// Its rate, IP and UDP headers included.
+    pub rate: Rate,
     /// Size of each IP packet, headers included.
     pub packet_bytes: u16,
     /// When the first packet is due.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// From here on no packet is due.
-    pub stop_ns: u64,
+    pub stop: Nanos,
 }
 
 impl Cbr {
     /// When packet `seq` (from 0) is due.
     #[must_use]
-    pub fn due_ns(&self, seq: u32) -> u64 {
-        let bits = u128::from(seq) * u128::from(self.packet_bytes) * 8;
-        let after = bits * 1_000_000_000 / u128::from(self.rate_bps.max(1));
-        self.start_ns.saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
+    pub fn due(&self, seq: u32) -> Nanos {
+        self.start + self.rate.time_of(u64::from(seq) * u64::from(self.packet_bytes))
     }
 
-    /// Packets due before `stop_ns`.
+    /// Packets due before `stop`.
     #[must_use]
     pub fn packets(&self) -> u32 {
-        let span = u128::from(self.stop_ns.saturating_sub(self.start_ns));
+        let bits = u128::from((self.stop - self.start).0) * u128::from(self.rate.0);
         let packet = u128::from(self.packet_bytes.max(1)) * 8 * 1_000_000_000;
-        let whole = (span * u128::from(self.rate_bps)).div_ceil(packet);
-        u32::try_from(whole).unwrap_or(u32::MAX)
+        u32::try_from(bits.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 }
 
@@ -225,25 +214,25 @@ pub struct Pings {
     /// Size of each IP packet, headers included.
     pub packet_bytes: u16,
     /// Time from request to request.
-    pub period_ns: u64,
+    pub period: Nanos,
     /// When the first request is due.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// From here on no request is due.
-    pub stop_ns: u64,
+    pub stop: Nanos,
 }
 
 impl Pings {
     /// When request `seq` (from 0) is due.
     #[must_use]
-    pub fn due_ns(&self, seq: u32) -> u64 {
-        self.start_ns.saturating_add(u64::from(seq).saturating_mul(self.period_ns))
+    pub fn due(&self, seq: u32) -> Nanos {
+        self.start + self.period * u64::from(seq)
     }
 
-    /// Requests due before `stop_ns`.
+    /// Requests due before `stop`.
     #[must_use]
     pub fn requests(&self) -> u32 {
-        let span = self.stop_ns.saturating_sub(self.start_ns);
-        u32::try_from(span.div_ceil(self.period_ns.max(1))).unwrap_or(u32::MAX)
+        let span = (self.stop - self.start).0;
+        u32::try_from(span.div_ceil(self.period.0.max(1))).unwrap_or(u32::MAX)
     }
 }
 
@@ -258,11 +247,11 @@ impl Plan {
             server,
             client,
             port: 5000,
-            epoch_ns: 0,
-            arrivals_end_ns: 0,
-            drain_end_ns: 0,
-            datagram_wait_ns: 1_000_000_000,
-            sample_ns: 100_000_000,
+            epoch: Nanos::ZERO,
+            arrivals_end: Nanos::ZERO,
+            drain_end: Nanos::ZERO,
+            datagram_wait: Nanos::from_secs(1),
+            sample_every: Nanos::from_millis(100),
             transfers: Vec::new(),
             downloads: Vec::new(),
             uploads: Vec::new(),
@@ -287,8 +276,8 @@ impl Plan {
     }
 
     /// When the last datagram that is still missing is given up.
-    pub(crate) fn give_up_ns(&self, stop_ns: u64) -> u64 {
-        stop_ns.saturating_add(self.datagram_wait_ns).min(self.drain_end_ns)
+    pub(crate) fn give_up(&self, stop: Nanos) -> Nanos {
+        (stop + self.datagram_wait).min(self.drain_end)
     }
 
     /// Checks the plan.
@@ -306,41 +295,41 @@ impl Plan {
         }
         for t in &self.transfers {
             let what = || format!("transfer {}", t.id);
-            require(t.start_ns < self.arrivals_end_ns, || {
-                format!("{}: start_ns {} is not before arrivals_end_ns", what(), t.start_ns)
+            require(t.start < self.arrivals_end, || {
+                format!("{}: start_ns {} is not before arrivals_end_ns", what(), t.start.0)
             })?;
         }
         for (kind, streams) in [("download", &self.downloads), ("upload", &self.uploads)] {
             unique(kind, streams.iter().map(|s| s.id))?;
             for s in streams {
-                self.check_span(&format!("{kind} {}", s.id), s.start_ns, s.stop_ns)?;
+                self.check_span(&format!("{kind} {}", s.id), s.start, s.stop)?;
             }
         }
         unique("sessions", self.sessions.iter().map(|s| s.id))?;
         for s in &self.sessions {
             let what = format!("session {}", s.id);
             require(s.size_bytes > 0, || format!("{what}: size_bytes is 0; at least 1"))?;
-            let last = s.due_ns.last().copied().unwrap_or(u64::MAX);
-            require(s.due_ns.is_sorted() && last < self.drain_end_ns, || {
+            let last = s.due.last().copied().unwrap_or(Nanos::MAX);
+            require(s.due.is_sorted() && last < self.drain_end, || {
                 format!("{what}: due_ns is empty, not ascending, or goes on beyond drain_end_ns")
             })?;
         }
         for v in &self.visitors {
-            self.check_span("visitor", v.start_ns, v.stop_ns)?;
+            self.check_span("visitor", v.start, v.stop)?;
             require(v.connections > 0, || "visitor: connections is 0; at least 1".into())?;
         }
         unique("cbr", self.cbr.iter().map(|c| c.name.as_str()))?;
         for c in &self.cbr {
             let what = format!("cbr {}", c.name);
-            self.check_span(&what, c.start_ns, c.stop_ns)?;
-            require(c.rate_bps > 0, || format!("{what}: rate_bps is 0; at least 1"))?;
+            self.check_span(&what, c.start, c.stop)?;
+            require(c.rate > Rate(0), || format!("{what}: rate_bps is 0; at least 1"))?;
             self.check_datagrams(&what, c.packet_bytes, c.packets())?;
         }
         unique("pings", self.pings.iter().map(|p| p.id))?;
         for p in &self.pings {
             let what = format!("pings {}", p.id);
-            self.check_span(&what, p.start_ns, p.stop_ns)?;
-            require(p.period_ns > 0, || format!("{what}: period_ns is 0; at least 1"))?;
+            self.check_span(&what, p.start, p.stop)?;
+            require(p.period > Nanos::ZERO, || format!("{what}: period_ns is 0; at least 1"))?;
             self.check_datagrams(&what, p.packet_bytes, p.requests())?;
         }
         Ok(())
@@ -354,17 +343,17 @@ impl Plan {
         require(self.port > 0 && last_port <= 65535, || {
             format!("port {} with {} cbr streams; 1 to 65535", self.port, self.cbr.len())
         })?;
-        require(self.sample_ns > 0, || "sample_ns is 0; at least 1".into())?;
-        require(self.arrivals_end_ns <= self.drain_end_ns, || {
-            let (end, drain) = (self.arrivals_end_ns, self.drain_end_ns);
+        require(self.sample_every > Nanos::ZERO, || "sample_ns is 0; at least 1".into())?;
+        require(self.arrivals_end <= self.drain_end, || {
+            let (end, drain) = (self.arrivals_end.0, self.drain_end.0);
             format!("arrivals_end_ns {end} is after drain_end_ns {drain}")
         })
     }
 
-    fn check_span(&self, what: &str, start_ns: u64, stop_ns: u64) -> Result<(), Error> {
-        require(start_ns < stop_ns && stop_ns <= self.drain_end_ns, || {
-            let drain = self.drain_end_ns;
-            format!("{what}: start_ns {start_ns}, stop_ns {stop_ns}; start < stop <= {drain}")
+    fn check_span(&self, what: &str, start: Nanos, stop: Nanos) -> Result<(), Error> {
+        require(start < stop && stop <= self.drain_end, || {
+            let [start, stop, drain] = [start, stop, self.drain_end].map(|at| at.0);
+            format!("{what}: start_ns {start}, stop_ns {stop}; start < stop <= {drain}")
         })
     }
 
@@ -398,23 +387,23 @@ fn unique<T: Eq + Hash + fmt::Display + Copy>(
 mod tests {
     use super::*;
 
-    const SECOND: u64 = 1_000_000_000;
+    const SECOND: Nanos = Nanos::from_secs(1);
 
     /// A plan with one of everything.
     fn plan() -> Plan {
         let mut plan = Plan::new("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
-        (plan.arrivals_end_ns, plan.drain_end_ns) = (SECOND, 2 * SECOND);
-        let (id, tcp, start_ns, stop_ns) = (1, Tcp::Bbr, 0, SECOND);
-        plan.transfers.push(Transfer { id, start_ns, size_bytes: 1, tcp });
-        plan.downloads.push(Stream { id, tcp, start_ns, stop_ns });
-        plan.uploads.push(Stream { id, tcp, start_ns, stop_ns });
-        plan.sessions.push(Session { id, tcp, due_ns: vec![0, SECOND], size_bytes: 1 });
+        (plan.arrivals_end, plan.drain_end) = (SECOND, 2 * SECOND);
+        let (id, tcp, start, stop) = (1, Tcp::Bbr, Nanos::ZERO, SECOND);
+        plan.transfers.push(Transfer { id, start, size_bytes: 1, tcp });
+        plan.downloads.push(Stream { id, tcp, start, stop });
+        plan.uploads.push(Stream { id, tcp, start, stop });
+        plan.sessions.push(Session { id, tcp, due: vec![start, stop], size_bytes: 1 });
         let object = Transfer { id: 2, ..plan.transfers[0] };
-        let pages = vec![VisitedPage { objects: vec![object], think_ns: 0 }];
-        plan.visitors.push(Visitor { number: 0, tcp, start_ns, stop_ns, connections: 1, pages });
+        let pages = vec![VisitedPage { objects: vec![object], think: start }];
+        plan.visitors.push(Visitor { number: 0, tcp, start, stop, connections: 1, pages });
         let name = "voice".to_string();
-        plan.cbr.push(Cbr { name, rate_bps: 64_000, packet_bytes: 200, start_ns, stop_ns });
-        plan.pings.push(Pings { id, packet_bytes: 64, period_ns: SECOND, start_ns, stop_ns });
+        plan.cbr.push(Cbr { name, rate: Rate(64_000), packet_bytes: 200, start, stop });
+        plan.pings.push(Pings { id, packet_bytes: 64, period: SECOND, start, stop });
         plan
     }
 
@@ -435,27 +424,30 @@ mod tests {
             (|p| p.client = "::1".parse().unwrap(), "differ in family"),
             (|p| p.port = 0, "port 0 with 1 cbr streams; 1 to 65535"),
             (|p| p.port = 65535, "port 65535 with 1 cbr streams; 1 to 65535"),
-            (|p| p.sample_ns = 0, "sample_ns is 0; at least 1"),
-            (|p| p.drain_end_ns = SECOND - 1, "arrivals_end_ns 1000000000 is after"),
+            (|p| p.sample_every = Nanos::ZERO, "sample_ns is 0; at least 1"),
+            (|p| p.drain_end = SECOND - Nanos(1), "arrivals_end_ns 1000000000 is after"),
             (|p| p.transfers[0].size_bytes = 0, "transfer 1: size_bytes is 0; at least 1"),
-            (|p| p.transfers[0].start_ns = SECOND, "is not before arrivals_end_ns"),
+            (|p| p.transfers[0].start = SECOND, "is not before arrivals_end_ns"),
             (|p| p.transfers.push(p.transfers[0]), "transfers: '1' occurs twice"),
-            (|p| p.downloads[0].stop_ns = 0, "download 1: start_ns 0, stop_ns 0; start < stop"),
-            (|p| p.uploads[0].stop_ns = 3 * SECOND, "upload 1: start_ns 0, stop_ns 3000000000"),
-            (|p| p.sessions[0].due_ns.clear(), "session 1: due_ns is empty"),
-            (|p| p.sessions[0].due_ns.push(1), "session 1: due_ns is empty, not ascending"),
-            (|p| p.sessions[0].due_ns.push(2 * SECOND), "or goes on beyond drain_end_ns"),
+            (
+                |p| p.downloads[0].stop = Nanos::ZERO,
+                "download 1: start_ns 0, stop_ns 0; start < stop",
+            ),
+            (|p| p.uploads[0].stop = 3 * SECOND, "upload 1: start_ns 0, stop_ns 3000000000"),
+            (|p| p.sessions[0].due.clear(), "session 1: due_ns is empty"),
+            (|p| p.sessions[0].due.push(Nanos(1)), "session 1: due_ns is empty, not ascending"),
+            (|p| p.sessions[0].due.push(2 * SECOND), "or goes on beyond drain_end_ns"),
             (|p| p.sessions[0].size_bytes = 0, "session 1: size_bytes is 0"),
             (|p| p.visitors[0].connections = 0, "visitor: connections is 0"),
             (|p| p.visitors[0].pages[0].objects[0].id = 1, "transfers: '1' occurs twice"),
             (|p| p.visitors[0].pages[0].objects[0].size_bytes = 0, "transfer 2: size_bytes is 0"),
-            (|p| p.cbr[0].rate_bps = 0, "cbr voice: rate_bps is 0"),
+            (|p| p.cbr[0].rate = Rate(0), "cbr voice: rate_bps is 0"),
             (|p| p.cbr[0].packet_bytes = 55, "cbr voice: packet_bytes is 55; 56 to 65535"),
-            (|p| p.cbr[0].rate_bps = u64::MAX, "packets; at most 10000000"),
+            (|p| p.cbr[0].rate = Rate::UNLIMITED, "packets; at most 10000000"),
             (|p| p.cbr.push(p.cbr[0].clone()), "cbr: 'voice' occurs twice"),
             (|p| p.pings[0].packet_bytes = 0, "pings 1: packet_bytes is 0; 56 to 65535"),
-            (|p| p.pings[0].period_ns = 0, "pings 1: period_ns is 0"),
-            (|p| p.pings[0].period_ns = 1, "pings 1: 1000000000 packets; at most"),
+            (|p| p.pings[0].period = Nanos::ZERO, "pings 1: period_ns is 0"),
+            (|p| p.pings[0].period = Nanos(1), "pings 1: 1000000000 packets; at most"),
         ];
         for (change, expected) in cases {
             let mut plan = plan();
@@ -468,22 +460,22 @@ mod tests {
     #[test]
     fn schedules_are_exact_and_do_not_drift() {
         let mut cbr = plan().cbr.remove(0);
-        assert_eq!((cbr.packets(), cbr.due_ns(1), cbr.due_ns(39)), (40, 25_000_000, 975_000_000));
+        assert_eq!((cbr.packets(), cbr.due(1).0, cbr.due(39).0), (40, 25_000_000, 975_000_000));
         // 3 kbit/s of 200 bytes: every 533.3 ms, and the thirds add up.
-        (cbr.rate_bps, cbr.start_ns) = (3_000, 5);
+        (cbr.rate, cbr.start) = (Rate(3_000), Nanos(5));
         assert_eq!(
-            [0, 1, 2, 3].map(|seq| cbr.due_ns(seq)),
+            [0, 1, 2, 3].map(|seq| cbr.due(seq).0),
             [5, 533_333_338, 1_066_666_671, 1_600_000_005]
         );
-        cbr.stop_ns = 1_600_000_005;
+        cbr.stop = Nanos(1_600_000_005);
         assert_eq!(cbr.packets(), 3);
-        cbr.stop_ns += 1;
+        cbr.stop += Nanos(1);
         assert_eq!(cbr.packets(), 4);
 
         let mut pings = plan().pings.remove(0);
-        (pings.period_ns, pings.stop_ns) = (300, 901);
-        assert_eq!((pings.requests(), pings.due_ns(3)), (4, 900));
-        pings.stop_ns = 900;
+        (pings.period, pings.stop) = (Nanos(300), Nanos(901));
+        assert_eq!((pings.requests(), pings.due(3).0), (4, 900));
+        pings.stop = Nanos(900);
         assert_eq!(pings.requests(), 3);
     }
 }

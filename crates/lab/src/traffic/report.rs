@@ -1,9 +1,10 @@
-//! The roles' observations: raw rows, in nanoseconds since the epoch.
+//! The roles' observations: raw rows, in times since the epoch.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 
 use super::cause::{Cause, Failures};
 use super::plan::Tcp;
@@ -30,7 +31,19 @@ pub struct ClientReport {
     /// Connections that did not end as planned, by cause.
     pub failures: Failures,
     /// How late the client began what was due, at worst: its own lag, not the network's.
-    pub worst_late_ns: u64,
+    pub worst_late: Nanos,
+}
+
+impl ClientReport {
+    /// All connections of the report, with what went wrong.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = (&Link, Option<Cause>)> {
+        let transfers = self.transfers.iter().chain(&self.objects);
+        let transfers = transfers.map(|row| (&row.link, row.failure));
+        let downloads = self.downloads.iter().map(|row| (&row.link, row.failure));
+        let uploads = self.uploads.iter().map(|row| (&row.link, row.failure));
+        let sessions = self.sessions.iter().map(|row| (&row.link, row.failure));
+        transfers.chain(downloads).chain(uploads).chain(sessions)
+    }
 }
 
 /// A connection, as the client opened it.
@@ -40,22 +53,22 @@ pub struct Link {
     /// `client:port > server:port tcp`; none if the connection never had a port.
     pub flow: Option<String>,
     /// When the plan has it start.
-    pub due_ns: u64,
+    pub due: Nanos,
     /// Just before `connect()`: where the clock of a completion time starts.
-    pub start_ns: u64,
+    pub start: Nanos,
     /// When the connection stood.
-    pub connected_ns: Option<u64>,
+    pub connected: Option<Nanos>,
 }
 
 impl Link {
-    fn due(due_ns: u64) -> Self {
-        Self { due_ns, ..Self::default() }
+    fn due(due: Nanos) -> Self {
+        Self { due, ..Self::default() }
     }
 
     /// How late the client began it: its own lag, not the network's.
     #[must_use]
-    pub fn late_ns(&self) -> u64 {
-        self.start_ns.saturating_sub(self.due_ns)
+    pub fn late(&self) -> Nanos {
+        self.start - self.due
     }
 }
 
@@ -67,9 +80,9 @@ pub struct TransferRow {
     /// Its connection.
     pub link: Link,
     /// When the first bytes were read.
-    pub first_byte_ns: Option<u64>,
+    pub first_byte: Option<Nanos>,
     /// When the last byte was read; none if the transfer is incomplete.
-    pub end_ns: Option<u64>,
+    pub end: Option<Nanos>,
     /// Bytes received.
     pub bytes: u64,
     /// Why it is incomplete.
@@ -77,15 +90,15 @@ pub struct TransferRow {
 }
 
 impl TransferRow {
-    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
-        let link = Link::due(due_ns);
-        Self { id, link, first_byte_ns: None, end_ns: None, bytes: 0, failure: None }
+    pub(crate) fn new(id: u32, due: Nanos) -> Self {
+        let link = Link::due(due);
+        Self { id, link, first_byte: None, end: None, bytes: 0, failure: None }
     }
 
     /// From `connect()` to the last byte; none if it is incomplete.
     #[must_use]
-    pub fn completion_ns(&self) -> Option<u64> {
-        self.end_ns.map(|end| end.saturating_sub(self.link.start_ns))
+    pub fn completion(&self) -> Option<Nanos> {
+        self.end.map(|end| end - self.link.start)
     }
 }
 
@@ -103,8 +116,8 @@ pub struct DownloadRow {
 }
 
 impl DownloadRow {
-    pub(crate) fn new(id: u32, due_ns: u64, sample_ns: u64) -> Self {
-        Self { id, link: Link::due(due_ns), received: Series::new(sample_ns), failure: None }
+    pub(crate) fn new(id: u32, due: Nanos, sample_every: Nanos) -> Self {
+        Self { id, link: Link::due(due), received: Series::new(sample_every), failure: None }
     }
 }
 
@@ -124,8 +137,8 @@ pub struct UploadRow {
 }
 
 impl UploadRow {
-    pub(crate) fn new(id: u32, due_ns: u64, tcp: Tcp) -> Self {
-        Self { id, link: Link::due(due_ns), tcp, info: None, failure: None }
+    pub(crate) fn new(id: u32, due: Nanos, tcp: Tcp) -> Self {
+        Self { id, link: Link::due(due), tcp, info: None, failure: None }
     }
 }
 
@@ -143,8 +156,8 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    pub(crate) fn new(id: u32, due_ns: u64) -> Self {
-        Self { id, link: Link::due(due_ns), answers: Vec::new(), failure: None }
+    pub(crate) fn new(id: u32, due: Nanos) -> Self {
+        Self { id, link: Link::due(due), answers: Vec::new(), failure: None }
     }
 }
 
@@ -152,14 +165,14 @@ impl SessionRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// When the request was due.
-    pub due_ns: u64,
+    pub due: Nanos,
     /// When it was handed to the kernel. Later than due only if the connection or the client
-    /// was; a response time that hides nothing counts from `due_ns`.
-    pub sent_ns: u64,
+    /// was; a response time that hides nothing counts from `due`.
+    pub sent: Nanos,
     /// When the answer's first byte was read.
-    pub first_byte_ns: Option<u64>,
+    pub first_byte: Option<Nanos>,
     /// When its last byte was read.
-    pub end_ns: Option<u64>,
+    pub end: Option<Nanos>,
 }
 
 /// What arrived of a CBR stream.
@@ -183,9 +196,9 @@ pub struct CbrArrival {
     /// Its number, from 0.
     pub seq: u32,
     /// When the server sent it.
-    pub sent_ns: u64,
+    pub sent: Nanos,
     /// When the client read it.
-    pub received_ns: u64,
+    pub received: Nanos,
 }
 
 /// What was sent of a CBR stream.
@@ -194,7 +207,7 @@ pub struct CbrSent {
     /// The stream.
     pub name: String,
     /// When each packet was sent, by number. Shorter than planned if the run was cut short.
-    pub sent_ns: Vec<u64>,
+    pub sent: Vec<Nanos>,
     /// Numbers of those that the kernel refused to send, ascending.
     pub refused: Vec<u32>,
 }
@@ -205,28 +218,28 @@ pub struct CbrPacket {
     /// Its number, from 0.
     pub seq: u32,
     /// When it was sent.
-    pub sent_ns: u64,
+    pub sent: Nanos,
     /// When it was received; none if it was lost.
-    pub received_ns: Option<u64>,
+    pub received: Option<Nanos>,
 }
 
 impl CbrPacket {
     /// One-way delay.
     #[must_use]
-    pub fn delay_ns(&self) -> Option<u64> {
-        self.received_ns.map(|at| at.saturating_sub(self.sent_ns))
+    pub fn delay(&self) -> Option<Nanos> {
+        self.received.map(|at| at - self.sent)
     }
 }
 
 /// One row per packet that was sent, by number: what was sent joined with what arrived.
 #[must_use]
 pub fn cbr_packets(sent: &CbrSent, received: &CbrReceived) -> Vec<CbrPacket> {
-    let mut arrivals: BTreeMap<u32, u64> =
-        received.arrivals.iter().map(|a| (a.seq, a.received_ns)).collect();
+    let mut arrivals: BTreeMap<u32, Nanos> =
+        received.arrivals.iter().map(|a| (a.seq, a.received)).collect();
     (0..)
-        .zip(&sent.sent_ns)
+        .zip(&sent.sent)
         .filter(|(seq, _)| sent.refused.binary_search(seq).is_err())
-        .map(|(seq, &sent_ns)| CbrPacket { seq, sent_ns, received_ns: arrivals.remove(&seq) })
+        .map(|(seq, &sent)| CbrPacket { seq, sent, received: arrivals.remove(&seq) })
         .collect()
 }
 
@@ -247,11 +260,11 @@ pub struct PingsRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingRow {
     /// When the request was sent.
-    pub sent_ns: u64,
+    pub sent: Nanos,
     /// When the server answered it; known only if the answer arrived.
-    pub answered_ns: Option<u64>,
+    pub answered: Option<Nanos>,
     /// When the answer was read; none if request or answer was lost.
-    pub received_ns: Option<u64>,
+    pub received: Option<Nanos>,
 }
 
 /// What the server saw.
@@ -266,7 +279,7 @@ pub struct ServerReport {
     /// Connections that did not end as planned, by cause.
     pub failures: Failures,
     /// How late a CBR packet was sent, at worst: the server's own lag, not the network's.
-    pub worst_late_ns: u64,
+    pub worst_late: Nanos,
 }
 
 /// What a connection is for.
@@ -325,8 +338,12 @@ mod tests {
 
     #[test]
     fn a_lost_packet_has_a_row_and_a_refused_one_has_none() {
-        let sent = CbrSent { name: "v".into(), sent_ns: vec![10, 20, 30, 40], refused: vec![2] };
-        let arrival = |seq, received_ns| CbrArrival { seq, sent_ns: 0, received_ns };
+        let sent = CbrSent {
+            name: "v".into(),
+            sent: [10, 20, 30, 40].map(Nanos).to_vec(),
+            refused: vec![2],
+        };
+        let arrival = |seq, ns| CbrArrival { seq, sent: Nanos::ZERO, received: Nanos(ns) };
         let received = CbrReceived {
             name: "v".into(),
             flow: String::new(),
@@ -335,7 +352,8 @@ mod tests {
             reordered: 1,
         };
         let packets = cbr_packets(&sent, &received);
-        let rows: Vec<_> = packets.iter().map(|p| (p.seq, p.sent_ns, p.delay_ns())).collect();
+        let rows: Vec<_> =
+            packets.iter().map(|p| (p.seq, p.sent.0, p.delay().map(|d| d.0))).collect();
         assert_eq!(rows, [(0, 10, Some(38)), (1, 20, None), (3, 40, Some(7))]);
     }
 }

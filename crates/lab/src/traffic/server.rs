@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use units::Nanos;
 
 use super::cause::{Cause, count_failures};
 use super::cbr;
@@ -48,7 +49,7 @@ pub fn run_server(plan: &Plan, ready: impl FnOnce()) -> Result<ServerReport, Err
     let listener =
         tcp::listen(address).map_err(Error::io(format!("cannot listen on {address}")))?;
     let socket = udp::bind(address).map_err(Error::io(format!("cannot bind UDP {address}")))?;
-    let clock = Clock::starting(plan.epoch_ns)?;
+    let clock = Clock::starting(plan.epoch)?;
     ready();
 
     let (stop, stopped) = watch::channel(false);
@@ -60,7 +61,7 @@ pub fn run_server(plan: &Plan, ready: impl FnOnce()) -> Result<ServerReport, Err
         stop.send_replace(true);
         let datagrams = datagrams.join().unwrap_or_else(|panic| resume_unwind(panic));
         let mut report = tcp.map_err(Error::io("cannot serve TCP"))?;
-        (report.cbr, report.worst_late_ns) = datagrams.map_err(Error::io("cannot serve UDP"))?;
+        (report.cbr, report.worst_late) = datagrams.map_err(Error::io("cannot serve UDP"))?;
         Ok(report)
     })
 }
@@ -71,7 +72,7 @@ async fn send_datagrams(
     socket: std::net::UdpSocket,
     clock: Clock,
     mut stop: watch::Receiver<bool>,
-) -> io::Result<(Vec<CbrSent>, u64)> {
+) -> io::Result<(Vec<CbrSent>, Nanos)> {
     let socket = Arc::new(UdpSocket::from_std(socket)?);
     let mut senders = Vec::new();
     for (index, cbr) in plan.cbr.iter().enumerate() {
@@ -84,11 +85,11 @@ async fn send_datagrams(
         result = pings::answer(&socket, clock) => result?,
         _ = stop.wait_for(|stop| *stop) => {}
     }
-    let mut all = (Vec::new(), 0);
+    let mut all = (Vec::new(), Nanos::ZERO);
     for sender in senders {
-        let (sent, late_ns) = sender.await??;
+        let (sent, late) = sender.await??;
         all.0.push(sent);
-        all.1 = all.1.max(late_ns);
+        all.1 = all.1.max(late);
     }
     Ok(all)
 }
@@ -110,7 +111,7 @@ async fn serve(
     stop: &watch::Sender<bool>,
 ) -> io::Result<ServerReport> {
     let listener = TcpListener::from_std(listener)?;
-    let hard_stop = clock.deadline(plan.drain_end_ns) + GRACE;
+    let hard_stop = clock.deadline(plan.drain_end) + GRACE;
     let mut open = JoinSet::new();
     let mut rows = Rows::default();
     loop {
@@ -119,7 +120,7 @@ async fn serve(
                 Ok((stream, client)) => {
                     let (server, stop) = (plan.server_address(), stop.subscribe());
                     let connection = Connection { client, server, clock, stop };
-                    open.spawn(connection.handle(stream, plan.sample_ns));
+                    open.spawn(connection.handle(stream, plan.sample_every));
                 }
                 Err(error) => {
                     rows.causes.push(Cause::from(&error));
@@ -191,7 +192,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn handle(mut self, mut stream: TcpStream, sample_ns: u64) -> Ended {
+    async fn handle(mut self, mut stream: TcpStream, sample_every: Nanos) -> Ended {
         let request = self.until_stop(next_request(&mut stream)).await;
         match request {
             Err(cause) => Ended::NoRequest(cause),
@@ -202,7 +203,7 @@ impl Connection {
                     let _ = self.until_stop(tcp::end_of_stream(&stream)).await;
                     Ended::ClientGone
                 }
-                ConnectionKind::Upload => self.receive(stream, request.id, sample_ns).await,
+                ConnectionKind::Upload => self.receive(stream, request.id, sample_every).await,
                 _ => self.send(stream, request).await,
             },
         }
@@ -229,9 +230,9 @@ impl Connection {
     }
 
     /// The client ends an upload with a reset; whether that was planned, its report tells.
-    async fn receive(mut self, stream: TcpStream, id: u32, sample_ns: u64) -> Ended {
+    async fn receive(mut self, stream: TcpStream, id: u32, sample_every: Nanos) -> Ended {
         let clock = self.clock;
-        let mut received = Series::new(sample_ns);
+        let mut received = Series::new(sample_every);
         let ended = self
             .until_stop(async {
                 loop {

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use units::Nanos;
+
 use super::plan::Tcp;
 use super::report::ConnectionKind;
 
@@ -63,9 +65,9 @@ pub(crate) struct Datagram {
     pub(crate) stream: u32,
     pub(crate) seq: u32,
     /// When it was sent by who sent it first.
-    pub(crate) sent_ns: u64,
+    pub(crate) sent: Nanos,
     /// When the server saw it (pings).
-    pub(crate) echoed_ns: u64,
+    pub(crate) echoed: Nanos,
 }
 
 impl Datagram {
@@ -75,20 +77,20 @@ impl Datagram {
         bytes[2..4].fill(0);
         bytes[4..8].copy_from_slice(&self.stream.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.seq.to_be_bytes());
-        bytes[12..20].copy_from_slice(&self.sent_ns.to_be_bytes());
-        bytes[20..28].copy_from_slice(&self.echoed_ns.to_be_bytes());
+        bytes[12..20].copy_from_slice(&self.sent.0.to_be_bytes());
+        bytes[20..28].copy_from_slice(&self.echoed.0.to_be_bytes());
     }
 
     /// `None` if the bytes come from somebody else.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (head, _) = bytes.split_first_chunk::<DATAGRAM>()?;
         let word = |at: usize| -> [u8; 4] { std::array::from_fn(|i| head[at + i]) };
-        let long = |at: usize| -> [u8; 8] { std::array::from_fn(|i| head[at + i]) };
+        let long = |at: usize| Nanos(u64::from_be_bytes(std::array::from_fn(|i| head[at + i])));
         (head[..2] == MAGIC.to_be_bytes()).then(|| Self {
             stream: u32::from_be_bytes(word(4)),
             seq: u32::from_be_bytes(word(8)),
-            sent_ns: u64::from_be_bytes(long(12)),
-            echoed_ns: u64::from_be_bytes(long(20)),
+            sent: long(12),
+            echoed: long(20),
         })
     }
 }
@@ -128,7 +130,8 @@ mod tests {
 
     #[test]
     fn datagrams_come_back_as_they_went() {
-        let datagram = Datagram { stream: 3, seq: 70_000, sent_ns: 1 << 40, echoed_ns: 1 << 41 };
+        let datagram =
+            Datagram { stream: 3, seq: 70_000, sent: Nanos(1 << 40), echoed: Nanos(1 << 41) };
         let mut bytes = [0xaa; 40];
         datagram.write(&mut bytes);
         assert_eq!(Datagram::read(&bytes), Some(datagram));

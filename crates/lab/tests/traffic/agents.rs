@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use lab::traffic::{
-    Cause, ClientReport, ConnectionKind, Message, Plan, ServerReport, Tcp, monotonic_ns, run_client,
+    Cause, ClientReport, ConnectionKind, Message, Plan, ServerReport, Tcp, monotonic, run_client,
 };
 use serde::de::DeserializeOwned;
 
@@ -138,7 +138,7 @@ pub(crate) fn the_client_survives_a_killed_server() {
     let cut = |cause| matches!(cause, Some(Cause::Reset | Cause::ClosedEarly));
     let [done, endless, later] = &client.transfers[..] else { panic!("{:?}", client.transfers) };
     assert_eq!((done.failure, done.bytes), (None, 5000));
-    assert!(cut(endless.failure) && endless.bytes > 0 && endless.end_ns.is_none(), "{endless:?}");
+    assert!(cut(endless.failure) && endless.bytes > 0 && endless.end.is_none(), "{endless:?}");
     assert_eq!((later.failure, later.bytes), (Some(Cause::Refused), 0));
     let download = &client.downloads[0];
     assert!(cut(download.failure) && download.received.total() > 0, "{download:?}");
@@ -154,7 +154,7 @@ pub(crate) fn the_server_survives_a_killed_client() {
         sleep_until(&plan, 400);
         client.kill();
     });
-    assert!(monotonic_ns() < plan.epoch_ns + plan.drain_end_ns, "waited for the hard stop");
+    assert!(monotonic() < plan.epoch + plan.drain_end, "waited for the hard stop");
     let row = |id| server.connections.iter().find(|row| row.id == id).unwrap();
     assert_eq!((row(1).kind, row(1).failure), (ConnectionKind::Transfer, None));
     assert!(matches!(row(2).failure, Some(Cause::Reset | Cause::ClosedEarly)), "{:?}", row(2));

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use lab::traffic::{Cause, ConnectionKind, Error, Failures, monotonic_ns, run_client, run_server};
+use lab::traffic::{Cause, ConnectionKind, Error, Failures, monotonic, run_client, run_server};
 
 use crate::setup::{ENDLESS, MS, plan, run, transfer, with_server};
 
@@ -15,7 +15,7 @@ pub(crate) fn what_the_hard_stop_cuts_is_incomplete() {
     let failures: Vec<_> = client.transfers.iter().map(|row| row.failure).collect();
     assert_eq!(failures, [Some(Cause::HardStop), None, Some(Cause::HardStop)]);
     let cut = &client.transfers[0];
-    assert!(cut.end_ns.is_none() && cut.first_byte_ns.is_some() && cut.bytes > 0, "{cut:?}");
+    assert!(cut.end.is_none() && cut.first_byte.is_some() && cut.bytes > 0, "{cut:?}");
     assert_eq!(client.failures, Failures::from([(Cause::HardStop.to_string(), 2)]));
 
     assert_eq!(server.connections.len(), 3);
@@ -62,7 +62,7 @@ pub(crate) fn a_role_that_cannot_begin_says_why() {
     assert!(error.to_string().starts_with("cannot reach the server at 127.0.0.1:5000"), "{error}");
 
     let mut late = plan(100, 200);
-    late.epoch_ns = monotonic_ns() - 2000 * MS;
+    late.epoch = monotonic() - 2000 * MS;
     let error = run_server(&late, || panic!("ready")).unwrap_err();
     assert!(matches!(error, Error::Late(us) if us >= 1_000_000), "{error}");
     assert!(matches!(run_client(&late, || panic!("ready")), Err(Error::Late(_))));

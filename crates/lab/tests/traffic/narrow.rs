@@ -58,13 +58,13 @@ fn beside_router<'scope, R: Send + 'scope>(
 
 pub(crate) fn loss_and_queueing_show_in_both_reports() {
     let mut plan = plan(1500, 60_000);
-    plan.epoch_ns += 2000 * MS; // time to build the network
+    plan.epoch += 2000 * MS; // time to build the network
     (plan.server, plan.client) = ("10.0.2.1".parse().unwrap(), "10.0.1.1".parse().unwrap());
     plan.transfers = (0..20).map(|id| transfer(id, u64::from(id) * 70, 20_000)).collect();
     plan.downloads = Tcp::ALL.iter().zip(1..).map(|(tcp, id)| stream(id, *tcp, 0, 2000)).collect();
-    let (start_ns, stop_ns) = (10 * MS, 2000 * MS);
+    let (start, stop) = (10 * MS, 2000 * MS);
     let name = "video".into();
-    plan.cbr.push(Cbr { name, rate_bps: 500_000, packet_bytes: 1000, start_ns, stop_ns });
+    plan.cbr.push(Cbr { name, rate: units::Rate(500_000), packet_bytes: 1000, start, stop });
     let (server, client) = run_across_router(&plan);
 
     assert!(client.transfers.iter().all(|row| row.bytes == 20_000 && row.failure.is_none()));
@@ -83,9 +83,9 @@ pub(crate) fn loss_and_queueing_show_in_both_reports() {
 
     let packets = cbr_packets(&server.cbr[0], &client.cbr[0]);
     assert_eq!(packets.len(), plan.cbr[0].packets() as usize);
-    let received = packets.iter().filter(|packet| packet.received_ns.is_some()).count();
+    let received = packets.iter().filter(|packet| packet.received.is_some()).count();
     assert_eq!(received, client.cbr[0].arrivals.len());
-    let longest = packets.iter().filter_map(|packet| packet.delay_ns()).max().unwrap();
+    let longest = packets.iter().filter_map(|packet| packet.delay()).max().unwrap();
     assert!(longest > 20 * MS, "a queue of 48 ms that was full delayed nobody by 20 ms");
     assert!(!client.failures.contains_key(&Cause::HardStop.to_string()));
 }

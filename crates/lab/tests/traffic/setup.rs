@@ -7,12 +7,13 @@ use std::sync::mpsc;
 use std::thread;
 
 use lab::traffic::{
-    ClientReport, Plan, ServerReport, Stream, Tcp, Transfer, monotonic_ns, run_client, run_server,
+    ClientReport, Plan, ServerReport, Stream, Tcp, Transfer, monotonic, run_client, run_server,
 };
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
+use units::Nanos;
 
-pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const MS: Nanos = Nanos::from_millis(1);
 
 /// More than loopback carries before any hard stop of these tests.
 pub(crate) const ENDLESS: u64 = 1 << 50;
@@ -57,18 +58,18 @@ pub(crate) fn command(line: &str) {
 pub(crate) fn plan(arrivals_end_ms: u64, drain_end_ms: u64) -> Plan {
     let here = "127.0.0.1".parse().unwrap();
     let mut plan = Plan::new(here, here);
-    plan.epoch_ns = monotonic_ns() + 1500 * MS;
-    plan.arrivals_end_ns = arrivals_end_ms * MS;
-    plan.drain_end_ns = drain_end_ms * MS;
+    plan.epoch = monotonic() + 1500 * MS;
+    plan.arrivals_end = arrivals_end_ms * MS;
+    plan.drain_end = drain_end_ms * MS;
     plan
 }
 
 pub(crate) fn transfer(id: u32, start_ms: u64, size_bytes: u64) -> Transfer {
-    Transfer { id, start_ns: start_ms * MS, size_bytes, tcp: Tcp::Cubic }
+    Transfer { id, start: start_ms * MS, size_bytes, tcp: Tcp::Cubic }
 }
 
 pub(crate) fn stream(id: u32, tcp: Tcp, start_ms: u64, stop_ms: u64) -> Stream {
-    Stream { id, tcp, start_ns: start_ms * MS, stop_ns: stop_ms * MS }
+    Stream { id, tcp, start: start_ms * MS, stop: stop_ms * MS }
 }
 
 /// Runs both roles in this process.
@@ -89,6 +90,6 @@ pub(crate) fn with_server<R>(plan: &Plan, client: impl FnOnce() -> R) -> (Server
 
 /// Sleeps until a time of the plan.
 pub(crate) fn sleep_until(plan: &Plan, at_ms: u64) {
-    let at_ns = plan.epoch_ns + at_ms * MS;
-    thread::sleep(std::time::Duration::from_nanos(at_ns.saturating_sub(monotonic_ns())));
+    let at = plan.epoch + at_ms * MS;
+    thread::sleep(std::time::Duration::from_nanos((at - monotonic()).0));
 }

@@ -6,6 +6,7 @@ use lab::traffic::{
     Cbr, ClientReport, ConnectionKind, ConnectionRow, Failures, Pings, Plan, ServerReport, Session,
     Tcp, Transfer, cbr_packets,
 };
+use units::{Nanos, Rate};
 
 use crate::setup::{MS, plan, run, stream, transfer};
 
@@ -47,7 +48,7 @@ fn mixed_traffic(plan: &mut Plan) {
         .map(|id| Transfer {
             id,
             // Not in order of their starts: rows come in the plan's order all the same.
-            start_ns: u64::from(59 - id) * 10 * MS,
+            start: u64::from(59 - id) * 10 * MS,
             size_bytes: 1 + u64::from(id) * 7919,
             tcp: Tcp::ALL[id as usize % 3],
         })
@@ -57,15 +58,16 @@ fn mixed_traffic(plan: &mut Plan) {
     plan.sessions.push(Session {
         id: 5,
         tcp: Tcp::Cubic,
-        due_ns: (0..10).map(|request| (5 + 50 * request) * MS).collect(),
+        due: (0..10).map(|request| (5 + 50 * request) * MS).collect(),
         size_bytes: 30_000,
     });
-    for (name, rate_bps, packet_bytes) in [("voice", 64_000, 200), ("video", 500_000, 1000)] {
-        let (start_ns, stop_ns) = (7 * MS, 507 * MS);
-        plan.cbr.push(Cbr { name: name.into(), rate_bps, packet_bytes, start_ns, stop_ns });
+    for (name, rate, packet_bytes) in [("voice", Rate(64_000), 200), ("video", Rate(500_000), 1000)]
+    {
+        let (start, stop) = (7 * MS, 507 * MS);
+        plan.cbr.push(Cbr { name: name.into(), rate, packet_bytes, start, stop });
     }
-    let (period_ns, stop_ns) = (20 * MS, 500 * MS);
-    plan.pings.push(Pings { id: 6, packet_bytes: 76, period_ns, start_ns: 0, stop_ns });
+    let (period, stop) = (20 * MS, 500 * MS);
+    plan.pings.push(Pings { id: 6, packet_bytes: 76, period, start: Nanos::ZERO, stop });
 }
 
 fn rows(server: &ServerReport, kind: ConnectionKind) -> HashMap<u32, &ConnectionRow> {
@@ -80,13 +82,11 @@ fn check_transfers(plan: &Plan, server: &ServerReport, client: &ClientReport) {
     for (planned, row) in plan.transfers.iter().zip(&client.transfers) {
         assert_eq!((row.id, row.bytes, row.failure), (planned.id, planned.size_bytes, None));
         let [connected, first, end] =
-            [row.link.connected_ns, row.first_byte_ns, row.end_ns].map(Option::unwrap);
-        assert_eq!(row.link.due_ns, planned.start_ns);
-        assert!(
-            planned.start_ns <= row.link.start_ns && row.link.late_ns() <= client.worst_late_ns
-        );
-        assert!(row.link.start_ns <= connected && connected <= first && first <= end);
-        assert_eq!(row.completion_ns(), Some(end - row.link.start_ns));
+            [row.link.connected, row.first_byte, row.end].map(Option::unwrap);
+        assert_eq!(row.link.due, planned.start);
+        assert!(planned.start <= row.link.start && row.link.late() <= client.worst_late);
+        assert!(row.link.start <= connected && connected <= first && first <= end);
+        assert_eq!(row.completion(), Some(end - row.link.start));
 
         let sender = sent[&row.id];
         assert_eq!(row.link.flow.as_ref(), Some(&sender.flow));
@@ -113,7 +113,7 @@ fn check_streams(server: &ServerReport, client: &ClientReport) {
     assert_eq!((download.link.flow.as_ref(), sender.tcp), (Some(&sender.flow), Tcp::Bbr));
     let received = &download.received;
     assert!(received.total() > 0 && received.cumulative.len() <= 6, "{received:?}");
-    assert_eq!(received.between(0, 600 * MS), received.total());
+    assert_eq!(received.between(Nanos::ZERO, 600 * MS), received.total());
     // The receiver was reset at the end: some acknowledged bytes it never read.
     assert!(sender.info.unwrap().bytes_acked.unwrap() >= received.total());
 
@@ -133,9 +133,9 @@ fn check_sessions(plan: &Plan, server: &ServerReport, client: &ClientReport) {
     let [session] = &client.sessions[..] else { panic!("{:?}", client.sessions) };
     assert_eq!((session.id, session.failure, session.answers.len()), (5, None, 10));
     for (index, answer) in session.answers.iter().enumerate() {
-        assert_eq!(answer.due_ns, plan.sessions[0].due_ns[index]);
-        let [first, end] = [answer.first_byte_ns, answer.end_ns].map(Option::unwrap);
-        assert!(answer.due_ns <= answer.sent_ns && answer.sent_ns <= first && first <= end);
+        assert_eq!(answer.due, plan.sessions[0].due[index]);
+        let [first, end] = [answer.first_byte, answer.end].map(Option::unwrap);
+        assert!(answer.due <= answer.sent && answer.sent <= first && first <= end);
     }
     let sender = rows(server, ConnectionKind::Session)[&5];
     assert_eq!((session.link.flow.as_ref(), sender.failure), (Some(&sender.flow), None));
@@ -151,11 +151,11 @@ fn check_cbr(plan: &Plan, server: &ServerReport, client: &ClientReport) {
         let packets = cbr_packets(sent, received);
         assert_eq!(packets.len(), count);
         for packet in packets {
-            assert!(packet.sent_ns >= plan.cbr[index].due_ns(packet.seq));
-            assert!(packet.received_ns.unwrap() >= packet.sent_ns);
+            assert!(packet.sent >= plan.cbr[index].due(packet.seq));
+            assert!(packet.received.unwrap() >= packet.sent);
         }
         for arrival in &received.arrivals {
-            assert_eq!(arrival.sent_ns, sent.sent_ns[arrival.seq as usize]);
+            assert_eq!(arrival.sent, sent.sent[arrival.seq as usize]);
         }
         assert_eq!((received.duplicates, received.reordered), (0, 0));
     }
@@ -165,8 +165,8 @@ fn check_pings(plan: &Plan, client: &ClientReport) {
     let [pings] = &client.pings[..] else { panic!("{:?}", client.pings) };
     assert_eq!((pings.id, pings.rows.len(), pings.duplicates), (6, 25, 0));
     for (seq, row) in (0..).zip(&pings.rows) {
-        let [answered, received] = [row.answered_ns, row.received_ns].map(Option::unwrap);
-        assert!(plan.pings[0].due_ns(seq) <= row.sent_ns);
-        assert!(row.sent_ns <= answered && answered <= received);
+        let [answered, received] = [row.answered, row.received].map(Option::unwrap);
+        assert!(plan.pings[0].due(seq) <= row.sent);
+        assert!(row.sent <= answered && answered <= received);
     }
 }
