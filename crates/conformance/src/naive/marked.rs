@@ -49,7 +49,7 @@ impl Marked {
             Behind::Tins(Box::new(Cake::new(cake(params).params())))
         };
         Self {
-            rule: Marks::for_rate(params.number("rate")),
+            rule: Marks::for_rate(Rate(params.number("rate"))),
             share: ShortShare::default(),
             sets: params.number("sets"),
             flows: BTreeMap::new(),
@@ -131,7 +131,7 @@ impl Model for Marked {
     }
 
     fn change(&mut self, params: &Params) {
-        self.rule = Marks::for_rate(params.number("rate"));
+        self.rule = Marks::for_rate(Rate(params.number("rate")));
         self.limit = params.amount("limit");
         if let Behind::Tins(model) = &mut self.behind {
             model.change(cake(params).params());

@@ -203,7 +203,7 @@ impl<Q: Behind> Marked<Q> {
     fn new(params: &Params, behind: Q) -> Self {
         Self {
             params: params.clone(),
-            rule: Marks::for_rate(params.get(RATE).0),
+            rule: Marks::for_rate(params.get(RATE)),
             share: ShortShare::default(),
             flows: Flows::new(params.get(SETS) as usize),
             behind,
@@ -255,7 +255,7 @@ impl<Q: Behind> Queue for Marked<Q> {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         self.behind.configure(params)?;
-        self.rule = Marks::for_rate(params.get(RATE).0);
+        self.rule = Marks::for_rate(params.get(RATE));
         self.params = params.clone();
         Ok(())
     }

@@ -15,7 +15,7 @@
 
 use alloc::vec::Vec;
 
-use crate::interface::{FlowId, Nanos};
+use crate::interface::{FlowId, Nanos, Rate};
 
 /// The threshold is what the link sends in this time...
 const THRESHOLD_TIME: Nanos = Nanos::from_millis(88);
@@ -148,23 +148,23 @@ pub struct ShortShare {
 }
 
 impl Marks {
-    /// The rule for a link of this rate in bit/s.
+    /// The rule for a link of this rate.
     #[must_use]
-    pub const fn for_rate(rate_bps: u64) -> Self {
-        Self::with_threshold(rate_bps, Self::threshold_bytes(rate_bps))
+    pub const fn for_rate(rate: Rate) -> Self {
+        Self::with_threshold(rate, Self::threshold_bytes(rate))
     }
 
     /// The threshold that [`Self::for_rate`] has, in bytes.
     #[must_use]
-    pub const fn threshold_bytes(rate_bps: u64) -> u64 {
-        let bytes = (rate_bps / 8000).saturating_mul(THRESHOLD_TIME.0 / 1_000_000);
+    pub const fn threshold_bytes(rate: Rate) -> u64 {
+        let bytes = (rate.0 / 8000).saturating_mul(THRESHOLD_TIME.0 / 1_000_000);
         if bytes < LEAST_THRESHOLD_BYTES { LEAST_THRESHOLD_BYTES } else { bytes }
     }
 
-    /// The rule for a link of this rate in bit/s, with another threshold in bytes.
+    /// The rule for a link of this rate, with another threshold in bytes.
     #[must_use]
-    pub const fn with_threshold(rate_bps: u64, threshold_bytes: u64) -> Self {
-        let rate = if rate_bps == 0 { 1 } else { rate_bps };
+    pub const fn with_threshold(rate: Rate, threshold_bytes: u64) -> Self {
+        let rate = if rate.0 == 0 { Rate(1) } else { rate };
         let flow_cost = cost(ALLOWANCE_PART, rate);
         let threshold = drain_time(threshold_bytes, flow_cost);
         Self {
@@ -214,9 +214,9 @@ impl Marks {
 }
 
 /// Of a bucket that drains at the rate divided by `part`.
-const fn cost(part: u64, rate_bps: u64) -> u64 {
+const fn cost(part: u64, rate: Rate) -> u64 {
     const BITS_NS: u64 = 8_000_000_000 << 8;
-    let cost = BITS_NS * part / rate_bps;
+    let cost = BITS_NS * part / rate.0;
     if cost == 0 { 1 } else { cost }
 }
 
@@ -233,27 +233,26 @@ const fn level(until: Nanos, now: Nanos) -> Nanos {
 mod tests {
     use super::*;
 
-    const RATE: u64 = 10_000_000;
+    const RATE: Rate = Rate(10_000_000);
     const MARKS: Marks = Marks::for_rate(RATE);
 
     /// What becomes of packets of one flow, evenly spaced.
-    fn marks(packets: u64, bytes: u64, rate_bps: u64, share: &mut ShortShare) -> u64 {
+    fn marks(packets: u64, bytes: u64, rate: u64, share: &mut ShortShare) -> u64 {
         let mut flow = MarkedFlow::default();
-        let gap = bytes * 8_000_000_000 / rate_bps;
-        let long = (0..packets).filter(|n| {
-            MARKS.mark(&mut flow, share, bytes, Nanos(1_000_000_000 + n * gap)) == Mark::Long
-        });
-        long.count() as u64
+        let gap = Rate(rate).time_of(bytes);
+        let at = |n| Nanos::from_secs(1) + n * gap;
+        let long = |n: &u64| MARKS.mark(&mut flow, share, bytes, at(*n)) == Mark::Long;
+        (0..packets).filter(long).count() as u64
     }
 
     #[test]
     fn the_threshold_follows_the_rate() {
-        assert_eq!(Marks::threshold_bytes(1_000_000), 30_000);
+        assert_eq!(Marks::threshold_bytes(Rate(1_000_000)), 30_000);
         assert_eq!(Marks::threshold_bytes(RATE), 110_000);
-        assert_eq!(Marks::threshold_bytes(1_000_000_000), 11_000_000);
+        assert_eq!(Marks::threshold_bytes(Rate(1_000_000_000)), 11_000_000);
         // 110 kB drain at 625 kbit/s in 1.408 s.
         assert_eq!(MARKS.threshold, Nanos(1_408_000_000));
-        assert_eq!(Marks::for_rate(100_000_000).threshold, MARKS.threshold);
+        assert_eq!(Marks::for_rate(Rate(100_000_000)).threshold, MARKS.threshold);
     }
 
     #[test]
@@ -271,8 +270,8 @@ mod tests {
     #[test]
     fn what_keeps_to_its_allowance_stays_short_for_ever() {
         let share = &mut ShortShare::default();
-        assert_eq!(marks(100_000, 1200, RATE / 16, share), 0);
-        assert!(marks(100_000, 1200, RATE / 10, share) > 0);
+        assert_eq!(marks(100_000, 1200, RATE.0 / 16, share), 0);
+        assert!(marks(100_000, 1200, RATE.0 / 10, share) > 0);
     }
 
     #[test]
@@ -328,7 +327,7 @@ mod tests {
     #[test]
     fn extreme_rates_and_sizes_do_not_overflow() {
         for rate in [0, 1, 8000, 1 << 40, u64::MAX] {
-            let marks = Marks::for_rate(rate);
+            let marks = Marks::for_rate(Rate(rate));
             let (mut flow, mut share) = (MarkedFlow::default(), ShortShare::default());
             for n in 1..1000_u64 {
                 marks.mark(&mut flow, &mut share, 65_536, Nanos(n << 30));

@@ -118,13 +118,13 @@ impl Marked {
 
     fn rule(&self) -> Marks {
         match self.threshold {
-            Some(bytes) => Marks::with_threshold(self.link.rate.0, bytes),
-            None => Marks::for_rate(self.link.rate.0),
+            Some(bytes) => Marks::with_threshold(self.link.rate, bytes),
+            None => Marks::for_rate(self.link.rate),
         }
     }
 
     fn threshold_bytes(&self) -> u64 {
-        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.link.rate.0))
+        self.threshold.unwrap_or_else(|| Marks::threshold_bytes(self.link.rate))
     }
 
     fn config(&self) -> Config {

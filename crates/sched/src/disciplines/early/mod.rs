@@ -123,28 +123,25 @@ pub(crate) fn check_thresholds(
 /// The link behind the queue, for what the average does while nothing is queued.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    rate_bps: u64,
+    rate: Rate,
     mean_packet: u64,
 }
-
-const BIT_NANOS: u128 = 8_000_000_000;
 
 impl Wire {
     /// From `rate` and `mean-packet`.
     pub(crate) fn new(params: &Params) -> Self {
-        Self { rate_bps: params.get(RATE).0, mean_packet: params.get(MEAN_PACKET) }
+        Self { rate: params.get(RATE), mean_packet: params.get(MEAN_PACKET) }
     }
 
     /// When the packet that starts at `now` has left.
     pub(crate) fn free_after(&self, packet: &Packet, now: Nanos) -> Nanos {
-        let nanos = u128::from(packet.size) * BIT_NANOS / u128::from(self.rate_bps);
-        now + Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        now + self.rate.time_of(packet.size.into())
     }
 
     /// How many mean packets the link carries in this time.
     fn packets_in(&self, span: Nanos) -> u32 {
-        let packets = u128::from(span.0) * u128::from(self.rate_bps)
-            / (u128::from(self.mean_packet) * BIT_NANOS);
+        let bits = u128::from(span.0) * u128::from(self.rate.0);
+        let packets = bits / (u128::from(self.mean_packet) * 8_000_000_000);
         u32::try_from(packets).unwrap_or(u32::MAX)
     }
 }
@@ -436,7 +433,7 @@ mod tests {
         let mut average = Average::new(Share::from_ppb(2_000_000));
         average.restart(1 << 32);
         average.idle(Nanos::ZERO);
-        average.arrival(0, Nanos::MAX, &Wire { rate_bps: u64::MAX, mean_packet: 1 });
+        average.arrival(0, Nanos::MAX, &Wire { rate: Rate::UNLIMITED, mean_packet: 1 });
         assert_eq!(average.value(), 0);
     }
 

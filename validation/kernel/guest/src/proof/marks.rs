@@ -11,7 +11,7 @@ use frame::{Fingerprinter, LinkType};
 use netdev::netlink::Refusal;
 use netdev::tc::TrafficControl;
 use sched::marks::{Mark, MarkedFlow, Marks, ShortShare};
-use sched::{Nanos, Needs};
+use sched::{Nanos, Needs, Rate};
 
 use super::device::{Device, run_command};
 use super::frames::{Population, Variety};
@@ -158,7 +158,7 @@ fn play(
 }
 
 fn any_rule(random: &mut Random) -> Marks {
-    let rate = 10_u64.pow(5 + random.below(5) as u32) + random.below(90_000);
+    let rate = Rate(10_u64.pow(5 + random.below(5) as u32) + random.below(90_000));
     let most = 1 << random.within(6..=16);
     match random.below(4) {
         0 => Marks::for_rate(rate),

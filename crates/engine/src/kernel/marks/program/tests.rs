@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use frame::{Fingerprinter, LinkType};
 use libbpf_rs::{OpenObject, ProgramInput};
-use sched::Needs;
 use sched::marks::{Mark, MarkedFlow, ShortShare};
+use sched::{Needs, Rate};
 
 use super::*;
 use crate::kernel::marks::Marks;
@@ -136,7 +136,7 @@ fn it_marks_what_the_rule_marks() {
     let (mut longs, mut ids) = (0, HashSet::new());
     for sequence in 0..200 {
         let random = &mut Random(sequence);
-        let rate = 10_u64.pow(5 + random.below(5) as u32);
+        let rate = Rate(10_u64.pow(5 + random.below(5) as u32));
         let threshold = 500 + random.below(60_000);
         let config = Config {
             rule: Marks::with_threshold(rate, threshold),
@@ -178,7 +178,7 @@ fn it_marks_what_the_rule_marks() {
 fn a_flood_of_flows_leaves_the_table_bounded_and_flows_short() {
     let mut storage = MaybeUninit::uninit();
     let Some(program) = load(&mut storage) else { return };
-    let rule = Marks::for_rate(10_000_000);
+    let rule = Marks::for_rate(Rate(10_000_000));
     configure(&program, Config { rule, classes: CLASSES, mark_short: false }, 1 << 40);
     let mut frame = frame(&mut Random(0));
     frame[12..14].copy_from_slice(&[0x12, 0x34]);
