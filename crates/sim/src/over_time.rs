@@ -5,8 +5,8 @@ use sched::Nanos;
 /// A quantity over time: its integral and its peak.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimeMean {
-    since: u64,
-    last: u64,
+    since: Nanos,
+    last: Nanos,
     value: u64,
     area: u128,
     peak: u64,
@@ -16,21 +16,21 @@ impl TimeMean {
     /// The quantity has this value from `now` on.
     #[inline]
     pub fn set(&mut self, value: u64, now: Nanos) {
-        self.area += u128::from(self.value) * u128::from(now.0.saturating_sub(self.last));
-        self.last = now.0;
+        self.area += u128::from(self.value) * u128::from(now.since(self.last).0);
+        self.last = now;
         self.value = value;
         self.peak = self.peak.max(value);
     }
 
     /// Forgets what was before `now`.
     pub fn restart(&mut self, now: Nanos) {
-        *self = Self { since: now.0, last: now.0, value: self.value, area: 0, peak: self.value };
+        *self = Self { since: now, last: now, value: self.value, area: 0, peak: self.value };
     }
 
     /// The mean until `now`; 0 over no time at all.
     #[must_use]
     pub fn mean(&self, now: Nanos) -> f64 {
-        let span = now.0.saturating_sub(self.since);
+        let span = now.since(self.since).0;
         if span == 0 { 0.0 } else { self.area(now) as f64 / span as f64 }
     }
 
@@ -53,16 +53,16 @@ impl TimeMean {
 /// largest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeHistogram {
-    since: u64,
-    last: u64,
+    since: Nanos,
+    last: Nanos,
     value: usize,
     /// By value, from 0 to the largest that it had.
-    spent_ns: Vec<u64>,
+    spent: Vec<Nanos>,
 }
 
 impl Default for TimeHistogram {
     fn default() -> Self {
-        Self { since: 0, last: 0, value: 0, spent_ns: vec![0] }
+        Self { since: Nanos::ZERO, last: Nanos::ZERO, value: 0, spent: vec![Nanos::ZERO] }
     }
 }
 
@@ -73,31 +73,31 @@ impl TimeHistogram {
         if value == self.value {
             return;
         }
-        self.spent_ns[self.value] += now.0.saturating_sub(self.last);
-        self.last = now.0;
+        self.spent[self.value] += now.since(self.last);
+        self.last = now;
         self.value = value;
-        if value >= self.spent_ns.len() {
+        if value >= self.spent.len() {
             self.grow();
         }
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.spent_ns.resize(self.value + 1, 0);
+        self.spent.resize(self.value + 1, Nanos::ZERO);
     }
 
     /// Forgets what was before `now`.
     pub fn restart(&mut self, now: Nanos) {
-        (self.since, self.last) = (now.0, now.0);
-        self.spent_ns.clear();
+        (self.since, self.last) = (now, now);
+        self.spent.clear();
         self.grow();
     }
 
     /// The mean until `now`; 0 over no time at all.
     #[must_use]
     pub fn mean(&self, now: Nanos) -> f64 {
-        let area = |(value, spent)| value * u128::from(spent);
-        let span = now.0.saturating_sub(self.since);
+        let area = |(value, spent): (u128, Nanos)| value * u128::from(spent.0);
+        let span = now.since(self.since).0;
         let area: u128 = (0u128..).zip(self.until(now)).map(area).sum();
         if span == 0 { 0.0 } else { area as f64 / span as f64 }
     }
@@ -106,12 +106,12 @@ impl TimeHistogram {
     /// no time at all.
     #[must_use]
     pub fn quantile(&self, q: f64, now: Nanos) -> Option<u64> {
-        let span = now.0.saturating_sub(self.since);
+        let span = now.since(self.since).0;
         let goal = ((q * span as f64) as u64).max(1);
-        let mut passed = 0;
+        let mut passed = Nanos::ZERO;
         let value = self.until(now).position(|spent| {
             passed += spent;
-            passed >= goal
+            passed.0 >= goal
         });
         value.filter(|_| span > 0).map(|value| value as u64)
     }
@@ -119,14 +119,14 @@ impl TimeHistogram {
     /// The largest value.
     #[must_use]
     pub fn peak(&self) -> u64 {
-        self.spent_ns.len() as u64 - 1
+        self.spent.len() as u64 - 1
     }
 
     /// How long it had each value until `now`, from 0 to the largest.
-    fn until(&self, now: Nanos) -> impl Iterator<Item = u64> {
-        let open = now.0.saturating_sub(self.last);
-        let spent = self.spent_ns.iter().enumerate();
-        spent.map(move |(value, spent)| spent + if value == self.value { open } else { 0 })
+    fn until(&self, now: Nanos) -> impl Iterator<Item = Nanos> {
+        let open = now.since(self.last);
+        let spent = self.spent.iter().enumerate();
+        spent.map(move |(at, spent)| if at == self.value { *spent + open } else { *spent })
     }
 }
 
@@ -186,8 +186,8 @@ mod tests {
             let end = now + Nanos(17);
             prop_assert_eq!(histogram.mean(end), mean.mean(end));
             prop_assert_eq!(histogram.peak(), mean.peak());
-            let spent: u64 = histogram.until(end).sum();
-            prop_assert_eq!(spent, end.0 - histogram.since);
+            let spent = histogram.until(end).fold(Nanos::ZERO, |sum, spent| sum + spent);
+            prop_assert_eq!(spent, end - histogram.since);
         }
     }
 }

@@ -13,7 +13,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub struct Transmitter {
     rate: Rate,
     /// The end of the last transmission, rounded down, and `fraction / rate` ns on top.
-    end: u64,
+    end: Nanos,
     fraction: u64,
     /// Traffic has few packet sizes, each direction mostly one: how long the last one took.
     memo: Memo,
@@ -31,7 +31,7 @@ impl Transmitter {
     /// A transmitter of this rate; a rate of 0 counts as 1 bit/s.
     #[must_use]
     pub fn new(rate: Rate) -> Self {
-        Self { rate: rate.max(Rate(1)), end: 0, fraction: 0, memo: Memo::default() }
+        Self { rate: rate.max(Rate(1)), end: Nanos::ZERO, fraction: 0, memo: Memo::default() }
     }
 
     /// The rate.
@@ -44,30 +44,29 @@ impl Transmitter {
     #[inline]
     #[must_use]
     pub const fn free_at(&self) -> Nanos {
-        Nanos(self.end + (self.fraction > 0) as u64)
+        Nanos(self.end.0 + (self.fraction > 0) as u64)
     }
 
     /// Starts a packet that could have started at `ready`, now or at the end of the one before,
     /// and says when its last bit has left.
     #[inline]
     pub fn start(&mut self, size: u32, ready: Nanos) -> Nanos {
-        if ready.0 > self.end {
-            self.end = ready.0;
-            self.fraction = 0;
+        if ready > self.end {
+            (self.end, self.fraction) = (ready, 0);
         }
         let (whole, fraction) = self.duration(size);
-        self.end = self.end.saturating_add(whole);
+        self.end += Nanos(whole);
         self.fraction += fraction;
         if self.fraction >= self.rate.0 {
             self.fraction -= self.rate.0;
-            self.end = self.end.saturating_add(1);
+            self.end += Nanos(1);
         }
         self.free_at()
     }
 
     /// A transmission ends at `end`, which another clock than this rate has said.
     pub(crate) const fn busy_until(&mut self, end: Nanos) -> Nanos {
-        (self.end, self.fraction) = (end.0, 0);
+        (self.end, self.fraction) = (end, 0);
         end
     }
 

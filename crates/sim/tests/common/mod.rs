@@ -68,19 +68,8 @@ pub(crate) fn broken_line() -> Line {
     let bottleneck = add(&mut network, (a, b), 10_000_000, ms, discipline("fifo"));
     let impairments = Impairments { loss: 0.999_999, ..Impairments::default() };
     let (name, queue) = ("broken".to_string(), plain(Amount::UNLIMITED));
-    let (from, to, rate, delay) = (b, a, 10_000_000, ms);
-    let config = LinkConfig {
-        name,
-        from,
-        to,
-        rate: Rate(rate),
-        delay,
-        overhead: 0,
-        queue,
-        edge: None,
-        impairments,
-        varying: None,
-    };
+    let like = network.links()[bottleneck.index()].clone();
+    let config = LinkConfig { name, from: b, to: a, queue, impairments, ..like };
     network.link(config).expect("a good link");
     Line { network, there: Pair { sender: a, receiver: b }, bottleneck }
 }
