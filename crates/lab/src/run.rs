@@ -60,7 +60,7 @@ const TRIES: u32 = 3;
 /// engine lost more of the packets than this before they reached the queue...
 const MOST_PACKETS_LOST: f64 = 0.001;
 /// ... or woke up later than this for each percent of the limit, or client or server did so.
-const MOST_LATE_NS: f64 = 10e6;
+const MOST_LATE: Nanos = Nanos::from_millis(10);
 
 /// Runs the experiment.
 ///
@@ -270,7 +270,7 @@ impl Rounds<'_, '_> {
 
 /// The reason why a block does not count, if there is one.
 fn too_late(outcome: &Outcome, late_limit: f64) -> Option<String> {
-    let most_late = Nanos((MOST_LATE_NS * 100.0 * late_limit) as u64);
+    let most_late = Nanos((MOST_LATE.0 as f64 * 100.0 * late_limit) as u64);
     for direction in outcome.engines().flat_map(|report| &report.directions) {
         let punctuality = &direction.punctuality;
         let lost = punctuality.lost.0 as f64 / direction.duration.0.max(1) as f64;

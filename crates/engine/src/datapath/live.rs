@@ -67,7 +67,7 @@ impl Seen {
             let name = part.endpoints.name(of_destination);
             let host = hosts.entry(name).or_default();
             host.flows += 1;
-            host.arriving_bps += part.arriving_bps;
+            host.arriving_bps += part.arriving.0;
             host.sent += part.sent;
         }
         let named = hosts.into_iter().map(|(name, host)| Host { host: name, ..host });

@@ -6,7 +6,7 @@
 //! flood of new flows displaces small ones only. What a displaced flow had counted is forgotten.
 
 use frame::{Endpoints, FlowKey};
-use sched::{FlowId, Nanos, Packet, Standing};
+use sched::{FlowId, Nanos, Packet, Rate, Standing};
 
 use crate::datapath::report::Tally;
 use crate::status::{self, Flow};
@@ -98,17 +98,17 @@ impl Entry {
     }
 
     /// What arrived during the last second, as if the window before had been even.
-    fn arriving_bps(&self, now: Nanos) -> u64 {
+    fn arriving(&self, now: Nanos) -> Rate {
         let [current, before] = self.windows(now);
         let length = 1u128 << WINDOW_BITS;
         let gone = u128::from(now.0) % length;
         let bytes = u128::from(current) + u128::from(before) * (length - gone) / length;
-        (bytes * 8 * 1_000_000_000 / length) as u64
+        Rate((bytes * 8 * 1_000_000_000 / length) as u64)
     }
 
     fn part(&self, now: Nanos) -> Part {
         let (endpoints, sent) = (self.key.endpoints, self.sent);
-        Part { endpoints, arriving_bps: self.arriving_bps(now), sent }
+        Part { endpoints, arriving: self.arriving(now), sent }
     }
 
     pub(crate) fn describe(&self, now: Nanos) -> Flow {
@@ -124,7 +124,7 @@ impl Entry {
             sent: self.sent,
             dropped_packets: self.dropped,
             marked_packets: self.marked,
-            arriving_bps: self.arriving_bps(now),
+            arriving_bps: self.arriving(now).0,
             age: now.since(self.first),
             idle: now.since(self.last),
         }
@@ -135,7 +135,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(super) endpoints: Endpoints,
-    pub(super) arriving_bps: u64,
+    pub(super) arriving: Rate,
     pub(super) sent: Tally,
 }
 
