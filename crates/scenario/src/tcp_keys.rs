@@ -90,6 +90,7 @@ fn changed(table: &Table<'_>, mut config: Config) -> Result<Config, ScenarioErro
     for (key, field) in [
         ("limited-transmit", &mut config.limited_transmit),
         ("prr", &mut config.prr),
+        ("rack", &mut config.rack),
         ("tail-loss-probe", &mut config.tail_loss_probe),
         ("ecn", &mut config.ecn),
     ] {

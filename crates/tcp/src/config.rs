@@ -202,7 +202,10 @@ pub struct Config {
     pub impatient: bool,
     /// Every timeout reduces the threshold (ns-3), not just the first for the same data (RFC 5681).
     pub reduce_on_every_timeout: bool,
-    /// Probe for a lost tail after two round-trip times (RFC 8985, section 7, without RACK).
+    /// With SACK, a segment is lost if one that was sent later has arrived, by the time that
+    /// reordering may take (RACK, RFC 8985, section 6). Then `dup_threshold` only ends that time.
+    pub rack: bool,
+    /// Probe for a lost tail after two round-trip times (RFC 8985, section 7).
     pub tail_loss_probe: bool,
 
     /// Timestamps option, if the peer has it too: every new acknowledgment measures.

@@ -137,6 +137,9 @@ impl Endpoint {
 
     /// Does whatever is due at `now`, if anything is.
     pub fn on_timer(&mut self, config: &Config, now: Nanos) {
+        if now >= self.sender.reordering_at() {
+            self.sender.on_reordering_timer(config, now, &mut self.stats);
+        }
         if now >= self.sender.rto_at {
             match self.stage {
                 Stage::SynSent | Stage::SynReceived => self.on_syn_timeout(config, now),
@@ -172,7 +175,8 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
-        let next = self.sender.rto_at.min(self.receiver.ack_at).min(self.sender.pace_at());
+        let sender = self.sender.rto_at.min(self.sender.pace_at()).min(self.sender.reordering_at());
+        let next = sender.min(self.receiver.ack_at);
         (next != NEVER).then_some(next)
     }
 

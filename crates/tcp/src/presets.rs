@@ -35,6 +35,7 @@ impl Default for Config {
             ns3_recovery: false,
             impatient: false,
             reduce_on_every_timeout: false,
+            rack: false,
             tail_loss_probe: false,
             timestamps: true,
             ecn: false,
@@ -114,7 +115,7 @@ impl Config {
     }
 
     /// Near Linux: Cubic with HyStart, SACK, timestamps, PRR, least timeout 200 ms, quick
-    /// acknowledgments at the start and 40 ms of delay afterwards. No RACK, no undo.
+    /// acknowledgments at the start and 40 ms of delay afterwards. RACK is left off. No undo.
     #[must_use]
     pub fn linux() -> Self {
         Self {

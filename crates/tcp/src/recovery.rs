@@ -4,6 +4,7 @@
 
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
+use crate::rack::Arrival;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
@@ -77,10 +78,17 @@ impl Sender {
         stats: &mut Stats,
     ) {
         let ack = segment.ack;
+        if let Some(rack) = self.board.rack_mut() {
+            rack.arrives(Arrival { now, echo, min_rtt: self.rtt.min() });
+        }
+        let sacked_before = self.board.sacked();
         if ack < self.board.una() {
             // It was overtaken. What it says has arrived, has (RFC 6675, section 5).
-            if self.sack {
-                self.board.sack(ack, &segment.sack);
+            if self.sack && self.board.sack(ack, &segment.sack) > 0 && self.board.rack().is_some() {
+                let (acked, duplicate) = (0, true);
+                let t =
+                    Trouble { acked, duplicate, sacked_before, rtt: None, echo, ece: false, now };
+                self.on_trouble(config, self.board.una(), &t, stats);
             }
             return;
         }
@@ -89,7 +97,6 @@ impl Sender {
         self.edge = self.edge.max(edge);
 
         let acked = ack - self.board.una();
-        let sacked_before = self.board.sacked();
         let newly_sacked = if self.sack && !segment.sack.is_empty() {
             self.board.sack(ack, &segment.sack)
         } else {
@@ -199,8 +206,10 @@ impl Sender {
     fn on_probe_ack(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
         if t.duplicate && self.probe != Probe::Due {
             // The probe has arrived and something before it has not. It was sent two round trips
-            // later, which is as long as RACK waits.
-            self.board.mark_lost_below_last();
+            // later, which is as long as RACK waits; with RACK we see when each was sent.
+            if self.board.rack().is_none() {
+                self.board.mark_lost_below_last();
+            }
             self.probe = Probe::None;
             return;
         }
@@ -221,9 +230,14 @@ impl Sender {
 
     /// Enters fast recovery if enough duplicates or SACKed segments say so, and the losses are
     /// not those of before the last timeout.
-    fn enter_recovery_if_lost(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) -> bool {
+    pub(crate) fn enter_recovery_if_lost(
+        &mut self,
+        config: &Config,
+        t: &Trouble,
+        stats: &mut Stats,
+    ) -> bool {
         if self.sack {
-            self.board.mark_lost(config.dup_threshold, config.mss);
+            self.mark_lost(config, t.now);
         }
         let una = self.board.una();
         let is_new = match config.recovery {
@@ -233,13 +247,17 @@ impl Sender {
             _ if !self.sack && !config.ns3_recovery => una > self.recovery_point,
             _ => una >= self.recovery_point,
         };
-        let lost = u32::from(self.dup_acks) >= config.dup_threshold || self.board.has_losses();
+        let by_count =
+            self.board.rack().is_none() && u32::from(self.dup_acks) >= config.dup_threshold;
+        let lost = by_count || self.board.has_losses();
         if !(lost && is_new && self.board.flight() > 0) {
             return false;
         }
         stats.fast_retransmits += 1;
         let mut pipe = self.board.pipe();
-        if self.sack {
+        if self.board.rack().is_some() {
+            // It knows which are lost, and that need not be the first.
+        } else if self.sack {
             self.board.mark_head_lost(config.mss);
             pipe = self.board.pipe();
         } else {
@@ -281,9 +299,9 @@ impl Sender {
             }
             return;
         }
-        let lost_before = self.board.lost_edge();
+        let mut more_lost = false;
         if self.sack {
-            self.board.mark_lost(config.dup_threshold, config.mss);
+            more_lost = self.mark_lost(config, t.now);
         } else if t.acked > 0 {
             // A partial acknowledgment: the next segment is lost too.
             self.board.forget_arrivals(t.acked, config.mss);
@@ -292,13 +310,22 @@ impl Sender {
         } else if t.duplicate {
             self.board.estimate_arrival(config.mss);
         }
-        let safe = t.acked > 0 && (!self.sack || self.board.lost_edge() == lost_before);
-        self.reduce_proportionally(config, t, safe);
+        self.reduce_proportionally(config, t, t.acked > 0 && !more_lost);
+    }
+
+    /// Declares lost what is, by RFC 6675 or by RACK. Whether there was something.
+    fn mark_lost(&mut self, config: &Config, now: Nanos) -> bool {
+        if self.board.rack().is_some() {
+            return self.detect_losses(config, now);
+        }
+        let before = self.board.lost_edge();
+        self.board.mark_lost(config.dup_threshold, config.mss);
+        self.board.lost_edge() != before
     }
 
     fn in_loss(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
         if self.sack {
-            self.board.mark_lost(config.dup_threshold, config.mss);
+            self.mark_lost(config, t.now);
         }
         if t.acked == 0 {
             return;
@@ -378,17 +405,17 @@ impl Sender {
 }
 
 /// An acknowledgment that is not plain sailing.
-struct Trouble {
+pub(crate) struct Trouble {
     /// Bytes newly acknowledged.
-    acked: u64,
+    pub(crate) acked: u64,
     /// It counts as a duplicate.
-    duplicate: bool,
+    pub(crate) duplicate: bool,
     /// Bytes SACKed, or estimated to be, before it.
-    sacked_before: u32,
-    rtt: Option<Nanos>,
-    echo: Option<Nanos>,
-    ece: bool,
-    now: Nanos,
+    pub(crate) sacked_before: u32,
+    pub(crate) rtt: Option<Nanos>,
+    pub(crate) echo: Option<Nanos>,
+    pub(crate) ece: bool,
+    pub(crate) now: Nanos,
 }
 
 #[cfg(test)]

@@ -7,9 +7,14 @@
 //!
 //! Without SACK, `sacked` is the estimate that each duplicate acknowledgment stands for one
 //! segment; there are no ranges. This makes the window inflation of RFC 6582 the same sum.
+//!
+//! With RACK it is each segment that is lost or was sent again, so [`Rack`] answers instead of the
+//! edges, which then stay at `una`.
 
+use crate::rack::Rack;
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
+use units::Nanos;
 
 /// How holes are cut into segments: up to `most` bytes, and the FIN, if it has been sent, on the
 /// last of them.
@@ -45,6 +50,15 @@ pub struct Outstanding {
     pub sent_again: u64,
 }
 
+/// What is known of data between `una` and `nxt`.
+#[derive(Clone, Debug)]
+enum Marks {
+    /// The ranges that were SACKed.
+    Sacked(Ranges),
+    /// All, by segment.
+    Rack(Rack),
+}
+
 /// The scoreboard of one sender. `una <= lost_edge <= nxt` and `una <= high_rxt <= nxt`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -52,14 +66,43 @@ pub(crate) struct Scoreboard {
     nxt: u64,
     lost_edge: u64,
     high_rxt: u64,
-    /// SACKed ranges, all between `una` and `nxt`; none is allocated until there is one.
-    ranges: Option<Box<Ranges>>,
+    /// Which data; not allocated until some is SACKed, or for as long as there is RACK.
+    marks: Option<Box<Marks>>,
     sacked: u32,
     sacked_below_lost_edge: u32,
     sacked_below_high_rxt: u32,
 }
 
 impl Scoreboard {
+    /// From now on losses are found by time. Nothing is outstanding.
+    pub(crate) fn use_rack(&mut self) {
+        self.marks = Some(Box::new(Marks::Rack(Rack::new(self.una))));
+    }
+
+    #[inline]
+    pub(crate) fn rack(&self) -> Option<&Rack> {
+        match self.marks.as_deref() {
+            Some(Marks::Rack(rack)) => Some(rack),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rack_mut(&mut self) -> Option<&mut Rack> {
+        match self.marks.as_deref_mut() {
+            Some(Marks::Rack(rack)) => Some(rack),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn ranges(&self) -> Option<&Ranges> {
+        match self.marks.as_deref() {
+            Some(Marks::Sacked(ranges)) => Some(ranges),
+            _ => None,
+        }
+    }
+
     /// The first number that is not acknowledged.
     #[inline]
     pub(crate) fn una(&self) -> u64 {
@@ -81,6 +124,9 @@ impl Scoreboard {
     /// RFC 6675's estimate of what is in the network.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
+        if let Some(rack) = self.rack() {
+            return self.flight().saturating_sub(u64::from(self.sacked) + rack.waiting());
+        }
         let sent = (self.nxt - self.lost_edge)
             + (self.high_rxt - self.una)
             + u64::from(self.sacked_below_lost_edge);
@@ -88,6 +134,9 @@ impl Scoreboard {
     }
 
     pub(crate) fn outstanding(&self) -> Outstanding {
+        if let Some(rack) = self.rack() {
+            return rack.outstanding(self.flight(), self.sacked.into());
+        }
         let lost = self.lost_edge - self.una;
         let sent_again = self.high_rxt - self.una;
         Outstanding {
@@ -106,7 +155,7 @@ impl Scoreboard {
     /// Whether anything between `una` and `nxt` is thought to be lost.
     #[inline]
     pub(crate) fn has_losses(&self) -> bool {
-        self.lost_edge > self.una
+        self.rack().map_or(self.lost_edge > self.una, Rack::has_losses)
     }
 
     /// All that is not SACKed below this is lost.
@@ -117,7 +166,7 @@ impl Scoreboard {
     /// Whether something lost waits to be sent again.
     #[inline]
     pub(crate) fn has_unrepaired(&self) -> bool {
-        self.high_rxt < self.lost_edge
+        self.rack().map_or(self.high_rxt < self.lost_edge, |rack| rack.waiting() > 0)
     }
 
     /// New data up to `end` was sent.
@@ -131,8 +180,10 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn advance(&mut self, ack: u64) {
         debug_assert!(self.una <= ack && ack <= self.nxt);
-        if self.ranges.is_some() {
-            self.forget_below(ack);
+        match self.marks.as_deref_mut() {
+            None => {}
+            Some(Marks::Sacked(_)) => self.forget_below(ack),
+            Some(Marks::Rack(rack)) => self.sacked -= rack.advance(ack),
         }
         self.una = ack;
         self.lost_edge = self.lost_edge.max(ack);
@@ -141,14 +192,14 @@ impl Scoreboard {
 
     #[cold]
     fn forget_below(&mut self, ack: u64) {
-        let Some(ranges) = &mut self.ranges else { return };
+        let Some(Marks::Sacked(ranges)) = self.marks.as_deref_mut() else { return };
         ranges.remove_below(ack, |start, end| {
             self.sacked -= (end - start) as u32;
             self.sacked_below_lost_edge -= below(start, end, self.lost_edge);
             self.sacked_below_high_rxt -= below(start, end, self.high_rxt);
         });
         if ranges.is_empty() {
-            self.ranges = None;
+            self.marks = None;
         }
     }
 
@@ -162,11 +213,15 @@ impl Scoreboard {
             if start >= end {
                 continue;
             }
-            self.ranges.get_or_insert_default().insert(start, end, |start, end| {
-                self.sacked += (end - start) as u32;
-                self.sacked_below_lost_edge += below(start, end, self.lost_edge);
-                self.sacked_below_high_rxt += below(start, end, self.high_rxt);
-            });
+            let none = || Box::new(Marks::Sacked(Ranges::default()));
+            match &mut **self.marks.get_or_insert_with(none) {
+                Marks::Sacked(ranges) => ranges.insert(start, end, |start, end| {
+                    self.sacked += (end - start) as u32;
+                    self.sacked_below_lost_edge += below(start, end, self.lost_edge);
+                    self.sacked_below_high_rxt += below(start, end, self.high_rxt);
+                }),
+                Marks::Rack(rack) => self.sacked += rack.sack(start, end),
+            }
         }
         self.sacked - before
     }
@@ -174,7 +229,7 @@ impl Scoreboard {
     /// Declares lost what RFC 6675's IsLost does: below `dup_threshold` separate SACKed ranges, or
     /// below more than `dup_threshold - 1` segments of SACKed bytes.
     pub(crate) fn mark_lost(&mut self, dup_threshold: u32, mss: u32) {
-        let Some(ranges) = &self.ranges else { return };
+        let Some(ranges) = self.ranges() else { return };
         let (mut count, mut bytes) = (0u32, 0u64);
         for &(start, end) in ranges.as_slice().iter().rev() {
             if start <= self.lost_edge {
@@ -192,7 +247,7 @@ impl Scoreboard {
 
     /// Declares lost all that lies below the last SACKed range.
     pub(crate) fn mark_lost_below_last(&mut self) {
-        let Some(&(start, end)) = self.ranges.as_ref().and_then(|r| r.as_slice().last()) else {
+        let Some(&(start, end)) = self.ranges().and_then(|r| r.as_slice().last()) else {
             return;
         };
         if start > self.lost_edge {
@@ -204,7 +259,7 @@ impl Scoreboard {
     /// Declares the first segment lost, whatever the scoreboard says.
     pub(crate) fn mark_head_lost(&mut self, mss: u32) {
         let mut end = (self.una + u64::from(mss)).min(self.nxt);
-        if let Some(first) = self.ranges.as_ref().and_then(|r| r.as_slice().first()) {
+        if let Some(first) = self.ranges().and_then(|r| r.as_slice().first()) {
             end = end.min(first.0);
         }
         // Nothing SACKed lies below that, so no count changes.
@@ -223,9 +278,9 @@ impl Scoreboard {
     /// SACKed what it now refuses to acknowledge, it has reneged (RFC 2018, section 8), and
     /// nothing of what it SACKed is believed.
     pub(crate) fn mark_all_lost(&mut self) {
-        let reneged = self.ranges.as_ref().is_some_and(|r| r.containing(self.una).is_some());
-        if reneged || self.ranges.is_none() {
-            self.ranges = None;
+        let reneged = self.ranges().is_some_and(|r| r.containing(self.una).is_some());
+        if reneged || self.ranges().is_none() {
+            self.marks = None;
             self.sacked = 0;
         }
         self.lost_edge = self.nxt;
@@ -234,23 +289,36 @@ impl Scoreboard {
         self.sacked_below_high_rxt = 0;
     }
 
+    /// The same with RACK, which spares what was sent less than a round trip and `window` ago.
+    pub(crate) fn mark_old_lost(&mut self, now: Nanos, window: Nanos) {
+        if self.rack_mut().is_some_and(|rack| rack.on_timeout(now, window)) {
+            self.sacked = 0;
+        }
+    }
+
     /// The next lost range that was not sent again, cut to a segment (NextSeg rule 1).
     pub(crate) fn next_lost(&self, cut: Cut) -> Option<(u64, u64)> {
+        if let Some(rack) = self.rack() {
+            return rack.next_lost();
+        }
         self.hole(self.lost_edge, cut)
     }
 
     /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3), or
     /// the next range of any kind if `beyond`.
     pub(crate) fn next_doubtful(&self, cut: Cut, beyond: bool) -> Option<(u64, u64)> {
-        let highest = self.ranges.as_ref().and_then(|r| r.as_slice().last());
+        let highest = self.ranges().and_then(|r| r.as_slice().last());
         let edge = if beyond { self.nxt } else { highest?.1 };
         self.hole(edge, cut)
     }
 
     /// The last range that is not SACKed (NextSeg rule 4).
     pub(crate) fn last_hole(&self, cut: Cut) -> Option<(u64, u64)> {
+        if let Some(rack) = self.rack() {
+            return rack.last_hole();
+        }
         let (mut start, mut end) = (self.una, self.nxt);
-        for &range in self.ranges.iter().flat_map(|r| r.as_slice()).rev() {
+        for &range in self.ranges().iter().flat_map(|r| r.as_slice()).rev() {
             if range.1 < end {
                 start = range.1;
                 break;
@@ -265,7 +333,7 @@ impl Scoreboard {
     fn hole(&self, edge: u64, cut: Cut) -> Option<(u64, u64)> {
         let mut start = self.high_rxt;
         let mut end = edge;
-        if let Some(ranges) = &self.ranges {
+        if let Some(ranges) = self.ranges() {
             start = ranges.containing(start).map_or(start, |r| r.1);
             end = ranges.ending_after(start).map_or(edge, |next| edge.min(next.0));
         }
@@ -274,7 +342,7 @@ impl Scoreboard {
 
     /// The hole that ends at `end` was sent again.
     pub(crate) fn retransmitted(&mut self, end: u64) {
-        if let Some(ranges) = &self.ranges
+        if let Some(ranges) = self.ranges()
             && let Some((start, past)) = ranges.containing(self.high_rxt)
             && past < end
         {

@@ -168,6 +168,9 @@ impl Sender {
     pub(crate) fn establish(&mut self, config: &Config, window: u32, syn_lost: bool) {
         self.board.sent(1);
         self.board.advance(1);
+        if config.rack && self.sack {
+            self.board.use_rack();
+        }
         self.edge = 1 + u64::from(window);
         self.rto_at = NEVER;
         if syn_lost {
@@ -217,7 +220,8 @@ impl Sender {
         // A window that is full was the limit, whatever comes next.
         let full = self.board.pipe() + u64::from(config.mss) > self.control.cwnd.into();
         self.note_usage(config, full);
-        if self.phase == Phase::Recovery && self.sack { self.doubtful(config) } else { None }
+        let doubts = self.phase == Phase::Recovery && self.sack && self.board.rack().is_none();
+        if doubts { self.doubtful(config) } else { None }
     }
 
     /// Where nothing is known to be lost and nothing new can be sent: NextSeg rules 3 and 4.
@@ -343,13 +347,16 @@ impl Sender {
         let mut cwr = false;
         if new {
             self.board.sent(end);
+            if let Some(rack) = self.board.rack_mut() {
+                rack.sent(end, now);
+            }
             self.rtt.time(end, now);
             cwr = std::mem::take(&mut self.cwr_due);
             if fin && len == 0 {
                 self.fin = Fin::SentAlone;
             }
         } else {
-            self.note_retransmission(end, len, why, stats);
+            self.note_retransmission(end, len, why, now, stats);
         }
         stats.data_segments += 1;
         if matches!(self.phase, Phase::Recovery | Phase::Cwr) {
@@ -371,10 +378,13 @@ impl Sender {
     }
 
     #[cold]
-    fn note_retransmission(&mut self, end: u64, len: u32, why: Why, stats: &mut Stats) {
+    fn note_retransmission(&mut self, end: u64, len: u32, why: Why, now: Nanos, stats: &mut Stats) {
+        if let Some(rack) = self.board.rack_mut() {
+            rack.sent_again(end, now, why == Why::Hole);
+        }
         if why == Why::Rescue {
             stats.rescue_retransmissions += 1;
-        } else {
+        } else if self.board.rack().is_none() {
             self.board.retransmitted(end);
         }
         self.rtt.stop_timing();

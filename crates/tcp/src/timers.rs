@@ -1,14 +1,18 @@
-//! The timers of the sending half: retransmission (RFC 6298), tail loss probe (RFC 8985, section
-//! 7) and pacing.
+//! The timers of the sending half: retransmission (RFC 6298), reordering and tail loss probe (RFC
+//! 8985, sections 6 and 7), pacing.
 
 use crate::config::Config;
-use crate::recovery::Phase;
+use crate::rack::Rack;
+use crate::recovery::{Phase, Trouble};
 use crate::sender::{NEVER, Probe, Sender};
 use crate::stats::Stats;
 use units::Nanos;
 
 /// What a probe for a single segment waits longer.
 const PROBE_ACK_DELAY: Nanos = Nanos::from_millis(200);
+
+/// How much later than RFC 8985 says the reordering timer is due (Linux, `TCP_TIMEOUT_MIN`).
+const REORDERING_SLACK: Nanos = Nanos::from_millis(2);
 
 impl Sender {
     pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Nanos) {
@@ -34,6 +38,55 @@ impl Sender {
     pub(crate) fn stop(&mut self) {
         self.rto_at = NEVER;
         self.paced = false;
+        self.board.rack_mut().into_iter().for_each(Rack::stop);
+    }
+
+    /// When segments that may be reordered are lost, if there are some.
+    #[inline]
+    pub(crate) fn reordering_at(&self) -> Nanos {
+        self.board.rack().map_or(NEVER, |rack| rack.timer)
+    }
+
+    /// RACK's reordering window (RFC 8985, section 6.2, step 4).
+    fn reordering_window(&self, config: &Config) -> Nanos {
+        let Some(rack) = self.board.rack() else { return Nanos::ZERO };
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if !rack.reordering_seen() && (repairing || rack.sacked() >= config.dup_threshold) {
+            return Nanos::ZERO;
+        }
+        (self.rtt.min() / 4).min(self.rtt.srtt())
+    }
+
+    /// Lets RACK declare losses; whether it did.
+    pub(crate) fn detect_losses(&mut self, config: &Config, now: Nanos) -> bool {
+        let window = self.reordering_window(config);
+        let Some(rack) = self.board.rack_mut() else { return false };
+        let found = rack.detect(now, window);
+        if rack.timer != NEVER {
+            rack.timer += REORDERING_SLACK;
+            // Only one of these timers runs (section 8).
+            if self.probe == Probe::Timed {
+                self.forget_probe(config, now);
+            }
+        }
+        found
+    }
+
+    /// The reordering timer is due.
+    pub(crate) fn on_reordering_timer(&mut self, config: &Config, now: Nanos, stats: &mut Stats) {
+        if self.detect_losses(config, now) && matches!(self.phase, Phase::Open | Phase::Cwr) {
+            // What it has waited for counts as one segment delivered, as in Linux.
+            let t = Trouble {
+                acked: config.mss.into(),
+                duplicate: false,
+                sacked_before: self.board.sacked(),
+                rtt: None,
+                echo: None,
+                ece: false,
+                now,
+            };
+            self.enter_recovery_if_lost(config, &t, stats);
+        }
     }
 
     /// After an acknowledgment: the timer runs while something is outstanding, and starts again if
@@ -95,7 +148,15 @@ impl Sender {
         }
         self.tries += 1;
         self.control.on_timeout(config);
-        self.board.mark_all_lost();
+        if self.board.rack().is_some() {
+            let window = self.reordering_window(config);
+            self.board.mark_old_lost(now, window);
+            // Room for one beside what may still arrive, as in Linux.
+            let room = self.board.pipe() + u64::from(config.mss);
+            self.control.cwnd = room.min(crate::MAX_WINDOW.into()) as u32;
+        } else {
+            self.board.mark_all_lost();
+        }
         self.phase = Phase::Loss;
         self.recovery_point = self.board.nxt();
         self.dup_acks = 0;

@@ -98,7 +98,7 @@ struct Peer {
 
 impl Asked {
     fn new() -> Self {
-        let config = Config { restart_after_idle: false, ..Config::linux() };
+        let config = Config { rack: true, restart_after_idle: false, ..Config::linux() };
         let setting = Setting {
             config,
             connects: false,
@@ -189,6 +189,7 @@ impl Asked {
             ("tcp_timestamps", Some(n)) => self.setting.timestamps = n != 0,
             ("tcp_sack", Some(0)) => config.recovery = Recovery::NewReno,
             ("tcp_early_retrans", Some(n)) => config.tail_loss_probe = n != 0,
+            ("tcp_recovery", Some(n)) => config.rack = n & 1 != 0,
             ("tcp_reordering", Some(n)) if n > 0 => config.dup_threshold = n as u32,
             ("tcp_pacing_ss_ratio", Some(n)) => self.pacing.slow_start_percent = n as u32,
             ("tcp_pacing_ca_ratio", Some(n)) => self.pacing.avoidance_percent = n as u32,
@@ -201,7 +202,7 @@ impl Asked {
             ("tcp_rmem" | "tcp_wmem" | "tcp_min_tso_segs" | "tcp_tso_win_divisor", _)
             | ("tcp_limit_output_bytes" | "tcp_no_metrics_save" | "tcp_autocorking", _)
             // What was asked for by default.
-            | ("tcp_sack" | "tcp_frto" | "tcp_dsack" | "tcp_fack" | "tcp_recovery", _) => {}
+            | ("tcp_sack" | "tcp_frto" | "tcp_dsack" | "tcp_fack", _) => {}
             _ => self.refuse(&format!("the parameter {name}={value}")),
         }
     }

@@ -79,7 +79,8 @@ pub(crate) static TCP: Section = Section {
         ),
         optional("limited-transmit", Takes::Flag, PRESET, "RFC 3042."),
         optional("prr", Takes::Flag, PRESET, "Proportional rate reduction, RFC 6937."),
-        optional("tail-loss-probe", Takes::Flag, PRESET, "RFC 8985, section 7, without RACK."),
+        optional("rack", Takes::Flag, PRESET, "Losses by time, RFC 8985, section 6; with SACK."),
+        optional("tail-loss-probe", Takes::Flag, PRESET, "RFC 8985, section 7."),
         optional(
             "slow-start",
             Takes::Word(&["loss", "hystart", "hystart++"]),

@@ -73,7 +73,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     ];
     let growth =
         prop_oneof![Just(Growth::PerAck), (1u32..9).prop_map(|limit| Growth::PerByte { limit })];
-    let flags = proptest::array::uniform12(any::<bool>());
+    let flags = proptest::array::uniform13(any::<bool>());
     (preset, recovery, exit, reduce, growth, flags, 1u32..4, 2u32..30).prop_map(
         |(preset, recovery, slow_start_exit, reduce_from, growth, f, ack_every, window)| Config {
             recovery,
@@ -92,6 +92,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             restart_after_idle: f[9],
             karn_backoff: f[10],
             tail_loss_probe: f[11],
+            rack: f[12],
             ack_every,
             receive_window: window * preset.mss,
             data_tries: 100,
