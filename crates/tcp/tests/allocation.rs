@@ -93,3 +93,11 @@ fn only_losses_allocate() {
         assert_eq!(held, 0);
     }
 }
+
+/// RACK keeps an entry for each segment that is out: room for them grows with the largest window.
+#[test]
+fn rack_allocates_for_its_largest_window() {
+    let (allocated, _) = transfer(&Config { rack: true, ..Config::linux() }, 5_000_000, u64::MAX);
+    // A block for each end, and doublings.
+    assert!((2..20).contains(&allocated), "{allocated}");
+}

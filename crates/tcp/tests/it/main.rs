@@ -4,5 +4,6 @@ mod any_network;
 mod connection;
 mod net;
 mod probes;
+mod rack;
 mod recovery;
 mod windows;
