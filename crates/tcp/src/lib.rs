@@ -38,6 +38,7 @@ mod endpoint;
 mod handshake;
 mod hystart;
 mod presets;
+mod prr;
 mod rack;
 mod ranges;
 mod receiver;

@@ -4,6 +4,7 @@
 
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
+use crate::prr::{Prr, Room};
 use crate::rack::Arrival;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Probe, Sender};
@@ -21,47 +22,6 @@ pub enum Phase {
     Recovery,
     /// After a timeout, until all that was outstanding then is acknowledged.
     Loss,
-}
-
-/// Proportional rate reduction: what was delivered and sent since recovery began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prr {
-    delivered: u32,
-    out: u32,
-    /// RecoverFS: what was to be delivered.
-    flight: u32,
-}
-
-impl Prr {
-    pub(crate) fn sent(&mut self, len: u32) {
-        self.out = self.out.saturating_add(len);
-    }
-
-    /// What may be sent on an acknowledgment that delivered `delivered` bytes. `safe` if it
-    /// advanced without a sign of further losses.
-    fn allowance(&mut self, config: &Config, delivered: u32, room: Room, safe: bool) -> u64 {
-        self.delivered = self.delivered.saturating_add(delivered);
-        let (all, out) = (u64::from(self.delivered), u64::from(self.out));
-        let ssthresh = u64::from(room.ssthresh);
-        if room.pipe > ssthresh {
-            return (all * ssthresh).div_ceil(self.flight.max(1).into()).saturating_sub(out);
-        }
-        // Catch up: at most what was delivered, plus a segment if that seems safe.
-        let mut limit = u64::from(delivered);
-        if safe || !config.ns3_recovery {
-            limit = limit.max(all.saturating_sub(out));
-        }
-        if safe {
-            limit += u64::from(config.mss);
-        }
-        limit.min(ssthresh - room.pipe)
-    }
-}
-
-/// What is in the network, and what shall be.
-struct Room {
-    pipe: u64,
-    ssthresh: u32,
 }
 
 impl Sender {
@@ -416,34 +376,4 @@ pub(crate) struct Trouble {
     pub(crate) echo: Option<Nanos>,
     pub(crate) ece: bool,
     pub(crate) now: Nanos,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prr_is_proportional_above_the_threshold_and_catches_up_below() {
-        let config = Config { mss: 100, ..Config::default() };
-        let ns3 = Config { ns3_recovery: true, ..config.clone() };
-        // 2000 are to be delivered and become 1400.
-        let start = || Prr { delivered: 0, out: 0, flight: 2000 };
-        let above = || Room { pipe: 1800, ssthresh: 1400 };
-        let mut prr = start();
-        assert_eq!(prr.allowance(&config, 100, above(), true), 70);
-        assert_eq!(prr.allowance(&config, 100, above(), false), 140);
-        prr.sent(100);
-        assert_eq!(prr.allowance(&config, 100, above(), false), 110);
-        // 1000 below: what was delivered and not replaced, and one segment more if that is safe.
-        let below = || Room { pipe: 400, ssthresh: 1400 };
-        for (config, safe, expected) in
-            [(&config, true, 400), (&config, false, 300), (&ns3, true, 400), (&ns3, false, 100)]
-        {
-            let mut prr = Prr { delivered: 300, out: 100, flight: 2000 };
-            assert_eq!(prr.allowance(config, 100, below(), safe), expected);
-        }
-        // But not beyond the threshold.
-        let near = Room { pipe: 1350, ssthresh: 1400 };
-        assert_eq!(start().allowance(&config, 100, near, true), 50);
-    }
 }

@@ -2,7 +2,8 @@
 
 use crate::config::Config;
 use crate::control::Control;
-use crate::recovery::{Phase, Prr};
+use crate::prr::Prr;
+use crate::recovery::Phase;
 use crate::rtt::Rtt;
 use crate::scoreboard::{Cut, Scoreboard};
 use crate::stats::Stats;
