@@ -135,6 +135,25 @@ fn what_flows_without_end_receive_in_the_warm_up_does_not_count() {
     assert!((mbit.unwrap().value - of_rows).abs() < 1e-9, "{mbit:?}, in the rows {of_rows}");
 }
 
+/// One loss in twenty: what was sent again is often lost too, which without RACK only the timer
+/// finds.
+#[test]
+fn rack_replaces_timeouts() {
+    let [without, with] = [false, true].map(|rack| {
+        let scenario = parse(&format!(
+            "[scenario]\ntitle = \"t\"\nduration = \"200s\"\nseeds = 1\n[schedulers]\n\
+             run = [\"fifo\"]\n[tcp]\npreset = \"linux\"\nrack = {rack}\n[topology]\n\
+             kind = \"free\"\nlinks = [{{ name = \"l\", a = \"a\", b = \"b\", rate = \"10mbit\", \
+             delay = \"10ms\", limit = \"100packets\", scheduler = \"tested\", loss = 0.05 }}]\n\
+             [[traffic]]\nfrom = \"a\"\nto = \"b\"\nkind = \"persistent\"\n"
+        ));
+        let (rows, summary) = run(&scenario);
+        (summary.schedulers[0].timeouts.unwrap().value, rows.flows[0].received_bytes)
+    });
+    assert!(with.0 < without.0 / 3.0, "timeouts: {with:?}, without {without:?}");
+    assert!(with.1 > without.1, "bytes: {with:?}, without {without:?}");
+}
+
 #[test]
 fn a_receiver_that_opens_asks_half_a_round_trip_later() {
     let transfers = "kind = \"periodic\"\nevery = \"5s\"\nsize = \"1000b\"\n";

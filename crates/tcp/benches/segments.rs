@@ -26,6 +26,7 @@ fn main() {
     let cases = [
         ("cubic, sack, timestamps", window(Config::default())),
         ("linux", window(Config::linux())),
+        ("linux, rack", window(Config { rack: true, ..Config::linux() })),
         ("ns-3", window(Config::ns3())),
         ("ns-2 (every segment acknowledged)", window(Config::ns2())),
         ("cubic, paced", window(Config { pacing: Some(Pacing::LINUX), ..Config::default() })),
@@ -35,10 +36,13 @@ fn main() {
             report(name, &config, u64::MAX, 2_000_000);
         }
     }
+    let rack = Config { rack: true, ..reno.clone() };
     let new_reno = Config { recovery: Recovery::NewReno, ..reno.clone() };
     let lossy = [
         ("reno + sack, 1 % lost", reno.clone(), 100),
         ("reno + sack, 0.1 % lost", reno, 1000),
+        ("reno + sack, rack, 1 % lost", rack.clone(), 100),
+        ("reno + sack, rack, 0.1 % lost", rack, 1000),
         ("new reno, 0.1 % lost", new_reno, 1000),
     ];
     for (name, config, loss) in lossy {
