@@ -86,7 +86,9 @@ fn reordering_once_seen_is_given_its_time() {
         // Eight, of which the first is overtaken by all others.
         net.write(CLIENT, 8000);
         net.run(1000);
-        net.ends[CLIENT].stats().retransmissions
+        let stats = net.ends[CLIENT].stats();
+        assert_eq!(stats.fast_retransmits, stats.retransmissions);
+        stats.retransmissions
     };
     assert_eq!(spurious(false, 4, 4), 1);
     assert_eq!(spurious(true, 0, 4), 1);
@@ -114,11 +116,34 @@ fn a_lost_tail_is_found_by_the_probe() {
 
 #[test]
 fn the_reordering_timer_takes_the_place_of_a_probe() {
-    // The last but one is lost: the SACK of the last stops the probe's timer.
-    let config = Config { tail_loss_probe: true, ..config(true) };
-    let net = transfer(config, 10_000, &[8]);
-    assert_eq!(net.again(CLIENT), [(47, 8)]);
+    // Of four the last arrives, and its SACK 2 ms before the probe is due, 40 ms after they left.
+    let mut net = Net::of(Config { tail_loss_probe: true, ..config(true) }, 10 * MS);
+    net.fate = Box::new(|sent| match (sent.from == CLIENT, sent.number) {
+        (true, 2..=4) => Fate::Lost,
+        (false, 1) => Fate::Late(18 * MS),
+        _ => Fate::Arrive,
+    });
+    net.open();
+    net.write(CLIENT, 4000);
+    net.run(1000);
+    // It took 38 ms, and 7 for reordering.
+    assert_eq!(net.again(CLIENT), [(65, 0), (65, 1), (65, 2)]);
     assert_eq!(net.ends[CLIENT].stats().tail_probes, 0);
+}
+
+#[test]
+fn a_timeout_leaves_room_for_one_beside_what_may_still_arrive() {
+    let mut net = Net::losing(config(true), 10 * MS, &[1]);
+    net.open();
+    net.write(CLIENT, 1000);
+    net.run_until(100 * MS);
+    net.write(CLIENT, 1000);
+    // The timeout is 200 ms; three more leave 5 ms before.
+    net.run_until(295 * MS);
+    net.write(CLIENT, 3000);
+    net.run(1000);
+    assert_eq!(net.data(CLIENT)[1..], [(100, 1), (295, 2), (295, 3), (295, 4), (300, 1)]);
+    assert_eq!(net.ends[CLIENT].stats().timeouts, 1);
 }
 
 #[test]
