@@ -28,7 +28,7 @@ CLASSES = (("short", 20), ("medium", 200), ("long", LARGEST))
 @dataclass(frozen=True)
 class Case:
     queue: str  # fifo, codel or fq-codel
-    tcp: str  # newreno, newreno-sack or cubic
+    tcp: str  # newreno, newreno-sack, cubic, or newreno-unlimited: without limited transmit
     load: float
     buffer: int  # packets
     rtt_ms: int
@@ -59,6 +59,20 @@ def control() -> list[Case]:
         Case("fifo", "newreno-sack", 0.8, 50, 6),
         Case("codel", "newreno-sack", 0.8, 300, 6),
     ]
+
+
+# Offered loads beyond those of full(), where connections back off for as long as the list lasts.
+OVERLOADS = (1.5, 2.0)
+
+
+def overload() -> list[Case]:
+    """The TCPs, and NewReno once more with limited transmit off on both sides (see causes.py)."""
+    axes = itertools.product(OVERLOADS, (*TCPS, "newreno-unlimited"))
+    return [Case("fifo", tcp, load, 300, 6) for load, tcp in axes]
+
+
+def overload_control() -> list[Case]:
+    return [Case("fifo", tcp, OVERLOADS[0], 300, 6) for tcp in TCPS]
 
 
 def quick() -> list[Case]:

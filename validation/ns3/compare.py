@@ -3,7 +3,8 @@
 
 Runs every case of cases.py through both, ten lists each (`--quick`: a few cases), prints the
 ratios of mean completion time by size class and of drop rate, and writes RESULTS.md and
-results.csv. The status is 1 if a difference beyond the tolerance has no cause in causes.py.
+results.csv. `--overload`: loads of 1.5 and 2. The status is 1 if a difference beyond the tolerance
+has no cause in causes.py.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Plan:
 
 
 FULL = Plan(cases.full(), cases.control(), replicates=10, seconds=100)
+OVERLOAD = Plan(cases.overload(), cases.overload_control(), replicates=10, seconds=100)
 QUICK = Plan(cases.quick(), [], replicates=6, seconds=60)
 
 
@@ -123,8 +125,14 @@ def main() -> int:
         "--shortlane", type=Path, required=True, help="the example dumbbell of crates/sim"
     )
     options.add_argument("--work", type=Path, required=True, help="directory for runs")
-    options.add_argument("--out", type=Path, help="directory for RESULTS.md and results.csv")
-    options.add_argument("--quick", action="store_true", help="a few cases, two minutes")
+    options.add_argument("--out", type=Path, help="directory for the results")
+    options.add_argument("--into", default="results", help="their name; results, if not given")
+    options.add_argument("--release", default="3.37", help="of ns-3, for the results; 3.37")
+    chosen_cases = options.add_mutually_exclusive_group()
+    chosen_cases.add_argument("--quick", action="store_true", help="a few cases, two minutes")
+    chosen_cases.add_argument(
+        "--overload", action="store_true", help="loads of 1.5 and 2, five minutes"
+    )
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     chosen = options.parse_args()
 
@@ -133,15 +141,17 @@ def main() -> int:
     try:
         ns3 = Ns3("ns3", chosen.ns3, chosen.work)
         shortlane = Shortlane("shortlane", chosen.shortlane, chosen.work)
-        plan = QUICK if chosen.quick else FULL
+        plan = QUICK if chosen.quick else OVERLOAD if chosen.overload else FULL
         results = compare(plan, ns3, shortlane, chosen.work, chosen.jobs)
     except (OSError, SimulatorError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return 1
     if chosen.out:
-        text = report.markdown(results)
-        (chosen.out / "RESULTS.md").write_text(text, encoding="utf-8")
-        with (chosen.out / "results.csv").open("w", encoding="utf-8", newline="") as file:
+        name = chosen.into
+        target = "" if name == "results" else f"-{name}"
+        text = report.markdown(results, chosen.release, target)
+        (chosen.out / f"{name.upper()}.md").write_text(text, encoding="utf-8")
+        with (chosen.out / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(report.table(results))
     unexplained = [row for row in results.rows if row.verdict == "differs" and not causes.of(row)]
     print(f"{report.summary(results)} ({time.monotonic() - began:.0f} s)")

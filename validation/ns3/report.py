@@ -60,9 +60,9 @@ def grid(rows: list[Row]) -> list[str]:
 
 
 HEAD = """\
-# Shortlane's simulator against ns-3.37
+# Shortlane's simulator against ns-{release}
 
-`make validate-ns3` writes this file; [README.md](README.md) says what is run and how it is
+`make validate-ns3{target}` writes this file; [README.md](README.md) says what is run and how it is
 judged.
 
 {summary}.
@@ -82,8 +82,10 @@ figures.
 """
 
 
-def markdown(results: Results) -> str:
+def markdown(results: Results, release: str, target: str) -> str:
     head = HEAD.format(
+        release=release,
+        target=target,
         summary=summary(results),
         replicates=results.replicates,
         seconds=results.seconds,

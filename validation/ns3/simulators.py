@@ -95,7 +95,8 @@ def read_run(rows: Path, totals_text: str) -> Run:
 class Ns3(Simulator):
     def simulate(self, case: Case, flows: Path, seconds: float, out: Path) -> Run:
         rows = out.with_suffix(".csv")
-        sack = case.tcp != "newreno"
+        sack = case.tcp not in ("newreno", "newreno-unlimited")
+        unlimited = case.tcp == "newreno-unlimited"
         totals_text = execute([
             str(self.program),
             f"--flows={flows}",
@@ -113,6 +114,7 @@ class Ns3(Simulator):
             f"--mss={cases.MSS}",
             f"--window={cases.WINDOW}",
             f"--stop={seconds + cases.DRAIN_S}s",
+            *(["--ns3::TcpSocketBase::LimitedTransmit=false"] if unlimited else []),
         ])  # fmt: skip
         return read_run(rows, totals_text)
 
@@ -131,7 +133,8 @@ class Shortlane(Simulator):
             f"window={cases.WINDOW}",
             f"queue={case.queue}",
             f"buffer={case.buffer}",
-            f"tcp={case.tcp}",
+            f"tcp={case.tcp.removesuffix('-unlimited')}",
+            f"limited_transmit={str(not case.tcp.endswith('-unlimited')).lower()}",
             f"stop_s={seconds + cases.DRAIN_S}",
             f"out={rows}",
         ])  # fmt: skip
