@@ -13,7 +13,8 @@
 //    bottleneck get a queueing discipline, the others a long device queue.
 //  * A device pulls packets out of the discipline ahead of time, into a queue of its own. Here
 //    the device is stopped while it transmits, so that the discipline is the whole queue and
-//    the packet being sent occupies none of it.
+//    the packet being sent occupies none of it. Its queue must not wake the discipline too, as
+//    3.48's does when the packet being sent has left it.
 //  * A PPP header of 2 bytes is sent with every packet: the other side has to count it too.
 //  * A sender that has sent all that the receiver's window takes crashes 3.37: the send buffer is
 //    smaller than the window, and whole segments, or each write would end in a small one.
@@ -179,7 +180,9 @@ SetDefaults(const Options& o)
 void
 HoldWhileSending(Ptr<NetDevice> device)
 {
-    auto queue = device->GetObject<NetDeviceQueueInterface>()->GetTxQueue(0);
+    auto control = CreateObject<NetDeviceQueueInterface>();
+    device->AggregateObject(control);
+    auto queue = control->GetTxQueue(0);
     std::function<void(Ptr<const Packet>)> begin = [queue](Ptr<const Packet>) { queue->Stop(); };
     std::function<void(Ptr<const Packet>)> end = [queue](Ptr<const Packet>) { queue->Wake(); };
     device->TraceConnectWithoutContext("PhyTxBegin", Callback<void, Ptr<const Packet>>(begin));
@@ -201,19 +204,19 @@ class Dumbbell
         internet.InstallAll();
 
         PointToPointHelper link;
+        link.DisableFlowControl(); // HoldWhileSending does it; with it goes the FQ-CoDel
         link.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize("1p")));
         link.SetDeviceAttribute("DataRate", DataRateValue(o.rate));
         link.SetDeviceAttribute("Mtu", UintegerValue(MTU));
         link.SetChannelAttribute("Delay", TimeValue(o.delay));
         auto bottleneck = link.Install(routers);
+        HoldWhileSending(bottleneck.Get(0));
+        HoldWhileSending(bottleneck.Get(1));
         forward = Discipline(o).Install(bottleneck.Get(0)).Get(0);
         TrafficControlHelper fifo;
         fifo.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(LONG_QUEUE));
         backward = fifo.Install(bottleneck.Get(1)).Get(0);
-        HoldWhileSending(bottleneck.Get(0));
-        HoldWhileSending(bottleneck.Get(1));
 
-        link.DisableFlowControl(); // and with it the FQ-CoDel
         link.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(LONG_QUEUE));
         link.SetDeviceAttribute("DataRate", DataRateValue(o.accessRate));
         link.SetChannelAttribute("Delay", TimeValue(o.accessDelay));
