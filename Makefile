@@ -435,6 +435,22 @@ validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10
 		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
+.PHONY: validate-ns3-overload
+validate-ns3-overload: sim-dumbbell target/ns3/dumbbell ## The same at loads of 1.5 and 2: 5 minutes
+	validation/ns3/compare.py --ns3 target/ns3/dumbbell \
+		--shortlane target/release/examples/dumbbell \
+		--work target/ns3/runs --overload --out validation/ns3 --into overload
+
+NS3_NEWEST := $(CURDIR)/target/ns3/newest/root/usr
+NS3_NEWEST_LIB = $(NS3_NEWEST)/lib/$(shell gcc -print-multiarch)
+
+.PHONY: validate-ns3-newest
+validate-ns3-newest: sim-dumbbell target/ns3/dumbbell-newest ## The quick cases against Debian's newest ns-3
+	validation/ns3/compare.py --ns3 target/ns3/dumbbell-newest \
+		--shortlane target/release/examples/dumbbell --work target/ns3/runs --quick \
+		--out validation/ns3 --into newest \
+		--release "$$(sed -n 's/^Version: //p' $(NS3_NEWEST_LIB)/pkgconfig/ns3-core.pc)"
+
 .PHONY: validate-ns3-queues
 validate-ns3-queues: target/ns3/queue ## RED, CoDel, FQ-CoDel against ns-3's on the same packets: 2 minutes
 	$(CARGO) build --locked --package shortlane-sched --example behind_a_link
@@ -444,6 +460,13 @@ target/ns3/%: validation/ns3/%.cc
 	@scripts/setup.sh ns3
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O2 -Wall -Wextra $< -o $@ $(NS3_LIBRARIES:%=-lns3-%)
+
+# Linked with a C library of its own, which is newer than this system's.
+target/ns3/dumbbell-newest: validation/ns3/dumbbell.cc
+	@scripts/setup.sh ns3-newest
+	g++ -std=c++20 -O2 -Wall -Wextra -isystem $(NS3_NEWEST)/include $< -o $@ -L$(NS3_NEWEST_LIB) \
+		-Wl,--allow-shlib-undefined,--disable-new-dtags,-rpath,$(NS3_NEWEST_LIB) \
+		-Wl,--dynamic-linker=$(NS3_NEWEST_LIB)/ld-linux-x86-64.so.2 $(NS3_LIBRARIES:%=-lns3-%)
 
 .PHONY: bench-sim
 bench-sim: setup-peers sim-dumbbell target/ns3/dumbbell ## The simulator's speed beside ns-3 and ns-2: ten minutes

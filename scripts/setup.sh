@@ -18,6 +18,7 @@
 #   scripts/setup.sh bare     also mmdebstrap, for bare systems to try everything on, and lintian
 #   scripts/setup.sh prove    also SPIN and CBMC, from Debian 13 into target/prove where this system has none
 #   scripts/setup.sh ns3      also ns-3, a C++ compiler and Python, for validation/ns3
+#   scripts/setup.sh ns3-newest  also the newest ns-3 of Debian, into target/ns3/newest, beside that one
 #   scripts/setup.sh peers    the same and ns-2, for bench/sim
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -243,6 +244,33 @@ ns3() {
     [ -e /usr/include/ns3/core-module.h ] || apt_install libns3-dev
 }
 
+# ns3-newest: that of Debian's next release, and what its libraries need, below one directory.
+ns3_newest() {
+    ns3
+    [ ! -e target/ns3/newest/root ] || return 0
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
+    echo "setup: downloading ns-3 of Debian's next release into target/ns3/newest" >&2
+    local here=$PWD/target/ns3/newest package library
+    rm -rf "$here"
+    mkdir -p "$here"/{lists/partial,cache/archives/partial,debs,partial}
+    : > "$here/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian forky main" \
+        > "$here/sources.list"
+    local apt=(apt-get -qq -o Dir::Etc::sourcelist="$here/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State="$here" -o Dir::State::lists="$here/lists" -o Dir::State::status="$here/status"
+        -o Dir::Cache="$here/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none)
+    apt_run update
+    (cd "$here/debs" && apt_run download libns3-dev)
+    library=$(dpkg-deb -f "$here"/debs/libns3-dev_*.deb Depends | grep -o 'libns3[.0-9a-z]*' | head -1)
+    (cd "$here/debs" && apt_run download "$library" libc6 libgcc-s1 libstdc++6 libgsl28 libgslcblas0 \
+        libsqlite3-0 libxml2-16 zlib1g liblzma5)
+    for package in "$here"/debs/*.deb; do
+        dpkg-deb -x "$package" "$here/partial"
+    done
+    mv "$here/partial" "$here/root"
+    rm -rf "$here"/{lists,cache,debs}
+}
+
 # component NAME SUBCOMMAND PACKAGE: a part of the Rust toolchain, from rustup or from Debian.
 component() {
     if cargo "$2" --version > /dev/null 2>&1; then
@@ -350,9 +378,10 @@ bare)
 operators) packages_for ip=iproute2 systemd-analyze=systemd ;;
 prove) prove ;;
 ns3) ns3 ;;
+ns3-newest) ns3_newest ;;
 peers)
     ns3
     has ns || apt_install ns2
     ;;
-*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, operators, bare, prove, ns3 or peers" ;;
+*) fail "$1 is not known; build, test, python, lint, bench, bpf, fuzz, kernel, package, toolchains, operators, bare, prove, ns3, ns3-newest or peers" ;;
 esac

@@ -153,7 +153,8 @@ def main() -> int:
         (chosen.out / f"{name.upper()}.md").write_text(text, encoding="utf-8")
         with (chosen.out / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(report.table(results))
-    unexplained = [row for row in results.rows if row.verdict == "differs" and not causes.of(row)]
+    differing = [row for row in results.rows if row.verdict == "differs"]
+    unexplained = [row for row in differing if not causes.of(row, chosen.release)]
     print(f"{report.summary(results)} ({time.monotonic() - began:.0f} s)")
     for row in unexplained:
         print(f"no cause is known: {row.case.name()} {row.metric} {row.ratio}", file=sys.stderr)

@@ -95,10 +95,11 @@ def markdown(results: Results, release: str, target: str) -> str:
     )
     lines = [head, *grid(results.rows), "", "## Differences and their causes", ""]
     for cause in causes.CAUSES:
-        rows = [row for row in results.rows if row.verdict != "holds" and cause.applies(row)]
+        explained = [row for row in results.rows if cause in causes.of(row, release)]
+        rows = [row for row in explained if row.verdict != "holds"]
         if rows:
             lines += [f"**{cause.name}** ({len(rows)} cells). {cause.text}", ""]
-    without = [r for r in results.rows if r.verdict == "differs" and not causes.of(r)]
+    without = [r for r in results.rows if r.verdict == "differs" and not causes.of(r, release)]
     lines += [f"Cells that differ and have no known cause: {len(without)}.", ""]
     if results.control:
         lines += [CONTROL, *grid(results.control), ""]
