@@ -436,7 +436,7 @@ validate-ns3: sim-dumbbell target/ns3/dumbbell ## The simulator against ns-3: 10
 		--work target/ns3/runs $(if $(NS3),$(NS3),--out validation/ns3)
 
 .PHONY: validate-ns3-overload
-validate-ns3-overload: sim-dumbbell target/ns3/dumbbell ## The same at loads of 1.5 and 2: 5 minutes
+validate-ns3-overload: sim-dumbbell target/ns3/dumbbell ## The same at loads of 1.5 and 2: 10 minutes on one core
 	validation/ns3/compare.py --ns3 target/ns3/dumbbell \
 		--shortlane target/release/examples/dumbbell \
 		--work target/ns3/runs --overload --out validation/ns3 --into overload

@@ -131,7 +131,7 @@ def main() -> int:
     chosen_cases = options.add_mutually_exclusive_group()
     chosen_cases.add_argument("--quick", action="store_true", help="a few cases, two minutes")
     chosen_cases.add_argument(
-        "--overload", action="store_true", help="loads of 1.5 and 2, five minutes"
+        "--overload", action="store_true", help="loads of 1.5 and 2, ten minutes"
     )
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     chosen = options.parse_args()

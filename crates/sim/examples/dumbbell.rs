@@ -4,7 +4,7 @@
 //! ```text
 //! dumbbell FLOWS.csv [pairs=5] [access_mbit=100] [access_us=1000] [mbit=10] [us=1000]
 //!          [buffer=300] [queue=fifo] [tcp=newreno-sack] [window=44] [limited_transmit=true]
-//!          [stop_s=100] [out=FILE]
+//!          [cubic_friendly=false] [validate_window=false] [stop_s=100] [out=FILE]
 //! ```
 //!
 //! Writes `name,value` lines; `cpu_s` is the run's user and system time, set-up excluded.
@@ -58,14 +58,18 @@ fn settings(mut given: Arguments) -> Result<Settings, Failure> {
     };
     let (access, bottleneck) = (link("access_mbit", "access_us", 100)?, link("mbit", "us", 10)?);
     let window = given.take("window", 44)?;
-    let limited_transmit = given.take("limited_transmit", true)?;
     let tcp = tcp_config(&given.take("tcp", String::from("newreno-sack"))?, window)?;
     let settings = Settings {
         pairs: given.take("pairs", 5)?,
         access,
         bottleneck,
         queue: queue.with_default("limit", &format!("{buffer}packets"))?,
-        tcp: tcp::Config { limited_transmit, ..tcp },
+        tcp: tcp::Config {
+            limited_transmit: given.take("limited_transmit", tcp.limited_transmit)?,
+            cubic_friendly: given.take("cubic_friendly", tcp.cubic_friendly)?,
+            validate_window: given.take("validate_window", tcp.validate_window)?,
+            ..tcp
+        },
         stop: Nanos((given.take("stop_s", 100.0)? * 1e9) as u64),
         out: given.take("out", String::new())?,
     };
