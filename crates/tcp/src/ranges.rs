@@ -1,19 +1,33 @@
 //! A set of sequence numbers as sorted ranges that neither overlap nor touch.
 
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+use std::iter::{Copied, Rev};
+
 /// `start..end`, never empty.
 pub(crate) type Range = (u64, u64);
 
-/// The set. Ranges are few: one for each gap in a window.
+/// The set. One range for each gap in a window is few, mostly; but a large window that overruns a
+/// queue leaves thousands, of which acknowledgments take one after the other from the left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges(Vec<Range>);
+pub(crate) struct Ranges(VecDeque<Range>);
 
 impl Ranges {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn as_slice(&self) -> &[Range] {
-        &self.0
+    pub(crate) fn first(&self) -> Option<Range> {
+        self.0.front().copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<Range> {
+        self.0.back().copied()
+    }
+
+    /// From the last to the first.
+    pub(crate) fn backwards(&self) -> Copied<Rev<Iter<'_, Range>>> {
+        self.0.iter().rev().copied()
     }
 
     /// Adds `start..end` and calls `added` for each part of it that was not there before.
@@ -43,17 +57,21 @@ impl Ranges {
             self.0.insert(first, union);
         } else {
             self.0[first] = union;
-            self.0.drain(first + 1..last);
+            if last > first + 1 {
+                self.0.drain(first + 1..last);
+            }
         }
     }
 
     /// Removes everything below `edge` and calls `removed` for each part.
     pub(crate) fn remove_below(&mut self, edge: u64, mut removed: impl FnMut(u64, u64)) {
-        let whole = self.0.partition_point(|r| r.1 <= edge);
-        for (start, end) in self.0.drain(..whole) {
-            removed(start, end);
+        while let Some(first) = self.first()
+            && first.1 <= edge
+        {
+            removed(first.0, first.1);
+            self.0.pop_front();
         }
-        if let Some(first) = self.0.first_mut()
+        if let Some(first) = self.0.front_mut()
             && first.0 < edge
         {
             removed(first.0, edge);
@@ -63,8 +81,7 @@ impl Ranges {
 
     /// The range that holds `at`.
     pub(crate) fn containing(&self, at: u64) -> Option<Range> {
-        let index = self.0.partition_point(|r| r.1 <= at);
-        self.0.get(index).copied().filter(|r| r.0 <= at)
+        self.ending_after(at).filter(|r| r.0 <= at)
     }
 
     /// The first range that ends after `at`.
@@ -86,7 +103,7 @@ mod tests {
         ranges.insert(30, 40, |_, _| {});
         let mut added = Vec::new();
         ranges.insert(20, 30, |a, b| added.push((a, b)));
-        assert_eq!(ranges.as_slice(), [(10, 40)]);
+        assert_eq!(ranges.0, [(10, 40)]);
         assert_eq!(added, [(20, 30)]);
         assert_eq!(ranges.containing(39), Some((10, 40)));
         assert_eq!(ranges.containing(40), None);
@@ -112,10 +129,10 @@ mod tests {
                     prop_assert_eq!(added, expected);
                     model.extend(at..at + len);
                 }
-                let held: BTreeSet<u64> = ranges.as_slice().iter().flat_map(|r| r.0..r.1).collect();
+                let held: BTreeSet<u64> = ranges.0.iter().flat_map(|r| r.0..r.1).collect();
                 prop_assert_eq!(&held, &model);
-                prop_assert!(ranges.as_slice().windows(2).all(|w| w[0].1 < w[1].0));
-                prop_assert!(ranges.as_slice().iter().all(|r| r.0 < r.1));
+                prop_assert!(ranges.0.iter().zip(ranges.0.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                prop_assert!(ranges.0.iter().all(|r| r.0 < r.1));
             }
         }
     }

@@ -201,7 +201,7 @@ impl Reassembly {
         let mut chosen = [(0, 0); 3];
         let mut count = 0;
         let recent = self.recent.iter().filter_map(|&at| self.ranges.containing(at));
-        let highest = self.ranges.as_slice().iter().rev().take(3).copied();
+        let highest = self.ranges.backwards().take(3);
         for block in recent.chain(highest) {
             if count < 3 && !chosen[..count].contains(&block) {
                 chosen[count] = block;

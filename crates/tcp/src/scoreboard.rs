@@ -231,7 +231,7 @@ impl Scoreboard {
     pub(crate) fn mark_lost(&mut self, dup_threshold: u32, mss: u32) {
         let Some(ranges) = self.ranges() else { return };
         let (mut count, mut bytes) = (0u32, 0u64);
-        for &(start, end) in ranges.as_slice().iter().rev() {
+        for (start, end) in ranges.backwards() {
             if start <= self.lost_edge {
                 return;
             }
@@ -247,9 +247,7 @@ impl Scoreboard {
 
     /// Declares lost all that lies below the last SACKed range.
     pub(crate) fn mark_lost_below_last(&mut self) {
-        let Some(&(start, end)) = self.ranges().and_then(|r| r.as_slice().last()) else {
-            return;
-        };
+        let Some((start, end)) = self.ranges().and_then(Ranges::last) else { return };
         if start > self.lost_edge {
             self.lost_edge = start;
             self.sacked_below_lost_edge = self.sacked - (end - start) as u32;
@@ -259,7 +257,7 @@ impl Scoreboard {
     /// Declares the first segment lost, whatever the scoreboard says.
     pub(crate) fn mark_head_lost(&mut self, mss: u32) {
         let mut end = (self.una + u64::from(mss)).min(self.nxt);
-        if let Some(first) = self.ranges().and_then(|r| r.as_slice().first()) {
+        if let Some(first) = self.ranges().and_then(Ranges::first) {
             end = end.min(first.0);
         }
         // Nothing SACKed lies below that, so no count changes.
@@ -307,7 +305,7 @@ impl Scoreboard {
     /// The next range below the highest SACKed number that was not sent again (NextSeg rule 3), or
     /// the next range of any kind if `beyond`.
     pub(crate) fn next_doubtful(&self, cut: Cut, beyond: bool) -> Option<(u64, u64)> {
-        let highest = self.ranges().and_then(|r| r.as_slice().last());
+        let highest = self.ranges().and_then(Ranges::last);
         let edge = if beyond { self.nxt } else { highest?.1 };
         self.hole(edge, cut)
     }
@@ -318,7 +316,7 @@ impl Scoreboard {
             return rack.last_hole();
         }
         let (mut start, mut end) = (self.una, self.nxt);
-        for &range in self.ranges().iter().flat_map(|r| r.as_slice()).rev() {
+        for range in self.ranges().into_iter().flat_map(Ranges::backwards) {
             if range.1 < end {
                 start = range.1;
                 break;
