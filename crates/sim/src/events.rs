@@ -6,14 +6,17 @@
 //! by spreading it over the level below. Events of the same time lie in the same slot in the
 //! order in which they were scheduled, and every step keeps that order: no tie-break is stored.
 
+use std::cmp::Reverse;
+
 const SLOT_BITS: u32 = 8;
 const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = (u64::BITS / SLOT_BITS) as usize;
 const WORDS: usize = SLOTS / 64;
-/// A slot of at most this many events is sorted as it is.
-const FEW: usize = 24;
-/// A run that has grown beyond this is cut.
-const LONG: usize = 96;
+/// A slot of at most this many events is sorted as it is: to spread events that are fewer than the
+/// slots below costs more. As many as the sort has room for on its stack.
+const MANY: usize = 256;
+/// A run is cut where an event would join it that comes after more than this many others.
+const FAR: usize = 48;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
@@ -105,7 +108,7 @@ impl<T: Copy> EventQueue<T> {
             at -= 1;
         }
         self.run[at] = entry;
-        if self.run.len() > LONG {
+        if self.run.len() - at > FAR {
             self.cut_run();
         }
     }
@@ -153,10 +156,11 @@ impl<T: Copy> EventQueue<T> {
             self.occupied &= !(1 << level);
         }
         let events = &mut self.levels[level].slots[slot];
-        if level == 0 || events.len() <= FEW {
+        if level == 0 || events.len() <= MANY {
             std::mem::swap(events, &mut self.run);
+            // The sort keeps the order of equal times, which is that of scheduling, latest first.
             self.run.reverse();
-            sort_latest_first(&mut self.run);
+            self.run.sort_by_key(|entry| Reverse(entry.time));
             self.run_end = start.saturating_add(1 << shift);
         } else {
             let mut events = std::mem::replace(events, std::mem::take(&mut self.spare));
@@ -170,24 +174,10 @@ impl<T: Copy> EventQueue<T> {
     }
 }
 
-/// Insertion sort: the runs are short, and equal times must keep their order.
-fn sort_latest_first<T: Copy>(run: &mut [Entry<T>]) {
-    for next in 1..run.len() {
-        let entry = run[next];
-        let mut at = next;
-        while at > 0 && run[at - 1].time < entry.time {
-            run[at] = run[at - 1];
-            at -= 1;
-        }
-        run[at] = entry;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
     /// The obvious queue: a heap with a sequence number.
