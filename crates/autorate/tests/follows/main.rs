@@ -28,47 +28,58 @@ fn say(what: &str, run: &Run, model: &Model) {
     }
 }
 
-/// 20, then 5, then 20 Mbit/s.
-fn drop_and_rise(ms: u64) -> f64 {
-    if (10_000..20_000).contains(&ms) { 5e6 } else { 20e6 }
+/// Moments at which a link slows down, in ms: a search for more may be under way, or not.
+const DROPS: [u64; 9] = [10_000, 10_193, 10_387, 10_580, 10_774, 10_968, 11_161, 11_355, 11_549];
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+/// 20 Mbit/s, then 5 for ten seconds, then 20 again: how long until the extra delay is below 30 ms, and
+/// until there are 18 Mbit/s again.
+fn drop_and_rise(behind: bool, traffic: bool, window: f64, drop: u64) -> (usize, usize) {
+    let mut model =
+        Model::new(move |ms| if (drop..drop + 10_000).contains(&ms) { 5e6 } else { 20e6 });
+    (model.behind, model.traffic, model.window) = (behind, traffic, Box::new(move |_| window));
+    let run = model.run(bounds("2mbit..20mbit..100mbit"), 40_000, 1);
+    let drop = drop as usize;
+    let rise = drop + 10_000;
+    let again = (rise..40_000).find(|ms| run.moments[*ms].rate >= 18_000_000);
+    // Between the drop's end and the rise it keeps near what there is.
+    let calm = &run.moments[drop + 2_000..rise];
+    assert!(calm.iter().all(|moment| moment.rate < 8_000_000));
+    (run.back_below_30_ms(drop), again.expect("it finds the 20 Mbit/s again") - rise)
 }
 
 #[test]
 fn a_link_that_slows_down_and_recovers() {
     for (behind, window, traffic, most_ms) in [
-        (false, 75_000.0, false, 500),
-        (false, 112_500.0, false, 600),
-        (false, 225_000.0, false, 1_000),
-        (true, 75_000.0, false, 500),
-        (true, 112_500.0, false, 600),
-        (true, 225_000.0, false, 1_000),
-        (false, 75_000.0, true, 400),
-        (false, 112_500.0, true, 500),
-        (false, 225_000.0, true, 800),
-        (true, 75_000.0, true, 400),
-        (true, 112_500.0, true, 500),
-        (true, 225_000.0, true, 800),
+        (false, 75_000.0, false, 400.0),
+        (false, 112_500.0, false, 500.0),
+        (false, 225_000.0, false, 900.0),
+        (true, 75_000.0, false, 400.0),
+        (true, 112_500.0, false, 500.0),
+        (true, 225_000.0, false, 900.0),
+        (false, 75_000.0, true, 400.0),
+        (false, 112_500.0, true, 500.0),
+        (false, 225_000.0, true, 900.0),
+        (true, 75_000.0, true, 400.0),
+        (true, 112_500.0, true, 500.0),
+        (true, 225_000.0, true, 900.0),
     ] {
-        let mut model = Model::new(drop_and_rise);
-        (model.behind, model.traffic, model.window) = (behind, traffic, Box::new(move |_| window));
-        let run = model.run(bounds("2mbit..20mbit..100mbit"), 40_000, 1);
-        let back = run.back_below_30_ms(10_000);
-        let again = (20_000..40_000).find(|ms| run.moments[*ms].rate >= 18_000_000);
-        let again = again.expect("it finds the 20 Mbit/s again") - 20_000;
+        let of = |drop| drop_and_rise(behind, traffic, window, drop);
+        let (back, again): (Vec<_>, Vec<_>) =
+            DROPS.into_iter().map(of).map(|(back, again)| (back as f64, again as f64)).unzip();
+        let most = back.iter().copied().fold(0.0, f64::max);
+        let (back, again) = (median(back), median(again));
         let place = if behind { "behind" } else { "in front" };
-        say(
-            &format!(
-                "20-5-20 Mbit/s, {place}, window {window} bytes, traffic {traffic}: below 30 ms after {back} ms, \
-                 18 Mbit/s after {again} ms"
-            ),
-            &run,
-            &model,
+        println!(
+            "20-5-20 Mbit/s, {place}, window {window} bytes, traffic {traffic}: below 30 ms after {back} ms \
+             ({most} at most), 18 Mbit/s after {again} ms"
         );
         assert!(back <= most_ms, "{back} ms");
-        assert!(again <= 5_000, "{again} ms");
-        // Between the drop's end and the rise it keeps near what there is.
-        let calm = &run.moments[12_000..20_000];
-        assert!(calm.iter().all(|moment| moment.rate < 8_000_000));
+        assert!(again <= 5_000.0, "{again} ms");
     }
 }
 
@@ -88,6 +99,30 @@ fn noise_costs_little() {
         say(&format!("noise of +-{half} ms, 20 Mbit/s, ceiling {ceiling} Mbit/s"), &run, &model);
         let used = run.used(&model, 1_000, 600_000);
         assert!(used >= least, "{used}");
+    }
+}
+
+/// The whole path is faster and slower for no reason, the traffic's packets too.
+#[test]
+fn a_path_that_flickers_does_not_cost_most() {
+    for (behind, traffic, flicker) in [
+        (false, false, 40),
+        (true, false, 40),
+        (false, true, 40),
+        (true, true, 40),
+        (true, true, 20),
+    ] {
+        let mut model = Model::new(|_| 20e6);
+        (model.behind, model.traffic, model.flicker) = (behind, traffic, flicker);
+        model.window = Box::new(|_| 225_000.0);
+        let run = model.run(bounds("2mbit..20mbit..40mbit"), 120_000, 1);
+        say(
+            &format!("20 to {} ms, behind {behind}, traffic {traffic}", 20 + flicker),
+            &run,
+            &model,
+        );
+        let used = run.used(&model, 1_000, 120_000);
+        assert!(used >= 0.8, "{used}");
     }
 }
 
@@ -113,10 +148,6 @@ fn after_an_hour_of_nothing_a_download_starts_as_with_the_base() {
 
 #[test]
 fn a_radio_is_followed() {
-    let median = |mut all: Vec<f64>| {
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
-    };
     for (behind, traffic) in [(false, false), (true, false), (false, true), (true, true)] {
         let (mut used, mut late, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
         for seed in 1..=10 {

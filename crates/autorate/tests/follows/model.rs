@@ -10,6 +10,8 @@ use crate::radio::Random;
 
 /// What the bottleneck holds at most, in bytes.
 const BUFFER: f64 = 1e6;
+/// How often the delay of a path that flickers is drawn anew, in ms.
+const FLICKER: u64 = 20;
 
 pub(crate) struct Model {
     /// Whether the controller is behind the bottleneck: it shapes what arrives.
@@ -22,6 +24,9 @@ pub(crate) struct Model {
     pub(crate) round_trip: u64,
     /// A probe takes up to this much longer for no reason, in ms.
     pub(crate) noise: u64,
+    /// Everything takes up to this much longer, in ms: drawn anew every [`FLICKER`], and no packet
+    /// overtakes another.
+    pub(crate) flicker: u64,
     /// Whether the round trips of the traffic are seen as well: one a millisecond.
     pub(crate) traffic: bool,
     /// Whether probes are answered.
@@ -76,6 +81,7 @@ impl Model {
             window: Box::new(|_| 112_500.0),
             round_trip: 30,
             noise: 0,
+            flicker: 0,
             traffic: false,
             answers: Box::new(|_| true),
         }
@@ -90,7 +96,9 @@ impl Model {
         // Of all bytes: made by the senders, into and out of the two queues.
         let (mut made, mut own_in, mut own_out, mut far_in, mut far_out) =
             (0.0f64, 0.0, 0.0, 0.0, 0.0f64);
-        let mut acked: VecDeque<f64> = VecDeque::new();
+        // What is on the way back, and when it arrives.
+        let mut back: VecDeque<(u64, f64)> = VecDeque::new();
+        let (mut got, mut flicker, mut last) = (0.0, 0, 0);
         let mut under_way: VecDeque<(u32, u64, f64)> = VecDeque::new();
         let mut answers: Vec<(u64, u32, Echo)> = Vec::new();
         let mut traffic = Traffic::default();
@@ -99,11 +107,14 @@ impl Model {
         for now in 0..ms {
             let capacity = (self.capacity)(now) / 8e3;
             let rate = controller.rate().0 as f64 / 8e3;
-            let got = if acked.len() >= self.round_trip as usize {
-                acked[acked.len() - self.round_trip as usize]
-            } else {
-                0.0
-            };
+            while back.front().is_some_and(|(arrives, _)| *arrives <= now) {
+                got = back.pop_front().map_or(got, |(_, bytes)| bytes);
+            }
+            if self.flicker > 0 && now % FLICKER == 0 {
+                flicker = (random.next() * self.flicker as f64) as u64;
+            }
+            let arrives = last.max(now + self.round_trip + flicker);
+            last = arrives;
             let fresh = ((self.window)(now) - (made - got)).max(0.0);
             made += fresh;
             if self.behind {
@@ -113,23 +124,20 @@ impl Model {
                 far_out += out;
                 own_in += out;
                 own_out += rate.min(own_in - own_out);
-                acked.push_back(own_out);
+                back.push_back((arrives, own_out));
             } else {
                 own_in += fresh;
                 let out = rate.min(own_in - own_out).min(BUFFER - (far_in - far_out));
                 own_out += out;
                 far_in += out;
                 far_out += capacity.min(far_in - far_out);
-                acked.push_back(far_out);
-            }
-            if acked.len() > 100 {
-                acked.pop_front();
+                back.push_back((arrives, far_out));
             }
             while under_way.front().is_some_and(|(.., behind)| *behind <= far_out) {
                 let Some((number, departed, behind)) = under_way.pop_front() else { break };
                 let noise =
                     if self.noise > 0 { (random.next() * self.noise as f64) as u64 } else { 0 };
-                let returned = now + self.round_trip + noise;
+                let returned = arrives + noise;
                 let bytes_before = (!self.behind).then_some(behind as u64);
                 let echo = Echo { departed: at(departed), returned: at(returned), bytes_before };
                 if (self.answers)(now) {
@@ -150,7 +158,7 @@ impl Model {
                 travelling.front().copied().filter(|t| t.1 <= far_out)
             {
                 travelling.pop_front();
-                let returned = at(now + self.round_trip);
+                let returned = at(arrives);
                 let bytes_before = behind as u64;
                 trips.push_back(Trip { host: 1, departed: at(departed), returned, bytes_before });
             }
