@@ -18,7 +18,7 @@ from kernels import Kernel
 GUEST = Path(__file__).resolve().parent / "guest"
 # What the machine lends to the guest; of the second line, what there is.
 TOOLS = ("ip", "tc")
-EXTRA_TOOLS = ("ethtool", "ss", "nstat", "bpftool")
+EXTRA_TOOLS = ("ethtool", "ss", "nstat", "bpftool", "nft")
 SEARCH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin"
 # Modules that a test may need; with what they depend on. The kernel loads them when asked for one.
 MODULES = (

@@ -350,6 +350,14 @@ int shortlane_ecn(struct __sk_buff *frame)
 	return mark_owed(frame);
 }
 
+/* The same where this machine translates addresses. */
+SEC("tc")
+int shortlane_ecn_nat(struct __sk_buff *frame)
+{
+	tell_client(frame);
+	return mark_owed(frame);
+}
+
 /* The loader gives it the name that it is registered by. */
 SEC(".struct_ops.link")
 struct Qdisc_ops fq_lanes = {

@@ -50,6 +50,13 @@ enum fql_without {
 	FQL_AHEAD,
 };
 
+/* Whose packets the qdisc has, where this machine translates addresses. */
+enum fql_nat {
+	FQL_NO_NAT,
+	FQL_LEAVES, /* what clients send */
+	FQL_ARRIVES, /* what is sent to them */
+};
+
 /* Fixed when the object is loaded. */
 struct fql_parts {
 	__u32 without; /* enum fql_without */

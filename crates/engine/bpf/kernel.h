@@ -49,6 +49,7 @@ struct bpf_iter_num {
 #define EINVAL 22
 #define EOPNOTSUPP 95
 #define TC_H_ROOT 0xffffffffU
+#define ETH_P_IP 0x0800
 
 #define fallthrough __attribute__((fallthrough))
 
@@ -133,6 +134,7 @@ struct skb_shared_info {
 
 struct qdisc_skb_cb {
 	unsigned int pkt_len;
+	unsigned char data[20];
 } CORE;
 
 struct gnet_stats_queue {

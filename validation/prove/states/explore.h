@@ -110,7 +110,7 @@ u64 bpf_ktime_get_ns(void)
 	return ledger.now;
 }
 
-/* Of the program that marks, which is not walked: nothing can carry a mark. */
+/* Of the program that marks, which is not run: nothing can carry a mark. */
 u64 bpf_ktime_get_coarse_ns(void)
 {
 	return ledger.now;
@@ -126,6 +126,12 @@ void *bpf_cast_to_kern_ctx(void *context)
 long bpf_skb_ecn_set_ce(struct __sk_buff *frame)
 {
 	return 0;
+}
+
+/* Nor is the one that asks conntrack. */
+long bpf_skb_load_bytes_relative(const void *frame, u32 offset, void *to, u32 size, u32 start)
+{
+	return -1;
 }
 
 long bpf_probe_read_kernel(void *to, u32 size, void *from)

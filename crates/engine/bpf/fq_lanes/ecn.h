@@ -12,6 +12,7 @@
 #define SHORTLANE_FQ_LANES_ECN_H
 
 #include "../parse.h"
+#include "nat.h"
 #include "rules.h"
 
 /* The field of an IP header. */
@@ -143,8 +144,6 @@ static __noinline bool is_spared(const struct fq_lanes *fq, const struct fql_flo
 	return ecn == CE || (ecn != NOT_ECT && owe(flow->id, now));
 }
 
-struct __sk_buff;
-
 /* What the program does: TC_ACT_UNSPEC, whoever comes next decides. */
 #define NEXT (-1)
 
@@ -158,6 +157,8 @@ static __always_inline int mark_owed(struct __sk_buff *frame)
 	struct sk_buff *skb;
 	u64 owed;
 
+	if (!fql_parts.ecn)
+		return NEXT;
 	if (debts->seen != now)
 		debts->seen = now;
 	if (likely(!debts->marks || now >= debts->until))

@@ -10,6 +10,7 @@
 #define SHORTLANE_FQ_LANES_TABLE_H
 
 #include "../parse.h"
+#include "nat.h"
 #include "queue.h"
 
 /* Entries of a chain that are looked at: the keys are secret, so no chain is longer. */
@@ -58,9 +59,14 @@ static __noinline u32 read_host(const struct fq_lanes *fq, struct sk_buff *skb, 
 	u32 at = fq->block->arrival.ends_at, kind = fq->block->arrival.kind;
 	bool source = fql_parts.host_of == FQL_BY_SOURCE;
 	u8 buffer[16], whole[16] = {}, *address;
+	__be32 client = told_client(skb);
 	struct bpf_dynptr packet;
 	struct reader r = { &packet, skb->len };
 
+	if (client) {
+		__builtin_memcpy(whole, &client, 4);
+		return host_fingerprint(whole, ENDPOINTS_V4, parts.host_key);
+	}
 	if (bpf_dynptr_from_skb(skb, 0, &packet))
 		return 0;
 	if (kind == ENDPOINTS_V4) {

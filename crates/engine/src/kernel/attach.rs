@@ -1,17 +1,20 @@
 //! Putting a qdisc on a device, and leaving the device as it was.
 
+use std::fs;
+
 use netdev::clsact;
 use netdev::device::Device;
 use netdev::root_qdisc::Former;
 use sched::{Rate, Spec};
 
-use super::compose::{Shaping, compose};
+use super::compose::{Composition, Shaping, compose};
 use super::ecn;
 use super::error::KernelError;
 use super::ingress::{self, ingress_of};
 use super::is_ours;
 use super::journal::Journal;
 use super::load::{Registered, check_kernel, load};
+use super::nat::Nat;
 use super::offloads::Switched;
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use super::work::{
@@ -46,7 +49,8 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     let devices = all_devices()?;
     let device = find_device(&devices, order.device)?;
     let link_header = link_header(&devices, device);
-    let composition = compose(order.spec, &Shaping { link: order.link, link_header })?;
+    let mut composition = compose(order.spec, &Shaping { link: order.link, link_header })?;
+    composition.nat = Nat::of(order.spec.params(), ingress_of(&device.name).is_some());
     if device.loopback {
         return Err(KernelError::Loopback { device: device.name.clone() });
     }
@@ -54,8 +58,9 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     let mut work = Work::begin()?;
     let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
     let before = work.journal(device.index)?;
-    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order, composition.marks())?;
-    let registered = load(super::KIND, &composition, 1, None)?;
+    let assisted = composition.program().is_some();
+    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order, assisted)?;
+    let registered = load_for(&mut composition)?;
     work.journals.write(&journal).map_err(self::journal)?;
     if let Err(error) = replace_root(&mut work, device) {
         match &before {
@@ -65,7 +70,7 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
         }
         return Err(error);
     }
-    notes.extend(mark(device, &mut journal, &registered, composition.marks()));
+    notes.extend(assist(device, &mut journal, &registered, &composition));
     if let Err(error) = settle(&work, device, &mut journal, wanted, order.link.rate) {
         if !anew {
             work.restore(&journal)?;
@@ -77,6 +82,20 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     notes.extend(switched(device, &journal, order.link.rate));
     notes.extend(caveats(device, &journal, "the qdisc works"));
     Ok(notes)
+}
+
+/// Loads what one device needs. Not every kernel lets programs ask conntrack: then without that.
+fn load_for(composition: &mut Composition) -> Result<Registered, KernelError> {
+    let error = match load(super::KIND, composition, 1, None) {
+        Err(error) if composition.nat != Nat::Absent => error,
+        loaded => return loaded,
+    };
+    if let KernelError::Refused { log } = error {
+        // What the verifier says is kept only if it keeps the qdisc from being loaded.
+        let _ = fs::remove_file(log);
+    }
+    composition.nat = Nat::Absent;
+    load(super::KIND, composition, 1, None)
 }
 
 /// Bytes before the IP header of what a device sends, or of what was received by another one.
@@ -122,7 +141,7 @@ fn plan(
     work: &mut Work,
     device: &Device,
     order: &Order<'_>,
-    marks: bool,
+    assisted: bool,
 ) -> Result<Plan, KernelError> {
     let name = &device.name;
     let root = work.root(device)?;
@@ -137,7 +156,7 @@ fn plan(
         journal.former = former.map_err(on(name, "reading its root qdisc"))?;
     }
     refuse_configured(name, journal.former.as_ref().filter(|_| !order.replace))?;
-    if marks && journal.marker_had_clsact.is_none() {
+    if assisted && journal.marker_had_clsact.is_none() {
         let qdiscs = work.tc.qdiscs(device.index).map_err(on(name, "reading its qdiscs"))?;
         let has_clsact = qdiscs.iter().any(|qdisc| qdisc.kind == "clsact");
         let had_clsact = has_clsact && !clsact::is_ours(device.index).map_err(filters)?;
@@ -175,20 +194,24 @@ fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
     put.map_err(on(&device.name, "putting the qdisc in place"))
 }
 
-/// Puts the program that marks in front of the qdisc, in the place of a former one's, or takes that
+/// Puts the program that it needs in front of the qdisc, in the place of a former one's, or takes that
 /// away. The qdisc works without it: an error is no more than a note.
-fn mark(
+fn assist(
     device: &Device,
     journal: &mut Journal,
     registered: &Registered,
-    marks: bool,
+    composition: &Composition,
 ) -> Option<String> {
     let placed = ecn::remove(journal).and_then(|()| registered.mark_on(&device.name));
-    if !marks {
+    if composition.program().is_none() {
         journal.marker_had_clsact = None;
     }
-    let note = |error| format!("{}: packets are dropped instead of marked: {error}", device.name);
-    placed.err().map(note)
+    let name = &device.name;
+    match placed {
+        Err(error) => Some(format!("{name}: packets are dropped instead of marked: {error}")),
+        Ok(()) if composition.nat == Nat::Absent => None,
+        Ok(()) => Some(format!("{name}: hosts behind NAT on this machine are told apart")),
+    }
 }
 
 /// Switches what is wanted, puts back what was switched and no longer is, and notes it.

@@ -9,6 +9,7 @@ use sched::{Amount, Nanos, Params, Share, Spec, registry};
 
 use super::error::KernelError;
 use super::fq_lanes;
+use super::nat::Nat;
 use super::skeleton::fq_lanes::types::fql_parts;
 use super::skeleton::types::{sl_accounting, sl_buffer, sl_config, sl_parts, sl_service};
 use crate::settings::framing::{Cells, Framing};
@@ -55,12 +56,19 @@ pub struct Composition {
     /// Those that only `fq-lanes` has.
     pub(crate) fq_lanes: Option<fql_parts>,
     pub(crate) config: sl_config,
+    /// Whose addresses a program in front of the qdisc looks up.
+    pub(crate) nat: Nat,
 }
 
 impl Composition {
-    /// Whether it marks packets, which takes a program in front of the qdisc.
-    pub(super) fn marks(&self) -> bool {
-        self.fq_lanes.is_some_and(|own| own.ecn != 0)
+    /// The program that it needs in front of the qdisc: one that marks, one that looks up clients as
+    /// well, or none.
+    pub(super) fn program(&self) -> Option<&'static str> {
+        let own = self.fq_lanes?;
+        match self.nat {
+            Nat::Absent => (own.ecn != 0).then_some("shortlane_ecn"),
+            Nat::Leaves | Nat::Arrives => Some("shortlane_ecn_nat"),
+        }
     }
 
     /// Packets that a lane has slots for: what a limit can be raised to while the qdisc runs.
@@ -117,7 +125,7 @@ pub fn compose(spec: &Spec, shaping: &Shaping) -> Result<Composition, KernelErro
         ..sl_parts::default()
     };
     let config = configure(spec, shaping, accounting, flows as u32)?;
-    Ok(Composition { parts, fq_lanes, config })
+    Ok(Composition { parts, fq_lanes, config, nat: Nat::Absent })
 }
 
 fn parts_of(spec: &Spec) -> Result<(sl_accounting, sl_service, sl_buffer), KernelError> {

@@ -1,4 +1,5 @@
-//! The program that marks for a qdisc: at the egress of its device, just in front of it.
+//! The program that marks for a qdisc, and looks up clients behind NAT: at the egress of its device,
+//! just in front of it.
 //!
 //! It is of the same load as the qdisc, with which it shares what flows are owed. It is a filter of
 //! a `clsact`, which outlives the command; where it is gone the qdisc drops instead of marking.
@@ -13,7 +14,7 @@ use super::load::Registered;
 use super::work::{all_devices, filters, find_device};
 
 impl Registered {
-    /// Puts the program that marks on the qdisc's device, if the discipline marks.
+    /// Puts the program that the qdisc needs in front of it on its device, if it needs one.
     ///
     /// # Errors
     /// If there is no such device, or the kernel refuses.

@@ -30,6 +30,7 @@ mod journal;
 mod load;
 pub mod marks;
 mod memory;
+mod nat;
 mod offloads;
 mod privileges;
 mod register;

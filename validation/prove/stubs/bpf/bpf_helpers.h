@@ -8,6 +8,7 @@
 #define __noinline
 #define __kptr
 #define __ksym
+#define __weak __attribute__((weak))
 #define likely(x) (x)
 #define unlikely(x) (x)
 #define __uint(name, val) int (*name)[val]

@@ -27,8 +27,6 @@ use super::skeleton::{OpenShortlaneSkel, ShortlaneSkelBuilder};
 
 const LOADING: &str = "loading BPF programs";
 const CAPABILITY: &str = "CAP_BPF with CAP_NET_ADMIN and CAP_PERFMON (or CAP_SYS_ADMIN)";
-/// The program that marks for `fq-lanes`.
-const MARKER: &str = "shortlane_ecn";
 /// How long a name that another process is just registering is waited for.
 const NAME_WAIT: Duration = Duration::from_secs(5);
 
@@ -64,12 +62,7 @@ pub fn load(
     }
     check_kernel()?;
     let parts = parts(composition, instances, hooks)?;
-    let job = Job { kind, composition, instances, parts };
-    let mut storage = MaybeUninit::uninit();
-    verifier::listen(|| match &composition.fq_lanes {
-        None => register(&job, "shortlane", job.open_lanes(&mut storage)?),
-        Some(own) => register(&job, "fq_lanes", job.open_fq_lanes(&mut storage, own)?),
-    })
+    Job { kind, composition, instances, parts }.run()
 }
 
 /// What is to be loaded.
@@ -85,6 +78,14 @@ fn system(error: libbpf_rs::Error) -> KernelError {
 }
 
 impl Job<'_> {
+    fn run(&self) -> Result<Registered, KernelError> {
+        let mut storage = MaybeUninit::uninit();
+        verifier::listen(|| match &self.composition.fq_lanes {
+            None => register(self, "shortlane", self.open_lanes(&mut storage)?),
+            Some(own) => register(self, "fq_lanes", self.open_fq_lanes(&mut storage, own)?),
+        })
+    }
+
     /// Entries of a map with so many for each instance.
     fn entries(&self, each: u32) -> Result<u32, KernelError> {
         let all = each.checked_mul(self.instances);
@@ -138,12 +139,19 @@ impl Job<'_> {
         let rodata = open.maps.rodata_data.as_mut().ok_or_else(|| missing_map("rodata"))?;
         let own = with_sizes(own, &rodata.fql_parts);
         (rodata.parts, rodata.fql_parts) = (same(&self.parts)?, own);
+        rodata.fql_nat = self.composition.nat as u32;
         if let Some(data) = &mut open.maps.data_shortlane_data {
             data.sl_shared.template = same(&self.composition.config)?;
             data.sl_shared.instances = self.instances.into();
         }
         self.write_kind(&mut open.struct_ops.fq_lanes_mut().id);
-        open.progs.shortlane_ecn.set_autoload(own.ecn != 0);
+        for mut program in open.open_object_mut().progs_mut() {
+            if program.section() == "tc" {
+                let is_needed =
+                    self.composition.program().is_some_and(|name| program.name() == name);
+                program.set_autoload(is_needed);
+            }
+        }
         let maps = &mut open.maps;
         maps.fql_blocks.set_value_size(block_size(&own)).map_err(system)?;
         for (map, entries) in [
@@ -180,8 +188,8 @@ fn register<'o>(
         KernelError::system("looking into the qdisc's state", CAPABILITY, source)
     })?;
     let costs = costs(&state)?;
-    let marks = job.composition.marks();
-    let marker = object.progs().find(|program| marks && program.name() == MARKER);
+    let needed = job.composition.program();
+    let marker = object.progs().find(|program| needed.is_some_and(|name| program.name() == name));
     let marker = marker.map(|program| program.as_fd().try_clone_to_owned()).transpose();
     let marker = marker.map_err(|source| KernelError::System { doing: LOADING, source })?;
     let mut maps = object.maps_mut();

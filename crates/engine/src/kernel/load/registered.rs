@@ -17,7 +17,7 @@ pub struct Registered {
     pub(super) shared: Shared,
     pub(super) release: MapHandle,
     pub(super) log: MapHandle,
-    /// The program that marks for it, if its discipline marks.
+    /// The program in front of it, if it needs one.
     pub(in crate::kernel) marker: Option<OwnedFd>,
     pub(super) costs: Vec<ProgramCost>,
 }

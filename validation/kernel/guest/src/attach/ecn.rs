@@ -13,7 +13,9 @@ use netdev::netns::Namespace;
 use serde_json::Value;
 
 use super::machine::Machine;
-use super::{FAR, Path, refused, run_parts, shortlane, succeed};
+use super::{
+    FAR, Path, keep_account_of_programs, print_cost_of, refused, run_parts, shortlane, succeed,
+};
 use crate::command::run as shell;
 
 const FAR6: &str = "fd09::2";
@@ -225,7 +227,9 @@ fn marked() -> Result<()> {
     let before = Machine::now()?;
     succeed(ATTACH)?;
     ensure!(doctor()?.contains("ok"), "{}", doctor()?);
+    keep_account_of_programs()?;
     must_mark(downloads(&routed, FAR, TIME)?)?;
+    print_cost_of("shortlane_ecn")?;
     must_mark(downloads(&routed, FAR6, TIME)?)?;
     routed.ask_for_ecn(false)?;
     must_drop(downloads(&routed, FAR, TIME)?).context("without ECN")?;

@@ -7,6 +7,7 @@ mod killed;
 mod live;
 mod machine;
 pub(crate) mod marks;
+pub(crate) mod nat;
 mod offloads;
 pub(crate) mod pacing;
 mod refusals;
@@ -18,6 +19,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use netdev::link::{Home, Links};
 use netdev::netns::Namespace;
+use serde_json::Value;
 
 use crate::command::run as shell;
 
@@ -91,6 +93,22 @@ fn refused(arguments: &str, status: i32, words: &[&str]) -> Result<()> {
     for word in words {
         ensure!(said.words.contains(word), "{arguments}: no '{word}' in: {}", said.words);
     }
+    Ok(())
+}
+
+/// Has the kernel keep account of what programs take.
+fn keep_account_of_programs() -> Result<()> {
+    shell("sysctl -w kernel.bpf_stats_enabled=1").map(drop)
+}
+
+/// Prints what a call of a program takes: nanoseconds, which on a counted clock are instructions.
+fn print_cost_of(program: &str) -> Result<()> {
+    let shown: Value = serde_json::from_str(&shell("bpftool prog show --json")?)?;
+    let all = shown.as_array().context("no list of programs")?;
+    let found = all.iter().find(|one| one["name"] == program).context("no such program")?;
+    let number = |key: &str| found[key].as_u64().unwrap_or(0);
+    let calls = number("run_cnt").max(1);
+    println!("{program}: {} ns a call, {calls} calls", number("run_time_ns") / calls);
     Ok(())
 }
 
