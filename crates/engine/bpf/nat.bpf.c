@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Behind which address of a device is whom: where this machine translates addresses (NAT), packets
- * on the device have its address in place of the client's. Conntrack knows the client, and these
- * programs, which look at every packet and decide nothing, write down for the engine what it says.
+ * Who is behind this machine's address (nat.h), for the userspace engine. These programs, which look at
+ * every packet and decide nothing, write down what conntrack says.
  *
  * For kernels with TCX (6.6) and conntrack: a kernel function, and types of the kernel.
  */

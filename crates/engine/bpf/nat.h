@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Behind which address of a device is whom: where this machine translates addresses (NAT), packets on
- * the device have its address in place of the client's. Conntrack knows the client.
+ * Who is behind this machine's address: where it translates addresses (NAT), packets on a device have
+ * that in place of the client's. Conntrack knows the client.
  *
  * For programs of tc, which may ask it, with conntrack: a kernel function, and types of the kernel.
  */
