@@ -5,8 +5,6 @@
  */
 #include "kernel.h"
 
-struct __sk_buff;
-
 #define ENODEV 19
 /* Of a classifier without an action of its own. */
 #define NO_MATCH 0

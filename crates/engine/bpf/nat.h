@@ -10,23 +10,6 @@
 
 #include "kernel.h"
 
-/* The beginning of the kernel's interface to programs of this kind; it never changes. */
-struct __sk_buff {
-	__u32 len;
-	__u32 pkt_type;
-	__u32 mark;
-	__u32 queue_mapping;
-	__u32 protocol;
-	__u32 vlan_present;
-	__u32 vlan_tci;
-	__u32 vlan_proto;
-	__u32 priority;
-	__u32 ingress_ifindex;
-	__u32 ifindex;
-	__u32 tc_index;
-	__u32 cb[5];
-};
-
 union nf_inet_addr {
 	__be32 ip;
 } CORE;
