@@ -34,9 +34,6 @@ struct nf_conn {
 struct bpf_sock_tuple {
 	u32 ports;
 };
-struct __sk_buff {
-	u32 len;
-};
 extern struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 					 u32 tuple_size, struct bpf_ct_opts *opts,
 					 u32 opts_size) __ksym;
