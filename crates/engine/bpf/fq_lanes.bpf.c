@@ -61,6 +61,7 @@ static __always_inline void becomes_backlogged(const struct fq_lanes *fq, u32 in
 	if (flow->member.list == FQL_UNLISTED)
 		find_host(fq, flow, index);
 	host = host_at(fq, flow->host);
+	common_begins(fq, host);
 	if (!host->packets)
 		arrive(fq, &fq->block->root, OF_HOSTS, flow->host, now);
 	if (arrive(fq, &host->stage, OF_FLOWS, index, now) && !without(FQL_AHEAD))
@@ -185,6 +186,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 	if (sch->q.qlen > fq.q.in->most_packets)
 		fq.q.in->most_packets = sch->q.qlen;
 	fq.q.in->counters.enqueued[lane]++;
+	queue_begins(&fq.q);
 	record(&fq, SL_EVENT_ARRIVED, arrival->now, arrival->id, lane, packet);
 	return NET_XMIT_SUCCESS;
 drop:
@@ -194,15 +196,18 @@ drop:
 }
 
 /* Keeps account of what leaves for the link. */
-static __always_inline void sent(const struct fq_lanes *fq, const struct turn *turn, u32 size)
+static __always_inline void sent(const struct fq_lanes *fq, struct Qdisc *sch,
+				 const struct turn *turn, u32 size)
 {
 	struct fql_host *host = host_at(fq, turn->host);
 	struct fql_flow *flow = flow_at(fq, turn->flow);
 
-	served(&host->stage, OF_FLOWS, &flow->member, turn->list, size, turn->now);
+	if (parts.common)
+		queue_served(&fq->q, turn_of(fq, size), !sch->q.qlen);
+	served(&host->stage, OF_FLOWS, host, &flow->member, turn->list, size, turn->now);
 	if (turn->list == FQL_NEW)
 		host->ahead.bytes += size;
-	served(&fq->block->root, OF_HOSTS, &host->member, turn->host_list, size, turn->now);
+	served(&fq->block->root, OF_HOSTS, host, &host->member, turn->host_list, size, turn->now);
 	clock_sends(fq->block, is_oldest(turn));
 }
 
@@ -235,7 +240,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	if (!skb)
 		goto lost;
 	pop_front(&fq, sch, turn.flow, flow, packet);
-	sent(&fq, &turn, packet->size);
+	sent(&fq, sch, &turn, packet->size);
 	lane = lane_of(packet->stamp);
 	count_sent(&fq.q, sch, skb, lane, packet->size, packet->segments,
 		   sojourn(fq.block, packet->stamp, turn.now, false));
@@ -258,6 +263,7 @@ static __always_inline void clear_block(struct fql_block *block)
 	block->fattest.index = FQL_NONE;
 	block->fattest.bytes = 0;
 	block->younger = 0;
+	block->parts = 0;
 	block->free_packet = FQL_NONE;
 	block->fresh_packet = 1;
 	block->free_flow = FQL_NONE;
@@ -296,6 +302,11 @@ static __noinline int empty_queue(const struct fq_lanes *fq)
 		*host_bucket(fq, i) = FQL_NONE;
 	bpf_for(i, 1, FQL_BEFORE_FLOWS)
 		reset_flow(flow_at(fq, i), 0);
+	bpf_for(i, FQL_SPILL_HOST, parts.common ? fq->block->fresh_host : 0) {
+		struct fql_host *host = host_at(fq, i);
+
+		common_ends(fq, host, host->flows);
+	}
 	reset_host(host_at(fq, FQL_SPILL_HOST), 0);
 	clear_block(fq->block);
 	for (i = 0; i < SL_MOST_LANES; i++) {
@@ -305,7 +316,9 @@ static __noinline int empty_queue(const struct fq_lanes *fq)
 	}
 	in->counters.flows_removed += in->flows;
 	in->flows = 0;
-	in->next_tx = 0;
+	in->pacer.next_tx = 0;
+	if (parts.common)
+		*turn_at(fq->q.index) = 0;
 	return 0;
 }
 

@@ -115,13 +115,14 @@ static __always_inline int take_place(struct Qdisc *sch, u32 index, struct nlatt
 		config->origin = SL_FROM_TC;
 	}
 	/* As children of mq there would be several, each with the whole rate. */
-	if (config->rate && sch->parent != TC_H_ROOT)
+	if (config->rate && sch->parent != TC_H_ROOT && !parts.common)
 		return -EOPNOTSUPP;
 	clear_counters(qdisc);
 	in->generation = 0;
 	in->slots = parts.ring_mask + 1;
-	in->next_tx = 0;
-	in->paced_at = config->rate;
+	in->turn = 0;
+	in->pacer.next_tx = 0;
+	pace_at(in, config->rate);
 	in->attached_at = bpf_ktime_get_ns();
 	in->ifindex = dev->ifindex;
 	in->netns = dev->nd_net.net->ns.inum;

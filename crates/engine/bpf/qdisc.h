@@ -29,12 +29,6 @@ struct sl_shared sl_shared SEC(".data.shortlane") = { .layout = SL_LAYOUT };
 SL_ARRAY(sl_release, u32);
 SL_ARRAY(sl_log, struct sl_event);
 
-/* The watchdog may be this late, so that it shares interrupts with others: never more than the
- * shaper can make up for. */
-#define TIMER_SLACK 10000
-/* The watchdog looks at least this often whether another configuration is in force. */
-#define LONGEST_SLEEP 100000000
-
 /* A qdisc at work: where its things are. */
 struct queue {
 	struct sl_instance *in;
@@ -48,6 +42,8 @@ static __always_inline struct sl_qdisc *qdisc_at(u32 index)
 {
 	return &sl_shared.qdisc[index & (SL_INSTANCES - 1)];
 }
+
+#include "pacer.h"
 
 /*
  * A qdisc's number is kept in its limit, which a BPF qdisc has no other use for. A kernel may drop
@@ -71,10 +67,7 @@ static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 	q->changed = generation != q->in->generation;
 	if (unlikely(q->changed)) {
 		q->in->generation = generation;
-		if (q->in->paced_at != q->config->rate) {
-			q->in->paced_at = q->config->rate;
-			q->in->next_tx = 0;
-		}
+		pace_at(q->in, q->config->rate);
 	}
 	return true;
 }
@@ -195,32 +188,6 @@ static __always_inline void observe_sojourn(const struct queue *q, u32 lane, u64
 	q->histogram->sum[lane] += time;
 }
 
-/* Asks to be called again at a time, or a while before it. */
-static __always_inline void sleep_until(struct Qdisc *sch, u64 now, u64 time)
-{
-	u64 latest = now + LONGEST_SLEEP;
-
-	bpf_qdisc_watchdog_schedule(sch, time < latest ? time : latest, TIMER_SLACK);
-}
-
-/* Whether the link is free; if not, asks to be called again when it is. */
-static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
-{
-	u64 catch_up = q->config->burst;
-
-	if (!q->config->rate)
-		return true;
-	if (now < q->in->next_tx) {
-		sch->qstats.overlimits++;
-		q->in->counters.paced++;
-		sleep_until(sch, now, q->in->next_tx);
-		return false;
-	}
-	if (now - q->in->next_tx > catch_up)
-		q->in->next_tx = now > catch_up ? now - catch_up : 0;
-	return true;
-}
-
 /* A packet of `lane` is sent, after so long in the queue. */
 static __always_inline void count_sent(const struct queue *q, struct Qdisc *sch,
 				       struct sk_buff *skb, u32 lane, u32 size, u32 segments,
@@ -228,8 +195,8 @@ static __always_inline void count_sent(const struct queue *q, struct Qdisc *sch,
 {
 	bpf_qdisc_bstats_update(sch, skb);
 	if (q->config->rate)
-		q->in->next_tx +=
-			on_link(q->config, skb, size, segments) * 8 * SL_BILLION / q->config->rate;
+		occupy_link(q, on_link(q->config, skb, size, segments) * 8 * SL_BILLION /
+				       q->config->rate);
 	observe_sojourn(q, lane, sojourn);
 	q->in->counters.sent[lane]++;
 	q->in->counters.sent_bytes[lane] += size;

@@ -223,7 +223,7 @@ static __always_inline void empty_queue(const struct queue *q)
 	in->fresh = 0;
 	in->hand = 0;
 	in->next_sweep = 0;
-	in->next_tx = 0;
+	in->pacer.next_tx = 0;
 	in->high_again = 0;
 	in->credit = 0;
 }

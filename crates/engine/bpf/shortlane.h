@@ -55,6 +55,8 @@ struct sl_parts {
 	enum sl_buffer buffer;
 	/* Qdiscs that this load can serve; each has ranges of its own in all maps. */
 	__u32 instances;
+	/* Whether these are the transmit queues of one device, with one rate. */
+	__u32 common;
 	/* Powers of two, less one: packets of a lane, chains of the flow table. */
 	__u32 ring_mask;
 	__u32 bucket_mask;
@@ -193,6 +195,12 @@ struct sl_lane {
 	__u64 segments;
 };
 
+/* When the link is free. */
+struct sl_pacer {
+	__u64 next_tx; /* when it is again */
+	__u64 paced_at; /* the rate that this was reckoned at */
+};
+
 /* What a qdisc knows and counts. */
 struct sl_instance {
 	__u64 generation; /* of the configuration in use */
@@ -207,8 +215,8 @@ struct sl_instance {
 	__u32 netns; /* inode of the network namespace */
 	__u32 handle;
 	struct sl_lane lane[SL_MOST_LANES];
-	__u64 next_tx; /* when the link is free again */
-	__u64 paced_at; /* the rate that it was reckoned at */
+	struct sl_pacer pacer;
+	__u64 turn; /* how far this queue has come: see pacer.h */
 	/* Service. */
 	__u64 credit; /* bytes, in parts per billion */
 	__u64 high_tag;
@@ -248,14 +256,22 @@ struct sl_qdisc {
 /* Qdiscs that a load can serve at most. */
 #define SL_INSTANCES 16
 
+/* What the qdiscs of a device's transmit queues have in common: see pacer.h. */
+struct sl_link {
+	struct sl_pacer pacer;
+	__u64 served; /* how far the queue had come that sent last */
+	__u64 turn[SL_INSTANCES]; /* how far each has come; 0 while it is empty */
+};
+
 /* To be changed whenever anything in sl_shared is: a qdisc may outlive the program that loaded it. */
-#define SL_LAYOUT 5
+#define SL_LAYOUT 6
 
 /* What a load shares with whoever looks at it. */
 struct sl_shared {
 	__u64 layout; /* SL_LAYOUT: which version of this header it is laid out by */
 	struct sl_config template; /* what a new qdisc starts with */
 	__u64 instances; /* as in struct sl_parts */
+	struct sl_link link;
 	struct sl_qdisc qdisc[SL_INSTANCES];
 };
 

@@ -23,21 +23,21 @@ int main(void)
 
 	any_queue();
 	__CPROVER_assume(now < 1ULL << 63 && config.rate);
-	before = instance.next_tx;
+	before = instance.pacer.next_tx;
 	is_free = link_is_free(&queue, &sch, now);
 	if (is_free) {
 		__CPROVER_assert(before <= now, "not before the link is free");
-		__CPROVER_assert(now - instance.next_tx <= config.burst,
+		__CPROVER_assert(now - instance.pacer.next_tx <= config.burst,
 				 "catches up by the burst at most");
 		if (now - before > config.burst)
-			__CPROVER_assert(instance.next_tx == now - config.burst,
+			__CPROVER_assert(instance.pacer.next_tx == now - config.burst,
 					 "catches up by all of it");
-		__CPROVER_assert(instance.next_tx >= before, "the link is not freed earlier");
-		__CPROVER_assert(now - before > config.burst || instance.next_tx == before,
+		__CPROVER_assert(instance.pacer.next_tx >= before, "the link is not freed earlier");
+		__CPROVER_assert(now - before > config.burst || instance.pacer.next_tx == before,
 				 "what is owed is kept");
 	} else {
 		__CPROVER_assert(before > now, "waits for nothing else");
-		__CPROVER_assert(instance.next_tx == before, "waiting costs nothing");
+		__CPROVER_assert(instance.pacer.next_tx == before, "waiting costs nothing");
 		__CPROVER_assert(asked > now && asked <= before, "called again, and in time");
 		__CPROVER_assert(asked == before || asked == now + LONGEST_SLEEP,
 				 "not sooner than need be");

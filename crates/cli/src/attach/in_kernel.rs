@@ -67,6 +67,8 @@ impl Engine for Kernel {
                 link: *link,
                 replace: order.replace,
                 keep_offloads: order.keep_offloads,
+                // What is received has a device with one queue.
+                per_queue: order.per_queue && heading == Heading::Egress,
             };
             let notes = match heading {
                 Heading::Egress => kernel::attach(&wanted)?,
@@ -132,7 +134,7 @@ pub(super) fn is_there(device: &str) -> Result<bool, Failure> {
 /// The qdisc of a direction, for another rate now and then.
 pub(super) struct Paced {
     device: String,
-    instance: Instance,
+    instances: Vec<Instance>,
 }
 
 impl Paced {
@@ -143,12 +145,15 @@ impl Paced {
         };
         let device = ifb.unwrap_or_else(|| device.to_owned());
         let gone = || Failure::Failed(format!("{device}: its qdisc is gone"));
-        let instance = Instance::find(index_of(&device)?)?.ok_or_else(gone)?;
-        Ok(Self { device, instance })
+        let instances = Instance::on(index_of(&device)?)?;
+        if instances.is_empty() {
+            return Err(gone());
+        }
+        Ok(Self { device, instances })
     }
 
     pub(super) fn set(&self, rate: Rate) -> Result<(), Failure> {
-        Ok(kernel::change_rate(&self.device, &self.instance, rate)?)
+        Ok(kernel::change_rate(&self.device, &self.instances, rate)?)
     }
 }
 

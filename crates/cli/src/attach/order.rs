@@ -29,6 +29,7 @@ pub(super) struct Order {
     pub(super) options: LinkOptions,
     pub(super) replace: bool,
     pub(super) keep_offloads: bool,
+    pub(super) per_queue: bool,
     pub(super) foreground: bool,
 }
 
@@ -50,6 +51,7 @@ impl Order {
             options: options.link,
             replace: options.replace,
             keep_offloads: options.keep_offloads,
+            per_queue: options.per_queue,
             foreground: options.foreground,
         };
         let engine = order.check(options.engine)?;
@@ -85,8 +87,16 @@ impl Order {
                      behind marks",
                 );
             }
+            Some(EngineKind::Marks | EngineKind::Userspace) if self.per_queue => {
+                return refused("--per-queue is for --engine kernel");
+            }
+            // No other engine can stand in for it.
+            None if self.per_queue => Some(EngineKind::Kernel),
             engine => engine,
         };
+        if self.per_queue && self.sends.is_none() {
+            return refused("--per-queue is for what a device sends; it takes --rate");
+        }
         if self.follows() && self.join.is_some() {
             return refused(
                 "--join is for queues that are somebody's, whose rate stays: a rate that follows \
@@ -158,6 +168,10 @@ impl Order {
     pub(super) fn other_than(&self, runs: &Status) -> Result<Option<Spec>, Failure> {
         let spec = self.discipline(runs.direction);
         let Ok(now) = runs.scheduler.parse::<Spec>() else { return Ok(Some(spec)) };
+        let has_queues = runs.qdisc.as_ref().is_some_and(|qdisc| qdisc.queues.is_some());
+        if runs.direction == Heading::Egress && has_queues != self.per_queue {
+            return Ok(Some(spec));
+        }
         let limit = |spec: &Spec| {
             let params = spec.params();
             let is_given = params.has("limit") && params.is_given("limit");

@@ -74,6 +74,9 @@ fn head(status: &Status) -> String {
     let mut text = format!("{}{direction}: {name}, rate {rate}, ", status.device);
     text += &format!("attached for {}\n", humantime::format_duration(uptime));
     text += &match (&status.qdisc, &status.process) {
+        (Some(Qdisc { kind, handle, queues: Some(queues), .. }), _) => {
+            format!(" qdisc {kind} in each of {queues} queues below mq {handle}")
+        }
         (Some(Qdisc { kind, handle, parent, .. }), _) => format!(" qdisc {kind} {handle} {parent}"),
         (_, Some(Process { pid, .. })) => match &status.peer {
             Some(peer) => format!(" bridge with {peer}, process {pid}"),

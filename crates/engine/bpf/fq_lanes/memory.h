@@ -61,6 +61,9 @@ struct fql_host {
 	u64 key; /* 0 if there is none here */
 	u32 packets;
 	u32 chain; /* the next host of the same bucket; of a free one, the next free one */
+	/* Only if it may have flows in other queues: see common.h. */
+	u32 part; /* of its share of the link, that this queue gives it while it is backlogged */
+	u32 flows; /* that are backlogged */
 };
 
 /* CoDel's state for one queue. */
@@ -122,6 +125,7 @@ struct fql_block {
 	u64 last; /* when the link was last asked for a packet */
 	u64 stood; /* for how long the clock of the oldest stood, in all */
 	u32 younger; /* whether younger packets are being sent since `last` */
+	u32 parts; /* of all hosts */
 	/* Entries that were used and are free, entries that were never used, and where the search for
 	 * room goes on. */
 	u32 free_packet;
@@ -133,6 +137,7 @@ struct fql_block {
 	u32 fresh_host;
 	u32 host_hand;
 	u32 hosts;
+	u32 padding;
 	struct fql_arrival arrival;
 	u32 host_buckets[FQL_HOST_BUCKETS];
 	struct fql_host host[FQL_HOSTS];

@@ -95,6 +95,7 @@ static __always_inline void left(const struct fq_lanes *fq, struct Qdisc *sch,
 	flow->bytes -= packet->size;
 	host->bytes -= packet->size;
 	host->packets--;
+	common_ends(fq, host, !flow->head);
 	shrunk(&host->fattest, index, flow->bytes);
 	shrunk(&fq->block->fattest, flow->host, host->bytes);
 	packet->next = fq->block->free_packet;

@@ -8,7 +8,7 @@
 #ifndef SHORTLANE_FQ_LANES_STAGE_H
 #define SHORTLANE_FQ_LANES_STAGE_H
 
-#include "rules.h"
+#include "common.h"
 
 static __always_inline struct fql_member *member_at(const struct fq_lanes *fq, enum members of,
 						    u32 index)
@@ -182,7 +182,7 @@ static __always_inline u32 ready(const struct fq_lanes *fq, struct fql_stage *st
 	if (member->deficit <= 0) {
 		u32 tier = 1 + tier_of(member->age);
 
-		member->deficit += FQL_QUANTUM;
+		member->deficit += of == OF_HOSTS ? quantum_of(fq, host_at(fq, index)) : FQL_QUANTUM;
 		/* Alone in its tier, it keeps what the tier is owed. */
 		if (tier != list || list_at(stage, list)->members > 1) {
 			remove_first(fq, stage, of, list);
@@ -246,13 +246,16 @@ __noinline int settle(struct fql_stage *stage, u32 list, u32 bytes, u64 share)
 	return 0;
 }
 
-/* `size` bytes of a member of `list` left. */
-static __always_inline void served(struct fql_stage *stage, enum members of,
+/* `size` bytes of a member of `list` left: of this host, or of a flow of its. */
+static __always_inline void served(struct fql_stage *stage, enum members of, struct fql_host *host,
 				   struct fql_member *member, u32 list, u32 size, u64 now)
 {
 	u64 share = ((u64)size << FQL_BITS) / (stage->listed + 1);
 
-	stage->virtual_time += share;
+	if (of == OF_FLOWS)
+		pass_time(host, size, share);
+	else
+		stage->virtual_time += share;
 	member->deficit -= size;
 	if (!know_ages(of))
 		return;

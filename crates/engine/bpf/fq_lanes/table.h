@@ -86,6 +86,31 @@ static __noinline u32 read_host(const struct fq_lanes *fq, struct sk_buff *skb, 
 	return host_fingerprint(whole, kind, parts.host_key);
 }
 
+/* A flow may have come from another transmit queue: it is as old as it was there. That queue may be at
+ * work on it: what is read is any age, at worst. */
+static __noinline int remember(const struct fq_lanes *fq, struct fql_flow *flow)
+{
+	for (u32 i = 0; i < parts.instances && can_loop; i++) {
+		u32 index = i, at;
+		struct fq_lanes other = { .block = bpf_map_lookup_elem(&fql_blocks, &index) };
+
+		if (!other.block || i == fq->q.index)
+			continue;
+		at = *flow_bucket(&other, flow->id);
+		for (int k = 0; k < MOST_IN_CHAIN && at && can_loop; k++) {
+			struct fql_flow *same = flow_at(&other, at);
+
+			at = same->chain;
+			if (same->id != flow->id || same->member.served <= flow->member.served)
+				continue;
+			flow->member.age = same->member.age;
+			flow->member.virtual_served = same->member.virtual_served;
+			flow->member.served = same->member.served;
+		}
+	}
+	return 0;
+}
+
 /* An entry for a flow that has none; there is room. */
 static __always_inline u32 add_flow(const struct fq_lanes *fq, u64 id, u32 host_id)
 {
@@ -102,6 +127,8 @@ static __always_inline u32 add_flow(const struct fq_lanes *fq, u64 id, u32 host_
 	}
 	reset_flow(flow, id);
 	flow->host_id = host_id;
+	if (parts.common)
+		remember(fq, flow);
 	flow->chain = *bucket;
 	*bucket = at;
 	if (++in->flows > in->most_flows)

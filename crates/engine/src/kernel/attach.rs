@@ -10,12 +10,14 @@ use sched::{Rate, Spec};
 use super::compose::{Composition, Shaping, compose};
 use super::ecn;
 use super::error::KernelError;
+use super::fq_lanes;
 use super::ingress::{self, ingress_of};
 use super::is_ours;
 use super::journal::Journal;
 use super::load::{Registered, check_kernel, load};
 use super::nat::Nat;
 use super::offloads::Switched;
+use super::queues::{self, PerQueue};
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
 use super::work::{
     Work, all_devices, caveats, describe, filters, find_device, free_handle, journal, not_attached,
@@ -36,6 +38,8 @@ pub struct Order<'a> {
     pub replace: bool,
     /// Whether to leave all offloads as they are.
     pub keep_offloads: bool,
+    /// Whether each transmit queue gets a qdisc of its own, all at the rate of one.
+    pub per_queue: bool,
 }
 
 /// Puts a qdisc on a device, and switches the offloads that would keep its queue from working.
@@ -46,6 +50,9 @@ pub struct Order<'a> {
 /// the kernel cannot do it. Then everything is as it was.
 pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     compose(order.spec, &order.link.into())?;
+    if order.per_queue && order.spec.info().name != fq_lanes::NAME {
+        return Err(KernelError::PerQueue { found: order.spec.info().name });
+    }
     let devices = all_devices()?;
     let device = find_device(&devices, order.device)?;
     let link_header = link_header(&devices, device);
@@ -59,10 +66,12 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
     let mut notes: Vec<String> = work.tidy_up()?.into_iter().map(|(_, note)| note).collect();
     let before = work.journal(device.index)?;
     let assisted = composition.program().is_some();
-    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order, assisted)?;
-    let registered = load_for(&mut composition)?;
+    let per_queue = order.per_queue.then(|| PerQueue::plan(&mut work, device)).transpose()?;
+    let Plan { mut journal, wanted, anew } = plan(&mut work, device, order, per_queue, assisted)?;
+    composition.parts.common = per_queue.is_some().into();
+    let registered = load_for(&mut composition, per_queue.map_or(1, |per_queue| per_queue.queues))?;
     work.journals.write(&journal).map_err(self::journal)?;
-    if let Err(error) = replace_root(&mut work, device) {
+    if let Err(error) = put(&mut work, device, per_queue) {
         match &before {
             // It noted more than is switched, which would keep an offload off for others.
             Some(before) if anew => work.journals.write(before).map_err(self::journal)?,
@@ -85,8 +94,8 @@ pub fn attach(order: &Order<'_>) -> Result<Vec<String>, KernelError> {
 }
 
 /// Loads what one device needs. Not every kernel lets programs ask conntrack: then without that.
-fn load_for(composition: &mut Composition) -> Result<Registered, KernelError> {
-    let error = match load(super::KIND, composition, 1, None) {
+fn load_for(composition: &mut Composition, instances: u32) -> Result<Registered, KernelError> {
+    let error = match load(super::KIND, composition, instances, None) {
         Err(error) if composition.nat != Nat::Absent => error,
         loaded => return loaded,
     };
@@ -95,7 +104,7 @@ fn load_for(composition: &mut Composition) -> Result<Registered, KernelError> {
         let _ = fs::remove_file(log);
     }
     composition.nat = Nat::Absent;
-    load(super::KIND, composition, 1, None)
+    load(super::KIND, composition, instances, None)
 }
 
 /// Bytes before the IP header of what a device sends, or of what was received by another one.
@@ -122,8 +131,9 @@ pub fn attached_qdisc(name: &str) -> Result<Option<String>, KernelError> {
     let devices = all_devices()?;
     let device = find_device(&devices, name)?;
     let mut tc = traffic_control()?;
-    let root = tc.root(device.index).map_err(on(name, "reading its root qdisc"))?;
-    Ok(root.filter(is_ours).map(|root| describe(&root)))
+    let qdiscs = tc.qdiscs(device.index).map_err(on(name, "reading its qdiscs"))?;
+    let root = qdiscs.iter().find(|qdisc| qdisc.is_root() && is_ours(qdisc)).map(describe);
+    Ok(root.or_else(|| queues::root_of_queues(&qdiscs).map(queues::describe)))
 }
 
 /// What attaching is going to do.
@@ -141,27 +151,30 @@ fn plan(
     work: &mut Work,
     device: &Device,
     order: &Order<'_>,
+    per_queue: Option<PerQueue>,
     assisted: bool,
 ) -> Result<Plan, KernelError> {
     let name = &device.name;
     let root = work.root(device)?;
-    let ours = root.as_ref().filter(|root| is_ours(root));
-    if let Some(ours) = ours.filter(|_| !order.replace) {
-        return Err(KernelError::Attached { device: name.clone(), found: describe(ours) });
-    }
     let known = work.journal(device.index)?;
     let mut journal = known.unwrap_or_else(|| work.journals.begin(device.index, name));
+    let ours = root.as_ref().filter(|root| is_ours(root) || journal.has_put(root));
+    if let Some(ours) = ours.filter(|_| !order.replace) {
+        let found = if is_ours(ours) { describe(ours) } else { queues::describe(ours) };
+        return Err(KernelError::Attached { device: name.clone(), found });
+    }
     if ours.is_none() {
         let former = Former::of(&mut work.tc, device.index);
         journal.former = former.map_err(on(name, "reading its root qdisc"))?;
     }
     refuse_configured(name, journal.former.as_ref().filter(|_| !order.replace))?;
     if assisted && journal.marker_had_clsact.is_none() {
-        let qdiscs = work.tc.qdiscs(device.index).map_err(on(name, "reading its qdiscs"))?;
+        let qdiscs = work.qdiscs(device)?;
         let has_clsact = qdiscs.iter().any(|qdisc| qdisc.kind == "clsact");
         let had_clsact = has_clsact && !clsact::is_ours(device.index).map_err(filters)?;
         journal.marker_had_clsact = Some(had_clsact);
     }
+    journal.per_queue = per_queue;
     journal.keep_offloads = order.keep_offloads;
     let wanted = match order.keep_offloads {
         true => Switched::default(),
@@ -188,7 +201,14 @@ pub(super) fn wanted(
     Ok(Switched { gso_max_segs: None, ..wanted })
 }
 
-fn replace_root(work: &mut Work, device: &Device) -> Result<(), KernelError> {
+fn put(
+    work: &mut Work,
+    device: &Device,
+    per_queue: Option<PerQueue>,
+) -> Result<(), KernelError> {
+    if let Some(per_queue) = per_queue {
+        return per_queue.put(work, device);
+    }
     let handle = free_handle(work, device, 0)?;
     let put = work.tc.replace_root(device.index, super::KIND, handle, None);
     put.map_err(on(&device.name, "putting the qdisc in place"))
@@ -269,8 +289,8 @@ pub(super) fn detach_root(name: &str) -> Result<Vec<String>, KernelError> {
     };
     let known = work.journal(device.index)?;
     let journal = known.unwrap_or_else(|| work.journals.begin(device.index, name));
-    let root = work.root(&device)?;
-    if !journal.is_attached(root.as_ref()).map_err(filters)? {
+    let qdiscs = work.qdiscs(&device)?;
+    if !journal.is_attached(&qdiscs).map_err(filters)? {
         return if was_left { Ok(notes) } else { Err(not_attached(&mut work.tc, &device)) };
     }
     notes.extend(work.restore(&journal)?);

@@ -30,20 +30,20 @@ pub fn change(
     let device = find_device(&devices, name)?;
     require("changing a qdisc", &[NET_ADMIN, FIND])?;
     let mut work = Work::begin()?;
-    let instance = Instance::find(device.index)?;
-    let Some(instance) = instance else { return Err(not_attached(&mut work.tc, device)) };
-    let (spec, shaping) = merge(&instance, link, spec)?;
+    let instances = Instance::on(device.index)?;
+    let Some(first) = instances.first() else { return Err(not_attached(&mut work.tc, device)) };
+    let (spec, shaping) = merge(first, link, spec)?;
     let rate = shaping.link.rate;
     let known = work.journal(device.index)?.filter(|journal| !journal.keep_offloads);
     let Some(mut journal) = known else {
-        instance.change(&spec, &shaping)?;
+        Instance::change_all(&instances, &spec, &shaping)?;
         return Ok(Vec::new());
     };
     let before = journal.offloads.clone();
     let wanted = wanted(&work, device, &journal, rate)?;
     journal.offloads = before.and(&wanted);
     work.journals.write(&journal).map_err(self::journal)?;
-    instance.change(&spec, &shaping)?;
+    Instance::change_all(&instances, &spec, &shaping)?;
     settle(&work, device, &mut journal, wanted, rate)?;
     Ok(switched(device, &journal, rate)
         .filter(|_| journal.offloads != before)
@@ -51,19 +51,20 @@ pub fn change(
         .collect())
 }
 
-/// Gives a qdisc another rate, and nothing else: for a rate that changes often. What is switched
-/// for it stays, unless super-packets of another length are in time: that takes a [`change`].
+/// Gives the qdiscs of a device another rate, and nothing else: for a rate that changes often. What is
+/// switched for it stays, unless super-packets of another length are in time: that takes a [`change`].
 ///
 /// # Errors
 /// Those of [`change`].
-pub fn change_rate(name: &str, instance: &Instance, rate: Rate) -> Result<(), KernelError> {
-    let (spec, shaping) = instance.running()?;
+pub fn change_rate(name: &str, instances: &[Instance], rate: Rate) -> Result<(), KernelError> {
+    let Some(first) = instances.first() else { return Ok(()) };
+    let (spec, shaping) = first.running()?;
     if segments_at(rate, MTU) != segments_at(shaping.link.rate, MTU) {
         let link = LinkChanges { rate: Some(rate), ..LinkChanges::default() };
         return change(name, link, None).map(|_| ());
     }
     let link = LinkSettings { rate, ..shaping.link };
-    instance.change(&spec, &Shaping { link, ..shaping })
+    Instance::change_all(instances, &spec, &Shaping { link, ..shaping })
 }
 
 /// Whether [`change`] would be accepted; nothing is changed.

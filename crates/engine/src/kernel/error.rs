@@ -113,6 +113,25 @@ pub enum KernelError {
         /// Its name.
         device: String,
     },
+    /// Other disciplines cannot share a rate.
+    #[error("{found} has no form for several transmit queues; --per-queue takes fq-lanes")]
+    PerQueue {
+        /// The discipline.
+        found: &'static str,
+    },
+    /// A qdisc for each transmit queue cannot be had.
+    #[error(
+        "{device} has {found} transmit queues; a qdisc for each of them takes 2 to {most} \
+         (`ethtool -L {device} tx N` may change that)"
+    )]
+    TransmitQueues {
+        /// The device.
+        device: String,
+        /// Its transmit queues.
+        found: u32,
+        /// How many there may be.
+        most: usize,
+    },
     /// Somebody has configured the device's qdisc.
     #[error(
         "{device} has a root qdisc that somebody configured, {found}; --replace takes its place, and \
@@ -249,6 +268,8 @@ impl KernelError {
                 | Self::OtherParts { .. }
                 | Self::NoDevice { .. }
                 | Self::Loopback { .. }
+                | Self::PerQueue { .. }
+                | Self::TransmitQueues { .. }
                 | Self::Merge(_)
         )
     }

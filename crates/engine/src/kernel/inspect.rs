@@ -150,8 +150,8 @@ fn left() -> Vec<String> {
     };
     let is_left = |journal: &&Journal| {
         let device = devices.iter().find(|device| device.index == journal.ifindex);
-        let root = device.and_then(|device| tc.root(device.index).ok()).flatten();
-        !journal.is_attached(root.as_ref()).unwrap_or(true)
+        let qdiscs = device.and_then(|device| tc.qdiscs(device.index).ok()).unwrap_or_default();
+        !journal.is_attached(&qdiscs).unwrap_or(true)
     };
     let left: Vec<_> = journals.iter().filter(is_left).collect();
     left.iter().map(|journal| journal.device.clone()).collect()

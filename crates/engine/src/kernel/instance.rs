@@ -37,7 +37,16 @@ impl Instance {
     /// # Errors
     /// If the kernel does not let the process look at maps.
     pub fn find(ifindex: u32) -> Result<Option<Self>, KernelError> {
-        Ok(Self::having(|found| found == ifindex)?.into_iter().next())
+        Ok(Self::on(ifindex)?.into_iter().next())
+    }
+
+    /// The qdiscs on an interface of the current network namespace: one, or one of each transmit
+    /// queue.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look at maps.
+    pub fn on(ifindex: u32) -> Result<Vec<Self>, KernelError> {
+        Self::having(|found| found == ifindex)
     }
 
     /// All qdiscs of the current network namespace.
@@ -99,9 +108,24 @@ impl Instance {
     /// # Errors
     /// If the change needs other parts or more slots than the qdisc was made with.
     pub fn change(&self, spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
-        let config = self.changed(spec, shaping)?;
-        self.shared.configure(self.index, &config);
-        // Nobody reads the former one any more when this returns, so that it can be filled again.
+        Self::change_all(std::slice::from_ref(self), spec, shaping)
+    }
+
+    /// The same for all qdiscs of a device, or for none.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub fn change_all(
+        all: &[Self],
+        spec: &Spec,
+        shaping: &Shaping,
+    ) -> Result<(), KernelError> {
+        let configs: Vec<sl_config> =
+            all.iter().map(|one| one.changed(spec, shaping)).collect::<Result<_, _>>()?;
+        for (one, config) in all.iter().zip(&configs) {
+            one.shared.configure(one.index, config);
+        }
+        // Nobody reads the former ones any more when this returns, so that they can be filled again.
         thread::sleep(Duration::from_millis(1));
         Ok(())
     }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::is_ours;
 use super::marks::Marked;
 use super::offloads::Switched;
+use super::queues::PerQueue;
 
 /// Where journals are, in a file system that does not outlive the boot.
 pub const DIRECTORY: &str = "/run/shortlane";
@@ -32,6 +33,9 @@ pub(super) struct Journal {
     pub(super) device: String,
     /// The root qdisc that somebody had configured.
     pub(super) former: Option<Former>,
+    /// What was put there for each transmit queue, if it was.
+    #[serde(default)]
+    pub(super) per_queue: Option<PerQueue>,
     /// Whether offloads are left alone.
     pub(super) keep_offloads: bool,
     pub(super) offloads: Switched,
@@ -51,17 +55,22 @@ impl Journal {
     pub(super) fn has_put(&self, root: &Qdisc) -> bool {
         match &self.marks {
             Some(marks) => !marks.joined && marks.is_in_front_of(root),
-            None => is_ours(root),
+            None => is_ours(root) || self.per_queue.is_some_and(|queues| queues.is_root(root)),
         }
     }
 
-    /// Whether the device still is attached, with this root qdisc.
-    pub(super) fn is_attached(&self, root: Option<&Qdisc>) -> io::Result<bool> {
+    /// Whether the device still is attached, with these qdiscs.
+    pub(super) fn is_attached(&self, qdiscs: &[Qdisc]) -> io::Result<bool> {
+        let root = qdiscs.iter().find(|qdisc| qdisc.is_root());
+        let is_put = root.is_some_and(|root| self.has_put(root));
         match &self.marks {
             Some(marks) if marks.joined => {
                 clsact::is_placed(Owner::Marks, self.ifindex, Point::Egress)
             }
-            _ => Ok(root.is_some_and(|root| self.has_put(root))),
+            _ => Ok(match self.per_queue.filter(|_| !root.is_some_and(is_ours)) {
+                Some(queues) => is_put && queues.is_whole(qdiscs),
+                None => is_put,
+            }),
         }
     }
 }
@@ -101,6 +110,7 @@ impl Journals {
             ifindex,
             device: device.to_owned(),
             former: None,
+            per_queue: None,
             keep_offloads: false,
             offloads: Switched::default(),
             marks: None,

@@ -124,7 +124,7 @@ impl Shared {
 }
 
 /// `SL_LAYOUT` of the header.
-const LAYOUT: u64 = 5;
+const LAYOUT: u64 = 6;
 
 /// Qdiscs that a load can serve at most.
 pub(crate) const INSTANCES: usize =

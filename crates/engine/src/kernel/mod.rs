@@ -33,6 +33,7 @@ mod memory;
 mod nat;
 mod offloads;
 mod privileges;
+mod queues;
 mod register;
 mod show;
 mod skeleton;

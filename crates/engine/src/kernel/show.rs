@@ -8,6 +8,7 @@ use super::ingress::ingress_of;
 use super::instance::Instance;
 use super::journal::Journals;
 use super::privileges::{FIND, require};
+use super::queues;
 use super::work::{all_devices, find_device, not_attached, on, traffic_control};
 use crate::datapath::clock;
 use crate::status::{DropCounter, Heading, LaneCounters, Qdisc, Status};
@@ -46,6 +47,10 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
     }
     let place = |shown: &Status| shown.qdisc.as_ref().map(|qdisc| qdisc.parent.clone());
     shown.sort_by_key(|shown| (shown.ifindex, shown.direction, place(shown)));
+    let mut shown = queues::summed(shown);
+    for status in &mut shown {
+        status.drops = drops(&status.lanes, status.qdisc.as_ref());
+    }
     match named {
         Some(device) if shown.is_empty() => Err(not_attached(&mut tc, device)),
         _ => Ok(shown),
@@ -66,13 +71,12 @@ fn describe(device: &Device, direction: Heading, qdisc: tc::Qdisc, status: Statu
         ifindex: device.index,
         direction,
         uptime: clock::now().since(status.attached_at),
-        drops: drops(&status.lanes, &counted),
         qdisc: Some(Qdisc { parent: parent(&qdisc), kind: qdisc.kind, tc: qdisc.stats, ..counted }),
         ..status
     }
 }
 
-fn drops(lanes: &[LaneCounters], qdisc: &Qdisc) -> Vec<DropCounter> {
+fn drops(lanes: &[LaneCounters], qdisc: Option<&Qdisc>) -> Vec<DropCounter> {
     let of_lane = |(lane, counters): (usize, &LaneCounters)| {
         let reasons = [
             ("full", counters.full),
@@ -81,11 +85,14 @@ fn drops(lanes: &[LaneCounters], qdisc: &Qdisc) -> Vec<DropCounter> {
         ];
         reasons.map(|(reason, packets)| (reason, Some(lane as u8), packets))
     };
-    let whole = [
-        ("no-slot", None, qdisc.no_slots),
-        ("flushed", None, qdisc.flushed),
-        ("lost", None, qdisc.lost),
-    ];
+    let whole = |qdisc: &Qdisc| {
+        [
+            ("no-slot", None, qdisc.no_slots),
+            ("flushed", None, qdisc.flushed),
+            ("lost", None, qdisc.lost),
+        ]
+    };
+    let whole = qdisc.into_iter().flat_map(whole);
     let all = lanes.iter().enumerate().flat_map(of_lane).chain(whole);
     all.filter(|(_, _, packets)| *packets > 0)
         .map(|(reason, lane, packets)| DropCounter { reason: reason.to_owned(), lane, packets })

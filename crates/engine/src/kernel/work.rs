@@ -32,6 +32,10 @@ impl Work {
         self.tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))
     }
 
+    pub(super) fn qdiscs(&mut self, device: &Device) -> Result<Vec<Qdisc>, KernelError> {
+        self.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))
+    }
+
     pub(super) fn journal(&self, ifindex: u32) -> Result<Option<Journal>, KernelError> {
         let all = self.journals.all().map_err(journal)?;
         Ok(all.into_iter().find(|journal| journal.ifindex == ifindex))
@@ -52,8 +56,8 @@ impl Work {
             let device = self.devices.iter().find(|device| device.index == journal.ifindex);
             let attached = match device.cloned() {
                 Some(device) => {
-                    let root = self.root(&device)?;
-                    journal.is_attached(root.as_ref()).map_err(filters)?
+                    let qdiscs = self.qdiscs(&device)?;
+                    journal.is_attached(&qdiscs).map_err(filters)?
                 }
                 None => false,
             };
@@ -131,7 +135,7 @@ impl Work {
 /// A handle that no qdisc of the device has, nor the `more` behind it. With a handle of its own a
 /// qdisc takes the place even of another one of its kind.
 pub(super) fn free_handle(work: &mut Work, device: &Device, more: u32) -> Result<u32, KernelError> {
-    let taken = work.tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
+    let taken = work.qdiscs(device)?;
     let is_free = |major: &u32| {
         let wanted = *major..=*major + more;
         taken.iter().all(|qdisc| !wanted.contains(&(qdisc.handle >> 16)))

@@ -5,6 +5,8 @@
 
 mod histogram;
 mod process;
+#[cfg(feature = "kernel")]
+mod queues;
 
 pub use account::Tally;
 pub use netdev::tc::TcStats;
@@ -208,6 +210,9 @@ pub struct Qdisc {
     pub handle: String,
     /// Its place: `root`, or the class that it is below.
     pub parent: String,
+    /// Transmit queues of the device that have one each, if this is the sum of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<u32>,
     /// Whether `tc` gave options of its own.
     pub from_tc: bool,
     /// What `tc -s` shows.

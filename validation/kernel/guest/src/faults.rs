@@ -1,6 +1,6 @@
 //! What can go wrong, one module each: the qdisc must hold, and leave nothing behind.
 
-mod bench;
+pub(crate) mod bench;
 mod census;
 pub(crate) mod change;
 pub(crate) mod flood;

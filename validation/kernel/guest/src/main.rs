@@ -48,6 +48,7 @@ const TESTS: &[Test] = &[
     ),
     ("ecn", "marks by ECN in front of the qdisc, and drops without them", attach::ecn::run),
     ("nat", "clients behind NAT share the link, through the qdisc", attach::nat::run),
+    ("queues", "a qdisc for each transmit queue, with one rate", attach::queues::run),
     ("pacing", "the rate that is held, by burst-time", attach::pacing::run),
     ("leak", "a thousand attachments leave nothing behind", faults::leak::run),
     ("change", "parameters change under load, no packet is lost", faults::change::run),

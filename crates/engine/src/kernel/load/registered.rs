@@ -96,7 +96,7 @@ impl Registered {
     /// Tests only: when the link of the instance is free again, by the monotonic clock.
     #[must_use]
     pub fn link_free_at(&self, instance: u32) -> u64 {
-        self.shared.qdisc(instance as usize).instance.next_tx
+        self.shared.qdisc(instance as usize).instance.pacer.next_tx
     }
 
     /// Tests only: record `n` of the instance (counted from 0; the last 4096 are kept).

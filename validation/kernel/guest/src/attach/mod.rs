@@ -10,6 +10,7 @@ pub(crate) mod marks;
 pub(crate) mod nat;
 mod offloads;
 pub(crate) mod pacing;
+pub(crate) mod queues;
 mod refusals;
 mod restored;
 mod shown;

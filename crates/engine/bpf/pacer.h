@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shaper: when the link is free for the next packet.
+ *
+ * A qdisc at the root has a pacer to itself. Those of a device's transmit queues have one in common,
+ * so that they have the rate together. No qdisc can wake another one: each sleeps until the link is
+ * free, and which one comes first then is chance. So the one that is ahead of others comes a moment
+ * later than they do; that costs nothing of the rate, since it is less than the pacer catches up by.
+ */
+#ifndef SHORTLANE_PACER_H
+#define SHORTLANE_PACER_H
+
+/* The watchdog may be this late, so that it shares interrupts with others: never more than the
+ * shaper can make up for. */
+#define TIMER_SLACK 10000
+/* The watchdog looks at least this often whether another configuration is in force. */
+#define LONGEST_SLEEP 100000000
+/* By how much later than others a queue comes that is ahead of them: longer than they may be late. */
+#define GRACE 50000
+
+/* How far a queue has come is in bytes for each of its hosts, with so many fractional bits. */
+#define TURN_BITS 8
+/* By more than this a queue is ahead: a full Ethernet frame. */
+#define LEAD (1514ULL << TURN_BITS)
+/* It falls behind by this at most, whatever its device kept from leaving: two super-packets. */
+#define MOST_BEHIND (131072ULL << TURN_BITS)
+
+/* Asks to be called again at a time, or a while before it. */
+static __always_inline void sleep_until(struct Qdisc *sch, u64 now, u64 time)
+{
+	u64 latest = now + LONGEST_SLEEP;
+
+	bpf_qdisc_watchdog_schedule(sch, time < latest ? time : latest, TIMER_SLACK);
+}
+
+static __always_inline struct sl_pacer *pacer_of(struct sl_instance *in)
+{
+	return parts.common ? &sl_shared.link.pacer : &in->pacer;
+}
+
+/* A rate is in force: what was reckoned at another one is forgotten. */
+static __always_inline void pace_at(struct sl_instance *in, u64 rate)
+{
+	struct sl_pacer *pacer = pacer_of(in);
+
+	if (pacer->paced_at != rate) {
+		pacer->paced_at = rate;
+		pacer->next_tx = 0;
+	}
+}
+
+/* How far a queue has come; 0 while it is empty. */
+static __always_inline volatile u64 *turn_at(u32 index)
+{
+	return &sl_shared.link.turn[within(index, SL_INSTANCES - 1)];
+}
+
+/* Whether another queue has come less far than this one. */
+static __always_inline bool is_ahead(const struct queue *q)
+{
+	u64 least = *turn_at(q->index);
+	u64 most = least > LEAD ? least - LEAD : 0;
+
+	for (u32 i = 0; i < SL_INSTANCES && i < parts.instances; i++) {
+		u64 turn = *turn_at(i);
+
+		if (turn && turn < most)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the link is free; if not, asks to be called again when it is. */
+static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
+{
+	struct sl_pacer *pacer = pacer_of(q->in);
+	u64 next_tx = *(volatile u64 *)&pacer->next_tx, due = next_tx;
+	u64 catch_up = q->config->burst;
+
+	if (!q->config->rate)
+		return true;
+	if (parts.common && is_ahead(q))
+		due += catch_up < GRACE ? catch_up : GRACE;
+	if (now < due) {
+		sch->qstats.overlimits++;
+		q->in->counters.paced++;
+		sleep_until(sch, now, due);
+		return false;
+	}
+	if (now - next_tx > catch_up) {
+		u64 latest = now > catch_up ? now - catch_up : 0;
+
+		if (!parts.common)
+			pacer->next_tx = latest;
+		else
+			__sync_val_compare_and_swap(&pacer->next_tx, next_tx, latest);
+	}
+	return true;
+}
+
+/* The link is taken for so long. */
+static __always_inline void occupy_link(const struct queue *q, u64 time)
+{
+	struct sl_pacer *pacer = pacer_of(q->in);
+
+	if (!parts.common)
+		pacer->next_tx += time;
+	else
+		__sync_fetch_and_add(&pacer->next_tx, time);
+}
+
+/* A queue gets its first packet: what it missed while it was empty is not made up for. */
+static __always_inline void queue_begins(const struct queue *q)
+{
+	u64 served = *(volatile u64 *)&sl_shared.link.served;
+
+	if (!parts.common || *turn_at(q->index))
+		return;
+	if (q->in->turn < served)
+		q->in->turn = served;
+	*turn_at(q->index) = q->in->turn ? q->in->turn : 1;
+}
+
+/* So many bytes, in units of TURN_BITS and for each of its hosts, left a queue. */
+static __always_inline void queue_served(const struct queue *q, u64 bytes, bool is_empty)
+{
+	u64 served = *(volatile u64 *)&sl_shared.link.served;
+
+	if (!parts.common)
+		return;
+	if (q->in->turn + MOST_BEHIND < served)
+		q->in->turn = served - MOST_BEHIND;
+	q->in->turn += bytes;
+	*turn_at(q->index) = is_empty ? 0 : q->in->turn;
+	*(volatile u64 *)&sl_shared.link.served = q->in->turn;
+}
+
+#endif

@@ -1,0 +1,65 @@
+//! Several queues of a device as one.
+
+use super::{LaneCounters, Qdisc, Status, TcStats};
+
+impl Status {
+    /// Adds what the qdisc of another transmit queue of the same device has counted. Of what is a
+    /// most the sum is a bound.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (lane, more) in self.lanes.iter_mut().zip(&other.lanes) {
+            lane.add(more);
+        }
+        self.attached_at = self.attached_at.min(other.attached_at);
+        self.marked += other.marked;
+        self.most_packets += other.most_packets;
+        self.flows += other.flows;
+        self.most_flows += other.most_flows;
+        self.flow_bound = self.flow_bound.zip(other.flow_bound).map(|(one, more)| one + more);
+        self.flows_created += other.flows_created;
+        self.flows_removed += other.flows_removed;
+        self.demoted += other.demoted;
+        self.promoted += other.promoted;
+        self.flows_untracked += other.flows_untracked;
+        self.fragments += other.fragments;
+        self.not_ip += other.not_ip;
+        self.super_packets += other.super_packets;
+        self.paced += other.paced;
+        if let (Some(qdisc), Some(more)) = (&mut self.qdisc, &other.qdisc) {
+            qdisc.add(more);
+        }
+    }
+}
+
+impl LaneCounters {
+    fn add(&mut self, other: &Self) {
+        self.enqueued_packets += other.enqueued_packets;
+        self.sent_packets += other.sent_packets;
+        self.sent_bytes += other.sent_bytes;
+        self.full += other.full;
+        self.pushed_out += other.pushed_out;
+        self.congested += other.congested;
+        self.backlog_packets += other.backlog_packets;
+        self.backlog_segments += other.backlog_segments;
+        self.backlog_bytes += other.backlog_bytes;
+        self.sojourn.add(&other.sojourn);
+    }
+}
+
+impl Qdisc {
+    fn add(&mut self, other: &Self) {
+        self.no_slots += other.no_slots;
+        self.flushed += other.flushed;
+        self.lost += other.lost;
+        self.queues = self.queues.map(|queues| queues + 1);
+        let (tc, more) = (&mut self.tc, &other.tc);
+        *tc = TcStats {
+            bytes: tc.bytes + more.bytes,
+            packets: tc.packets + more.packets,
+            drops: tc.drops.wrapping_add(more.drops),
+            overlimits: tc.overlimits.wrapping_add(more.overlimits),
+            requeues: tc.requeues.wrapping_add(more.requeues),
+            backlog: tc.backlog.wrapping_add(more.backlog),
+            qlen: tc.qlen.wrapping_add(more.qlen),
+        };
+    }
+}
