@@ -29,6 +29,8 @@ enum Setting {
     Tc(&'static str, &'static [&'static str]),
     /// Our qdisc.
     Ours(&'static str, &'static str, Option<u64>),
+    /// `fq-lanes` in each transmit queue, at this rate in all.
+    PerQueue(&'static str, u64),
     /// The kernel's queues at 10 Gbit/s, with the program in front that marks packets or without.
     Queues(&'static str, Queues, Marked),
 }
@@ -45,7 +47,10 @@ enum Marked {
 
 impl Setting {
     const fn name(&self) -> &'static str {
-        let (Self::Tc(name, _) | Self::Ours(name, ..) | Self::Queues(name, ..)) = self;
+        let (Self::Tc(name, _)
+        | Self::Ours(name, ..)
+        | Self::PerQueue(name, _)
+        | Self::Queues(name, ..)) = self;
         name
     }
 }
@@ -87,6 +92,14 @@ const MARKED: &[Setting] = &[
     Setting::Queues("htb, marks: long", Queues::Htb, Marked::Long),
 ];
 
+/// On a device with several transmit queues: nothing waits.
+const QUEUED: &[Setting] = &[
+    Setting::Tc("noqueue", &["noqueue"]),
+    Setting::Tc("tbf + fq_codel", &[TBF, "fq_codel"]),
+    Setting::Ours("fq-lanes, shaped", "fq-lanes", Some(10_000_000_000)),
+    Setting::PerQueue("fq-lanes, per queue", 10_000_000_000),
+];
+
 const TBF: &str = "tbf rate 10gbit burst 1mb limit 10mb";
 const TBF_FULL: &str = "tbf rate 8mbit burst 5kb limit 100kb";
 
@@ -103,10 +116,12 @@ const OVERLOADED: &[Setting] = &[
 ];
 
 /// Runs every setting, or noqueue and those that are named, thrice and in turn; prints the medians as
-/// a table. Marks, which take no BPF qdisc, are a table of their own, named first.
+/// a table. Marks, which take no BPF qdisc, are a table of their own, named first; and so are several
+/// transmit queues, which change what the kernel does before any qdisc.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let (tables, named): (&[(&str, &[Setting], Load)], _) = match words {
         [first, named @ ..] if first == "marks" => (&[("marked", MARKED, UNLOADED)], named),
+        [first, named @ ..] if first == "queues" => (&[("four queues", QUEUED, UNLOADED)], named),
         named => {
             (&[("uncongested", UNCONGESTED, UNLOADED), ("overloaded", OVERLOADED, FULL)], named)
         }
@@ -116,7 +131,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         named.is_empty() || *name == "noqueue" || named.iter().any(|named| named == name)
     };
     shell("modprobe pktgen")?;
-    shell(&format!("ip link add {DEVICE} type dummy"))?;
+    let queues = if words.first().is_some_and(|word| word == "queues") { 4 } else { 1 };
+    shell(&format!("ip link add {DEVICE} numtxqueues {queues} type dummy"))?;
     shell(&format!("ip link set {DEVICE} up"))?;
     fs::write("/proc/net/pktgen/kpktgend_0", format!("add_device {DEVICE}\n"))
         .context("the packet generator")?;
@@ -159,6 +175,20 @@ fn measure(setting: &Setting, (warm_up, packets): Load) -> Result<u64> {
             let link = link(rate.map_or(Rate::UNLIMITED, Rate));
             let _registered = kernel::load(KIND, &compose(&spec, &link.into())?, 1, None)?;
             shell(&format!("tc qdisc replace dev {DEVICE} root {KIND}"))?;
+        }
+        Setting::PerQueue(_, rate) => {
+            kernel::attach(&kernel::Order {
+                device: DEVICE,
+                // As the others: without a program in front.
+                spec: &"fq-lanes:ecn=no".parse()?,
+                link: link(Rate(*rate)),
+                replace: true,
+                keep_offloads: true,
+                per_queue: true,
+            })?;
+            let cost = generate(warm_up).and_then(|_| generate(packets))?;
+            kernel::detach(DEVICE)?;
+            return Ok(cost);
         }
         Setting::Queues(_, queues, marked) => {
             return with_queues(*queues, *marked, (warm_up, packets));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use engine::kernel::Instance;
 use engine::status::Status;
+use netdev::tc::TrafficControl;
 
 use super::machine::Machine;
 use super::{refused, run_parts, succeed};
@@ -19,18 +20,20 @@ const QUEUES: usize = 4;
 const RATE: u64 = 50_000_000;
 const ATTACH: &str = "attach v0 --rate 50mbit --per-queue";
 const SIZE: usize = 1_000;
+/// `TCA_CAKE_BASE_RATE64`: in bytes a second.
+const CAKE_RATE: u16 = 2;
 /// What the kernel puts before it, on Ethernet.
 const HEADERS: usize = 14 + 20 + 8;
 /// How far the rate of a second may be off.
 const TOLERANCE: f64 = 0.002;
 const SECONDS: u32 = 3;
-/// How many flows the queues have, and what each is offered, in parts of the rate.
-const LOADS: [(&str, &[(usize, f64)]); 5] = [
-    ("90/10", &[(1, 1.4), (1, 0.1)]),
-    ("50/50", &[(1, 0.75), (1, 0.75)]),
-    ("50/50, twice the rate", &[(1, 1.0), (1, 1.0)]),
-    ("one alone", &[(1, 1.5)]),
-    ("all four", &[(1, 0.5), (1, 0.5), (1, 0.5), (1, 0.5)]),
+/// What a flow of each queue is offered, in parts of the rate.
+const LOADS: [(&str, &[f64]); 5] = [
+    ("90/10", &[1.4, 0.1]),
+    ("50/50", &[0.75, 0.75]),
+    ("50/50, twice the rate", &[1.0, 1.0]),
+    ("one alone", &[1.5]),
+    ("all four", &[0.5; QUEUES]),
 ];
 
 pub(crate) fn run(names: &[String]) -> Result<()> {
@@ -42,6 +45,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
             ("short", short),
             ("moved", moved),
             ("change", change),
+            ("peer", peer),
         ],
         names,
     )
@@ -56,8 +60,13 @@ fn queues() -> Result<Vec<Status>> {
     Ok(found)
 }
 
-fn joined(status: &Status) -> u64 {
-    status.lanes.iter().map(|lane| lane.enqueued_packets).sum()
+/// Packets that have come by this queue, as `tc` tells it.
+fn came_by(queue: usize) -> Result<u64> {
+    let qdiscs = TrafficControl::open()?.qdiscs(ifindex("v0")?);
+    let qdiscs = qdiscs.map_err(|refusal| anyhow::anyhow!("{refusal}"))?;
+    let of_queue = qdiscs.iter().find(|qdisc| qdisc.parent & 0xffff == queue as u32 + 1);
+    let stats = of_queue.context("no qdisc of the queue")?.stats;
+    Ok(stats.packets + u64::from(stats.qlen) + u64::from(stats.drops))
 }
 
 /// A socket whose packets go by this queue: which one is chance, and stays.
@@ -69,13 +78,12 @@ fn socket_from(address: &str, queue: usize) -> Result<UdpSocket> {
     for _ in 0..400 {
         let socket = UdpSocket::bind((address, 0))?;
         socket.connect("10.9.0.2:9")?;
-        let before = queues()?;
+        let before = came_by(queue)?;
         for _ in 0..3 {
             // Nobody listens yet.
             let _ = socket.send(&[0; 20]);
         }
-        let after = queues()?;
-        if joined(&after[queue]) >= joined(&before[queue]) + 3 {
+        if came_by(queue)? >= before + 3 {
             return Ok(socket);
         }
     }
@@ -86,7 +94,6 @@ fn socket_from(address: &str, queue: usize) -> Result<UdpSocket> {
 struct Flow {
     /// Sets it apart from flows before, of which packets may still be queued.
     round: u32,
-    queue: usize,
     number: u32,
     socket: UdpSocket,
     offered: f64,
@@ -99,17 +106,14 @@ struct Arrived {
     late: u64,
 }
 
-fn flows(load: &[(usize, f64)]) -> Result<Vec<Flow>> {
+fn flows(load: &[f64]) -> Result<Vec<Flow>> {
     static ROUNDS: AtomicU32 = AtomicU32::new(0);
     let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
-    let mut flows = Vec::new();
-    for (queue, (count, offered)) in load.iter().enumerate() {
-        for _ in 0..*count {
-            let (number, offered) = (flows.len() as u32, offered / *count as f64);
-            flows.push(Flow { round, queue, number, socket: socket_of(queue)?, offered });
-        }
-    }
-    Ok(flows)
+    let flow = |(queue, offered): (usize, &f64)| {
+        let (number, offered) = (queue as u32, *offered);
+        Ok(Flow { round, number, socket: socket_of(queue)?, offered })
+    };
+    load.iter().enumerate().map(flow).collect()
 }
 
 /// Has the flows send while `watch` looks at the link.
@@ -149,8 +153,9 @@ fn send(flow: &Flow, over: &AtomicBool) {
 }
 
 fn count(sink: &UdpSocket, flows: &[Flow], over: &AtomicBool) -> Arrived {
-    let mut arrived = Arrived { packets: vec![0; flows.len()], late: 0 };
-    let mut next = vec![0; flows.len()];
+    let numbers = 1 + flows.iter().map(|flow| flow.number).max().unwrap_or(0) as usize;
+    let mut arrived = Arrived { packets: vec![0; numbers], late: 0 };
+    let mut next = vec![0; numbers];
     let round = flows.first().map_or(0, |flow| flow.round);
     let word = |bytes: &[u8]| u32::from_ne_bytes(bytes.try_into().expect("four bytes"));
     let mut packet = [0; SIZE];
@@ -188,26 +193,47 @@ fn rate() -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
     succeed(ATTACH)?;
     for (name, load) in LOADS {
-        let flows = flows(load)?;
-        let (seconds, arrived) = under_load(&flows, held)?;
-        let offered = load.iter().map(|(_, offered)| offered);
-        let parts = fair_parts(&offered.copied().collect::<Vec<_>>());
-        let all: u64 = arrived.packets.iter().sum();
-        let mut got = vec![0.0; load.len()];
-        for flow in &flows {
-            got[flow.queue] += arrived.packets[flow.number as usize] as f64 / all as f64;
-        }
+        let (seconds, arrived) = under_load(&flows(load)?, held)?;
+        let got = parts_of(&arrived);
         println!("{name}: rate held {seconds:.4?}, parts of the queues {got:.3?}");
         ensure!(arrived.late == 0, "{name}: {} packets came late", arrived.late);
         for second in seconds {
             ensure!((second - 1.0).abs() <= TOLERANCE, "{name}: {second:.4} of the rate");
         }
-        for (got, fair) in got.iter().zip(parts) {
+        for (got, fair) in got.iter().zip(fair_parts(load)) {
             ensure!((got - fair).abs() < 0.02, "{name}: a queue has {got:.3}, not {fair:.3}");
         }
     }
-    succeed("detach v0")?;
+    succeed("detach v0").map(drop)
+}
+
+/// The same loads by the kernel's own qdisc of several queues, where there is one: to be read.
+fn peer() -> Result<()> {
+    let _link = Link::new(QUEUES as u32)?;
+    shell("modprobe sch_cake")?;
+    let options = [&12u16.to_ne_bytes()[..], &CAKE_RATE.to_ne_bytes(), &(RATE / 8).to_ne_bytes()];
+    let mut tc = TrafficControl::open()?;
+    let put = tc.replace_root(ifindex("v0")?, "cake_mq", 1 << 16, Some(&options.concat()));
+    if let Err(refusal) = put {
+        println!("no cake_mq here: {refusal}");
+        return Ok(());
+    }
+    for (name, load) in LOADS {
+        let (seconds, arrived) = under_load(&flows(load)?, held)?;
+        println!(
+            "cake_mq, {name}: rate held {seconds:.4?}, parts of the queues {:.3?}",
+            parts_of(&arrived)
+        );
+    }
+    let other = part_of_other_host(&flows_of_two_hosts()?)?;
+    println!("cake_mq, one flow beside four of another host: {other:.3}");
     Ok(())
+}
+
+/// What arrived of each flow, as a part of all.
+fn parts_of(arrived: &Arrived) -> Vec<f64> {
+    let all: u64 = arrived.packets.iter().sum();
+    arrived.packets.iter().map(|packets| *packets as f64 / all as f64).collect()
 }
 
 /// What each is to have, if those that ask for less than their part leave it to the others.
@@ -226,24 +252,37 @@ fn fair_parts(offered: &[f64]) -> Vec<f64> {
 /// A host with flows in all queues has what one has with a flow in one of them.
 fn hosts() -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
-    shell("ip addr add 10.9.0.3/24 dev v0")?;
     succeed(&format!("{ATTACH} --scheduler fq-lanes:hosts=source"))?;
-    let mut flows = flows(&[(1, 1.0), (1, 1.0), (1, 1.0), (1, 1.0)])?;
-    let (round, number) = (flows[0].round, QUEUES as u32);
-    flows.push(Flow { round, queue: 0, number, socket: socket_from("10.9.0.3", 0)?, offered: 1.0 });
-    let (seconds, arrived) = under_load(&flows, held)?;
-    let all: u64 = arrived.packets.iter().sum();
-    let other = arrived.packets[QUEUES] as f64 / all as f64;
-    println!("one flow beside four of another host: {other:.3}; rate held {seconds:.4?}");
-    ensure!((other - 0.5).abs() < 0.05, "the other host has {other:.3} of the link");
+    let mut flows = flows_of_two_hosts()?;
+    // Nothing is kept for queues that the host has nothing in any more.
+    for what in ["four", "one"] {
+        let other = part_of_other_host(&flows)?;
+        println!("one flow beside {what} of another host: {other:.3}");
+        ensure!((other - 0.5).abs() < 0.05, "the other host has {other:.3} of the link");
+        flows.drain(1..QUEUES.min(flows.len() - 1));
+    }
     succeed("detach v0").map(drop)
+}
+
+/// One of each queue, and one of the first queue by another host.
+fn flows_of_two_hosts() -> Result<Vec<Flow>> {
+    shell("ip addr add 10.9.0.3/24 dev v0")?;
+    let mut flows = flows(&[1.0; QUEUES])?;
+    let (round, number) = (flows[0].round, QUEUES as u32);
+    flows.push(Flow { round, number, socket: socket_from("10.9.0.3", 0)?, offered: 1.0 });
+    Ok(flows)
+}
+
+fn part_of_other_host(flows: &[Flow]) -> Result<f64> {
+    let (_, arrived) = under_load(flows, held)?;
+    Ok(parts_of(&arrived)[QUEUES])
 }
 
 /// Small packets pass by the long flows of other queues.
 fn short() -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
     succeed(ATTACH)?;
-    let flows = flows(&[(1, 1.0), (1, 1.0), (1, 1.0), (1, 0.01)])?;
+    let flows = flows(&[1.0, 1.0, 1.0, 0.01])?;
     under_load(&flows, || {
         thread::sleep(Duration::from_secs(3));
         Ok(())
@@ -263,7 +302,7 @@ fn short() -> Result<()> {
 fn moved() -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
     succeed(ATTACH)?;
-    let flows = flows(&[(1, 1.5)])?;
+    let flows = flows(&[1.5])?;
     let second = Duration::from_secs(1);
     let ((before, after), _) = under_load(&flows, || {
         thread::sleep(second);
@@ -286,7 +325,7 @@ fn moved() -> Result<()> {
 fn change() -> Result<()> {
     let _link = Link::new(QUEUES as u32)?;
     succeed(&ATTACH.replace("50mbit", "20mbit"))?;
-    let flows = flows(&[(1, 1.0), (1, 1.0)])?;
+    let flows = flows(&[1.0, 1.0])?;
     let (seconds, _) = under_load(&flows, || {
         thread::sleep(Duration::from_millis(500));
         for _ in 0..20 {
@@ -313,7 +352,7 @@ fn place() -> Result<()> {
     let shown = succeed("show v0")?.output;
     ensure!(shown.contains("in each of 4 queues below mq"), "{shown}");
     refused(ATTACH, 1, &["v0", "each queue of mq", "--replace"])?;
-    let flows = flows(&[(1, 0.2), (1, 0.2), (1, 0.2), (1, 0.2)])?;
+    let flows = flows(&[0.2, 0.2, 0.2, 0.2])?;
     let (sent, _) = under_load(&flows, || {
         thread::sleep(Duration::from_secs(1));
         let document: serde_json::Value = serde_json::from_str(&succeed("show v0 --json")?.output)?;
