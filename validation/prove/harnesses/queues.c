@@ -66,7 +66,8 @@ static void asks(void)
 		__CPROVER_assert(before + config.burst > now || before > now,
 				 "no longer than it can catch up by");
 		__CPROVER_assert(*next_tx == before, "waiting costs nothing");
-		__CPROVER_assert(asked > now && asked <= before + GRACE, "called again, and in time");
+		__CPROVER_assert(asked > now && asked <= before + GRACE,
+				 "called again, and in time");
 	}
 }
 
@@ -82,13 +83,15 @@ static void moves(void)
 		bool was_empty = !sl_shared.link.turn[queue.index];
 
 		queue_begins(&queue);
-		__CPROVER_assert(sl_shared.link.turn[queue.index], "others see that it has packets");
+		__CPROVER_assert(sl_shared.link.turn[queue.index],
+				 "others see that it has packets");
 		__CPROVER_assert(!was_empty || instance.turn >= served, "nothing is made up for");
 	} else {
 		bool is_empty = nondet_u32();
 
 		queue_served(&queue, bytes, is_empty);
-		__CPROVER_assert(instance.turn + MOST_BEHIND >= served, "made up for within a bound");
+		__CPROVER_assert(instance.turn + MOST_BEHIND >= served,
+				 "made up for within a bound");
 		__CPROVER_assert(instance.turn >= before + bytes, "what is sent counts");
 		__CPROVER_assert(!sl_shared.link.turn[queue.index] == is_empty || !instance.turn,
 				 "others see whether it has packets");

@@ -93,12 +93,13 @@ static __always_inline u64 turn_of(const struct fq_lanes *fq, u32 size)
 static __always_inline void pass_time(struct fql_host *host, u32 size, u64 share)
 {
 	struct fql_common *common = common_of(host);
+	u64 flows = *(volatile u32 *)&common->flows;
 
 	if (!parts.common) {
 		host->stage.virtual_time += share;
 		return;
 	}
-	share = ((u64)size << FQL_BITS) / ((u64)*(volatile u32 *)&common->flows + 1);
+	share = ((u64)size << FQL_BITS) / (flows + 1);
 	host->stage.virtual_time = __sync_fetch_and_add(&common->virtual_time, share) + share;
 }
 

@@ -182,7 +182,8 @@ static __always_inline u32 ready(const struct fq_lanes *fq, struct fql_stage *st
 	if (member->deficit <= 0) {
 		u32 tier = 1 + tier_of(member->age);
 
-		member->deficit += of == OF_HOSTS ? quantum_of(fq, host_at(fq, index)) : FQL_QUANTUM;
+		member->deficit += of == OF_HOSTS ? quantum_of(fq, host_at(fq, index))
+						  : FQL_QUANTUM;
 		/* Alone in its tier, it keeps what the tier is owed. */
 		if (tier != list || list_at(stage, list)->members > 1) {
 			remove_first(fq, stage, of, list);

@@ -17,8 +17,8 @@ use super::journal::Journal;
 use super::load::{Registered, check_kernel, load};
 use super::nat::Nat;
 use super::offloads::Switched;
-use super::queues::{self, PerQueue};
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
+use super::queues::{self, PerQueue};
 use super::work::{
     Work, all_devices, caveats, describe, filters, find_device, free_handle, journal, not_attached,
     on, refuse_configured, traffic_control,
@@ -201,11 +201,7 @@ pub(super) fn wanted(
     Ok(Switched { gso_max_segs: None, ..wanted })
 }
 
-fn put(
-    work: &mut Work,
-    device: &Device,
-    per_queue: Option<PerQueue>,
-) -> Result<(), KernelError> {
+fn put(work: &mut Work, device: &Device, per_queue: Option<PerQueue>) -> Result<(), KernelError> {
     if let Some(per_queue) = per_queue {
         return per_queue.put(work, device);
     }

@@ -115,11 +115,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`change`](Self::change).
-    pub fn change_all(
-        all: &[Self],
-        spec: &Spec,
-        shaping: &Shaping,
-    ) -> Result<(), KernelError> {
+    pub fn change_all(all: &[Self], spec: &Spec, shaping: &Shaping) -> Result<(), KernelError> {
         let configs: Vec<sl_config> =
             all.iter().map(|one| one.changed(spec, shaping)).collect::<Result<_, _>>()?;
         for (one, config) in all.iter().zip(&configs) {

@@ -117,10 +117,7 @@ fn flows(load: &[f64]) -> Result<Vec<Flow>> {
 }
 
 /// Has the flows send while `watch` looks at the link.
-fn under_load<T>(
-    flows: &[Flow],
-    watch: impl FnOnce() -> Result<T>,
-) -> Result<(T, Arrived)> {
+fn under_load<T>(flows: &[Flow], watch: impl FnOnce() -> Result<T>) -> Result<(T, Arrived)> {
     let sink = namespace::run(THERE, || UdpSocket::bind("10.9.0.2:9"))??;
     sink.set_read_timeout(Some(Duration::from_millis(200)))?;
     let over = AtomicBool::new(false);
@@ -312,10 +309,12 @@ fn moved() -> Result<()> {
         thread::sleep(second);
         Ok((before, queues()?))
     })?;
-    let sent = |status: &Status| status.lanes.iter().map(|lane| lane.sent_packets).collect::<Vec<_>>();
+    let sent =
+        |status: &Status| status.lanes.iter().map(|lane| lane.sent_packets).collect::<Vec<_>>();
     let (before, after) = (sent(&before[2]), sent(&after[2]));
     println!("packets of the lanes of its new queue: {before:?}, then {after:?}");
-    let joined: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    let joined: Vec<u64> =
+        after.iter().zip(&before).map(|(after, before)| after - before).collect();
     ensure!(joined[2] > 1_000, "the flow did not move: {joined:?}");
     ensure!(joined[0] + joined[1] < 5, "it began anew: {joined:?}");
     succeed("detach v0").map(drop)
@@ -375,7 +374,11 @@ fn place() -> Result<()> {
     ensure!(said.status == 0, "{}", said.words);
     before.must_be_back()?;
     shell("ip link add d0 type dummy")?;
-    let said = refused("attach d0 --rate 50mbit --per-queue", usage, &["d0", "transmit queues", "2 to 16"]);
+    let said = refused(
+        "attach d0 --rate 50mbit --per-queue",
+        usage,
+        &["d0", "transmit queues", "2 to 16"],
+    );
     shell("ip link del d0")?;
     said
 }

@@ -101,7 +101,14 @@ fn victim(step: &str, discipline: &str) -> Result<()> {
 fn attach_by_command(discipline: &str) -> Result<()> {
     let spec = &discipline.parse()?;
     let link = shaping(RATE).link;
-    attach(&Order { device: "v0", spec, link, replace: false, keep_offloads: false, per_queue: false })?;
+    attach(&Order {
+        device: "v0",
+        spec,
+        link,
+        replace: false,
+        keep_offloads: false,
+        per_queue: false,
+    })?;
     Ok(())
 }
 

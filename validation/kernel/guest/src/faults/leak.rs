@@ -51,7 +51,14 @@ fn once(sender: &Sender, round: u32, packets: u64) -> Result<()> {
     let spec = &["efd", "fq-lanes"][round as usize % 2].parse()?;
     // So slow that none of them leaves.
     let link = shaping(Some(1_000)).link;
-    attach(&Order { device: "v0", spec, link, replace: false, keep_offloads: false, per_queue: false })?;
+    attach(&Order {
+        device: "v0",
+        spec,
+        link,
+        replace: false,
+        keep_offloads: false,
+        per_queue: false,
+    })?;
     if packets > 0 {
         sender.send(&mut Frames::new(1000, Varying::Ports(7)), packets)?;
         // One is on its way as soon as it comes.
