@@ -70,52 +70,67 @@ static __always_inline bool is_ahead(const struct queue *q)
 	return false;
 }
 
+static __always_inline bool wait_until(const struct queue *q, struct Qdisc *sch, u64 now, u64 due)
+{
+	sch->qstats.overlimits++;
+	q->in->counters.paced++;
+	sleep_until(sch, now, due);
+	return false;
+}
+
+static __always_inline u64 latest_by(u64 now, u64 catch_up)
+{
+	return now > catch_up ? now - catch_up : 0;
+}
+
+/* The same for a pacer that others move on at the same time. */
+static __always_inline bool common_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
+{
+	u64 *next_tx = &sl_shared.link.pacer.next_tx, free = *(volatile u64 *)next_tx, due = free;
+	u64 catch_up = q->config->burst;
+
+	if (is_ahead(q))
+		due += catch_up < GRACE ? catch_up : GRACE;
+	if (now < due)
+		return wait_until(q, sch, now, due);
+	if (now - free > catch_up)
+		__sync_val_compare_and_swap(next_tx, free, latest_by(now, catch_up));
+	return true;
+}
+
 /* Whether the link is free; if not, asks to be called again when it is. */
 static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sch, u64 now)
 {
-	struct sl_pacer *pacer = pacer_of(q->in);
-	u64 next_tx = *(volatile u64 *)&pacer->next_tx, due = next_tx;
 	u64 catch_up = q->config->burst;
 
 	if (!q->config->rate)
 		return true;
-	if (parts.common && is_ahead(q))
-		due += catch_up < GRACE ? catch_up : GRACE;
-	if (now < due) {
-		sch->qstats.overlimits++;
-		q->in->counters.paced++;
-		sleep_until(sch, now, due);
-		return false;
-	}
-	if (now - next_tx > catch_up) {
-		u64 latest = now > catch_up ? now - catch_up : 0;
-
-		if (!parts.common)
-			pacer->next_tx = latest;
-		else
-			__sync_val_compare_and_swap(&pacer->next_tx, next_tx, latest);
-	}
+	if (parts.common)
+		return common_is_free(q, sch, now);
+	if (now < q->in->pacer.next_tx)
+		return wait_until(q, sch, now, q->in->pacer.next_tx);
+	if (now - q->in->pacer.next_tx > catch_up)
+		q->in->pacer.next_tx = latest_by(now, catch_up);
 	return true;
 }
 
 /* The link is taken for so long. */
 static __always_inline void occupy_link(const struct queue *q, u64 time)
 {
-	struct sl_pacer *pacer = pacer_of(q->in);
-
-	if (!parts.common)
-		pacer->next_tx += time;
+	if (parts.common)
+		__sync_fetch_and_add(&sl_shared.link.pacer.next_tx, time);
 	else
-		__sync_fetch_and_add(&pacer->next_tx, time);
+		q->in->pacer.next_tx += time;
 }
 
 /* A queue gets its first packet: what it missed while it was empty is not made up for. */
 static __always_inline void queue_begins(const struct queue *q)
 {
-	u64 served = *(volatile u64 *)&sl_shared.link.served;
+	u64 served;
 
 	if (!parts.common || *turn_at(q->index))
 		return;
+	served = *(volatile u64 *)&sl_shared.link.served;
 	if (q->in->turn < served)
 		q->in->turn = served;
 	*turn_at(q->index) = q->in->turn ? q->in->turn : 1;
@@ -124,10 +139,11 @@ static __always_inline void queue_begins(const struct queue *q)
 /* So many bytes, in units of TURN_BITS and for each of its hosts, left a queue. */
 static __always_inline void queue_served(const struct queue *q, u64 bytes, bool is_empty)
 {
-	u64 served = *(volatile u64 *)&sl_shared.link.served;
+	u64 served;
 
 	if (!parts.common)
 		return;
+	served = *(volatile u64 *)&sl_shared.link.served;
 	if (q->in->turn + MOST_BEHIND < served)
 		q->in->turn = served - MOST_BEHIND;
 	q->in->turn += bytes;
