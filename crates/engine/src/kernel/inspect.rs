@@ -22,6 +22,7 @@ use super::journal::{Journal, Journals};
 use super::load::check_kernel;
 use super::marks;
 use super::offloads::segments_at;
+use super::queues;
 use super::work::{all_devices, find_device, on, traffic_control};
 
 /// What is the same for all devices.
@@ -65,6 +66,8 @@ pub struct DeviceFacts {
     pub speed: Option<Rate>,
     /// Queues that it sends from.
     pub transmit_queues: u32,
+    /// How many of these have a qdisc of ours each, and how many are in use; `None` if none has.
+    pub per_queue: Option<(u32, u32)>,
     /// Segments that a super-packet of its own may have.
     pub gso_max_segs: u32,
     /// The MTU.
@@ -180,7 +183,8 @@ fn look_at(
     tc: &mut TrafficControl,
 ) -> Result<DeviceFacts, KernelError> {
     let system = |source| KernelError::System { doing: "reading the filters of a device", source };
-    let root = tc.root(device.index).map_err(on(&device.name, "reading its root qdisc"))?;
+    let qdiscs = tc.qdiscs(device.index).map_err(on(&device.name, "reading its qdiscs"))?;
+    let root = qdiscs.iter().find(|qdisc| qdisc.is_root()).cloned();
     let journals = Journals::lock().and_then(|journals| journals.all()).unwrap_or_default();
     let ifb = ifb_of(devices, device);
     let is_marked = |journal: &&Journal| {
@@ -217,6 +221,7 @@ fn look_at(
         running: more.running,
         speed: offload::speed(&device.name),
         transmit_queues: more.transmit_queues,
+        per_queue: queues::coverage(device, &qdiscs),
         gso_max_segs: device.gso_max_segs,
         mtu: device.mtu,
         receive_offloads: receive(&device.name),

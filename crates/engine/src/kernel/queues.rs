@@ -115,6 +115,13 @@ fn first_of_queues(mut status: Status) -> Status {
     status
 }
 
+/// How many transmit queues have one of these, if any has; and how many are in use.
+pub(super) fn coverage(device: &Device, qdiscs: &[Qdisc]) -> Option<(u32, u32)> {
+    let root = root_of_queues(qdiscs)?;
+    let ours = qdiscs.iter().filter(|qdisc| is_below(qdisc, root.handle)).count();
+    Some((ours as u32, transmit_queues(device)))
+}
+
 /// Transmit queues that are in use.
 fn transmit_queues(device: &Device) -> u32 {
     let entries = fs::read_dir(format!("/sys/class/net/{}/queues", device.name));

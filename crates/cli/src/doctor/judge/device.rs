@@ -224,14 +224,26 @@ impl About<'_> {
             ),
             None => self.add(all, "root qdisc", Verdict::Ok, "the kernel's own, or ours", ""),
         }
-        if *transmit_queues > 1 && *has_qdisc {
-            self.add(
+        match self.facts.per_queue {
+            Some((ours, in_use)) => self.add(
+                all,
+                "queues",
+                problem_unless(ours >= in_use),
+                format!("{ours} of {in_use} queues that it sends from have a qdisc"),
+                &format!(
+                    "what the others send is not shaped; `shortlane attach {name} --per-queue \
+                     --replace`, with the same rate, takes them in"
+                ),
+            ),
+            None if *transmit_queues > 1 && *has_qdisc => self.add(
                 all,
                 "queues",
                 Verdict::Note,
                 format!("it sends from {transmit_queues} queues, and the qdisc is one for all"),
-                "nothing below several Gbit/s; above, processors wait for each other",
-            );
+                "nothing below several Gbit/s; above, processors wait for each other, unless \
+                 `shortlane attach --per-queue` gives each queue one",
+            ),
+            None => {}
         }
     }
 

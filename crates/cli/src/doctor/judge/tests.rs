@@ -30,6 +30,7 @@ fn sound_device() -> DeviceFacts {
         running: true,
         speed: Some(Rate(GBIT)),
         transmit_queues: 1,
+        per_queue: None,
         gso_max_segs: 1,
         mtu: 1500,
         receive_offloads: vec!["rx-gro".into()],
@@ -122,7 +123,8 @@ fn each_fault_around_a_device_is_found_with_a_remedy() {
     const KERNEL: &[EngineKind] = &[EngineKind::Kernel];
     const USERSPACE: &[EngineKind] = &[EngineKind::Userspace];
     type Fault = (fn(&mut DeviceFacts), &'static [EngineKind], &'static str, Verdict);
-    let faults: [Fault; 17] = [
+    let faults: [Fault; 18] = [
+        (|d| d.per_queue = Some((4, 8)), KERNEL, "queues", Verdict::Problem),
         (|d| d.marks_fault = Some("gone".into()), NOTHING, "marks", Verdict::Problem),
         (|d| d.marker = Some(false), KERNEL, "ECN", Verdict::Problem),
         (|d| d.up = false, NOTHING, "link", Verdict::Note),

@@ -350,6 +350,8 @@ fn place() -> Result<()> {
     succeed(ATTACH)?;
     let shown = succeed("show v0")?.output;
     ensure!(shown.contains("in each of 4 queues below mq"), "{shown}");
+    let judged = succeed("doctor v0")?.output;
+    ensure!(judged.contains("4 of 4 queues that it sends from have a qdisc"), "{judged}");
     refused(ATTACH, 1, &["v0", "each queue of mq", "--replace"])?;
     let flows = flows(&[0.2, 0.2, 0.2, 0.2])?;
     let (sent, _) = under_load(&flows, || {
@@ -370,6 +372,8 @@ fn place() -> Result<()> {
     // What is left if one of them goes is put back by the next command.
     let handle = root_handle()?;
     shell(&format!("tc qdisc replace dev v0 parent {handle}2 pfifo"))?;
+    let judged = super::shortlane("doctor v0")?.output;
+    ensure!(judged.contains("3 of 4 queues that it sends from have a qdisc"), "{judged}");
     let said = super::shortlane("detach v0")?;
     ensure!(said.status == 0, "{}", said.words);
     before.must_be_back()?;
