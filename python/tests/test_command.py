@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from commands import SHORTLANE, environment, run, start
+from shortlane._command import PYTHON_COMMANDS
 
 from scenarios import SCENARIO
 
@@ -20,6 +21,13 @@ def test_help_lists_every_command():
         assert f"\n  {name} " in answer.stdout
     assert "lab-agent" not in answer.stdout
     assert run("--version").stdout.startswith("shortlane ")
+
+
+@pytest.mark.parametrize("name", PYTHON_COMMANDS)
+def test_each_command_in_python_has_help(name):
+    answer = run(name, "--help")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith(f"usage: shortlane {name}")
 
 
 def test_exit_statuses_are_those_of_the_binary():

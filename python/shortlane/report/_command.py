@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against",
         metavar="SCHEDULERS",
         help="no page, but Markdown tables of every other discipline against the better of these "
-        "(kernel:cake,kernel:fq_codel), a row for each DIR, with 95 % intervals",
+        "(kernel:cake,kernel:fq_codel), a row for each DIR, with 95 %% intervals",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 

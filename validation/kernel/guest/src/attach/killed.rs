@@ -43,12 +43,12 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-fn start(arguments: &str) -> Result<Child> {
+pub(super) fn start(arguments: &str) -> Result<Child> {
     Ok(command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
 }
 
 /// Kills it; tells whether it was still there.
-fn kill(mut child: Child) -> Result<bool> {
+pub(super) fn kill(mut child: Child) -> Result<bool> {
     let alive = child.try_wait()?.is_none();
     child.kill()?;
     child.wait()?;
@@ -62,7 +62,7 @@ pub(super) fn kill_at(arguments: &str, number: u32, takes: Duration) -> Result<b
     kill(child)
 }
 
-fn journalled() -> bool {
+pub(super) fn journalled() -> bool {
     FilePath::new(engine::kernel::DIRECTORY)
         .read_dir()
         .is_ok_and(|files| files.flatten().any(|file| file.file_name() != "."))

@@ -10,6 +10,7 @@ use engine::kernel::Instance;
 use engine::status::Status;
 use netdev::tc::TrafficControl;
 
+use super::killed::{KILLS, journalled, kill, kill_at, repaired, start};
 use super::machine::Machine;
 use super::{refused, run_parts, succeed};
 use crate::command::run as shell;
@@ -45,6 +46,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
             ("short", short),
             ("moved", moved),
             ("change", change),
+            ("killed", killed),
             ("peer", peer),
         ],
         names,
@@ -385,6 +387,42 @@ fn place() -> Result<()> {
     );
     shell("ip link del d0")?;
     said
+}
+
+/// Killed at any time: all queues have a qdisc, or the next command puts everything back.
+fn killed() -> Result<()> {
+    let _link = Link::new(QUEUES as u32)?;
+    let before = Machine::now()?;
+    let begin = Instant::now();
+    succeed(ATTACH)?;
+    let takes = begin.elapsed();
+    succeed("detach v0")?;
+    before.must_be_back()?;
+    for number in 0..KILLS {
+        kill_at(ATTACH, number, takes)?;
+        repaired(&before)?;
+    }
+    // Things happen fast once it has begun: at times that grow by little.
+    let mut counts = [0; QUEUES + 1];
+    for number in 0..KILLS {
+        let mut child = start(ATTACH)?;
+        while !journalled() && child.try_wait()?.is_none() {
+            std::hint::spin_loop();
+        }
+        thread::sleep(Duration::from_micros(u64::from(number) * 500));
+        kill(child)?;
+        counts[Instance::on(ifindex("v0")?)?.len()] += 1;
+        if number % 4 == 0 {
+            // The next one to come repairs as well.
+            let said = super::shortlane(&format!("{ATTACH} --replace"))?;
+            ensure!(said.status == 0, "{}", said.words);
+            ensure!(queues()?.len() == QUEUES, "not all queues");
+        }
+        repaired(&before)?;
+    }
+    println!("killed once it had begun: so often with 0 to {QUEUES} queues: {counts:?}");
+    ensure!(counts[0] > 0 && counts[QUEUES] > 0, "not spread");
+    Ok(())
 }
 
 fn root_handle() -> Result<String> {
