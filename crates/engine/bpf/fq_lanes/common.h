@@ -72,13 +72,16 @@ static __always_inline void common_ends(const struct fq_lanes *fq, struct fql_ho
 	set_part(fq, host, 0);
 }
 
-/* Bytes of a host's next turn. */
+/* Bytes of a host's next turn: by its part, and a quantum for all hosts of this queue on average, so
+ * that small parts do not make many turns of a packet. */
 static __always_inline u32 quantum_of(const struct fq_lanes *fq, struct fql_host *host)
 {
+	u64 all = (u64)FQL_QUANTUM * fq->block->root.listed;
+
 	if (!parts.common || !host->part)
 		return FQL_QUANTUM;
 	set_part(fq, host, part_now(host));
-	return FQL_QUANTUM * host->part / WHOLE_PART;
+	return all * host->part / fq->block->parts;
 }
 
 /* How much further a queue comes by so many bytes. */
