@@ -60,12 +60,6 @@ impl Histogram {
         Nanos(self.sum.0.checked_div(self.packets()).unwrap_or(0))
     }
 
-    /// Adds what has been counted elsewhere.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
-        self.sum = Nanos(self.sum.0.wrapping_add(other.sum.0));
-    }
-
     /// What has been counted since an earlier look.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -1,6 +1,8 @@
 //! Several queues of a device as one.
 
-use super::{LaneCounters, Qdisc, Status, TcStats};
+use sched::Nanos;
+
+use super::{Histogram, LaneCounters, Qdisc, Status, TcStats};
 
 impl Status {
     /// Adds what the qdisc of another transmit queue of the same device has counted. Of what is a
@@ -45,6 +47,13 @@ impl LaneCounters {
     }
 }
 
+impl Histogram {
+    fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.sum = Nanos(self.sum.0.wrapping_add(other.sum.0));
+    }
+}
+
 impl Qdisc {
     fn add(&mut self, other: &Self) {
         self.no_slots += other.no_slots;
@@ -61,5 +70,41 @@ impl Qdisc {
             backlog: tc.backlog.wrapping_add(more.backlog),
             qlen: tc.qlen.wrapping_add(more.qlen),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two queues have counted is the sum of both, in every number.
+    #[test]
+    fn all_that_is_counted_is_added() {
+        let mut lane = LaneCounters { sent_packets: 1, full: 2, ..LaneCounters::default() };
+        lane.sojourn.count(Nanos(5000));
+        let tc = TcStats { bytes: 7, packets: 3, drops: 1, ..TcStats::default() };
+        let qdisc = Qdisc { queues: Some(1), tc, flushed: 4, ..Qdisc::default() };
+        let one = Status {
+            lanes: vec![lane],
+            flows: 5,
+            flow_bound: Some(100),
+            attached_at: Nanos(9),
+            qdisc: Some(qdisc),
+            ..Status::default()
+        };
+        let mut both = one.clone();
+        both.add(&Status { attached_at: Nanos(3), ..one.clone() });
+        let counted = |status: &Status| {
+            let (lane, qdisc) = (&status.lanes[0], status.qdisc.clone().unwrap_or_default());
+            let times = (lane.sojourn.packets(), lane.sojourn.sum.0);
+            let tc = (qdisc.tc.bytes, qdisc.tc.packets, u64::from(qdisc.tc.drops));
+            let all = [lane.sent_packets, lane.full, status.flows, qdisc.flushed, times.0, times.1];
+            (all, tc, qdisc.queues, status.flow_bound)
+        };
+        let (all, tc, queues, bound) = counted(&one);
+        let twice = (all.map(|n| 2 * n), (2 * tc.0, 2 * tc.1, 2 * tc.2), Some(2), Some(200));
+        assert_eq!((queues, bound), (Some(1), Some(100)));
+        assert_eq!(counted(&both), twice);
+        assert_eq!(both.attached_at, Nanos(3));
     }
 }
