@@ -80,8 +80,8 @@ pub(crate) struct AttachOptions {
     /// Leave GRO and gso_max_segs as they are, at the cost of delay (kernel engine)
     #[arg(long)]
     keep_offloads: bool,
-    /// Give each transmit queue of the device a qdisc of its own, all at the rate of one: for rates
-    /// that one processor cannot send at (kernel engine)
+    /// Put a qdisc into each transmit queue of the device, all of them at one rate: for rates that one
+    /// processor cannot send at (kernel engine)
     #[arg(long)]
     per_queue: bool,
     /// Stay until a signal, then restore the device (for systemd)
