@@ -423,12 +423,14 @@ fn probes_go_by_ipv6_as_well() {
     sh(&line.path.here, "ip address add fd00:9::1/64 dev t0 nodad");
     let near = link_local(&line.end, "e0");
     link_local(&line.path.here, "t0");
+    // Any machine is fast enough for a rate that falls, an emulated one as well.
+    line.carries(5);
     for probe in ["fd00:9::3".to_owned(), near.clone(), format!("{near}%t0")] {
         let attach = format!("attach t0 --rate {AUTO} --ingress {AUTO} --probe {probe} --replace");
         line.path.succeed(&attach);
         wait_for("probes are answered", || line.status(Way::Down)["auto"]["blind"] == false);
         line.under_load(Way::Up, || {
-            wait_for("the link is used", || rate(&line.status(Way::Up)) > BASE);
+            wait_for("the rate falls", || rate(&line.status(Way::Up)) < 10_000_000);
         });
     }
 }
