@@ -85,7 +85,7 @@ impl Scheduler {
     pub fn with_limit(self, limit: Amount) -> Result<Self, SpecError> {
         Ok(match self {
             Self::Ours(spec) => Self::Ours(spec.with_default("limit", &limit.to_string())?),
-            Self::Own(own) => Self::Own(Own::new(own.qdisc, limit)),
+            Self::Own(own) => Self::Own(Own { limit: own.qdisc.packets(limit), ..own }),
             // They keep what `attach` gives them.
             Self::Marks(queues) => Self::Marks(queues),
         })
@@ -101,12 +101,14 @@ impl Scheduler {
     }
 }
 
-/// A qdisc of the kernel's own, as `kernel:NAME` names it.
-#[derive(Clone, Copy, Debug)]
+/// A qdisc of the kernel's own, as `kernel:NAME` or `kernel:NAME:OPTION,...` names it.
+#[derive(Clone, Debug)]
 pub struct Own {
     pub(crate) qdisc: &'static Qdisc,
     /// Packets that it may hold, if it can be told.
     pub(crate) limit: u64,
+    /// Its options, each a word for `tc`, or two with `=` between them.
+    pub(crate) options: Box<[String]>,
 }
 
 /// What is known of a qdisc of the kernel's own.
@@ -126,6 +128,20 @@ impl Qdisc {
     /// Whether it paces by itself; the others stand behind `tbf`.
     pub(crate) fn shapes(&self) -> bool {
         self.kind == "cake"
+    }
+
+    /// A limit in packets that it takes.
+    fn packets(&self, limit: Amount) -> u64 {
+        let packets = match limit {
+            Amount::Packets(packets) => packets,
+            Amount::Bytes(bytes) => bytes.div_ceil(FULL_FRAME),
+        };
+        packets.clamp(1, u32::MAX.into())
+    }
+
+    /// It with its default limit, and with these options.
+    fn with(&'static self, options: Box<[String]>) -> Scheduler {
+        Scheduler::Own(Own { qdisc: self, limit: self.packets(LIMIT), options })
     }
 }
 
@@ -158,19 +174,23 @@ const LIMIT: Amount = Amount::Packets(1000);
 /// A full frame, to reckon limits in bytes in packets.
 const FULL_FRAME: u64 = 1514;
 
+/// What the lab gives a qdisc, so that no option may.
+const GIVEN: [&str; 7] = ["bandwidth", "unlimited", "limit", "dev", "root", "parent", "handle"];
+
 impl fmt::Display for Own {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{KERNEL}:{}", self.qdisc.kind)
+        write!(f, "{KERNEL}:{}", self.qdisc.kind)?;
+        if self.options.is_empty() {
+            return Ok(());
+        }
+        write!(f, ":{}", self.options.join(","))
     }
 }
 
 impl Own {
-    fn new(qdisc: &'static Qdisc, limit: Amount) -> Self {
-        let packets = match limit {
-            Amount::Packets(packets) => packets,
-            Amount::Bytes(bytes) => bytes.div_ceil(FULL_FRAME),
-        };
-        Self { qdisc, limit: packets.clamp(1, u32::MAX.into()) }
+    /// Whether it has queues of its own for some DSCPs.
+    pub(crate) fn has_tins(&self) -> bool {
+        self.options.iter().any(|option| option.starts_with("diffserv"))
     }
 
     /// The words that `tc` makes it by.
@@ -182,8 +202,30 @@ impl Own {
         if ecn && self.qdisc.asks_for_ecn {
             words += " ecn";
         }
+        for option in &self.options {
+            words += &format!(" {}", option.replacen('=', " ", 1));
+        }
         words
     }
+}
+
+/// The options in `diffserv4,rtt=20ms`. Whether a qdisc has them, `tc` says.
+fn options(text: &str) -> Result<Box<[String]>, String> {
+    let is_word = |word: &str| {
+        let letters = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.%".contains(&byte);
+        word.starts_with(|first: char| first.is_ascii_alphanumeric()) && word.bytes().all(letters)
+    };
+    let one = |option: &str| {
+        let (name, value) = option.split_once('=').unwrap_or((option, "1"));
+        if GIVEN.contains(&name) {
+            return Err(format!("the lab gives every qdisc its rate, limit and place: no {name}"));
+        }
+        match is_word(name) && is_word(value) {
+            true => Ok(option.to_owned()),
+            false => Err(format!("'{option}' is no option: a word of tc, or two as NAME=VALUE")),
+        }
+    };
+    text.split(',').map(one).collect()
 }
 
 /// The disciplines of these names, `kernel:cake`, `marks:cake` and their like among them.
@@ -202,15 +244,19 @@ fn named(name: &str, engine: Engine) -> Result<Scheduler, String> {
     if engine == Engine::Userspace {
         return Err(format!("{name} is made of this kernel's qdiscs, which --engine kernel has"));
     }
-    let own = OWN.iter().find(|own| family == KERNEL && own.kind == kind);
-    let marked = MARKED.into_iter().find(|queues| family == MARKS && *queues == kind);
-    own.map(|qdisc| Scheduler::Own(Own::new(qdisc, LIMIT)))
-        .or_else(|| marked.map(Scheduler::Marks))
-        .ok_or_else(|| {
-            let own = OWN.map(|own| own.kind).join(", ");
-            let all = if family == KERNEL { own } else { MARKED.join(", ") };
-            format!("there is no {name}; {family}: stands before {all}")
-        })
+    if family == MARKS {
+        let queues = MARKED.into_iter().find(|queues| *queues == kind);
+        return queues.map(Scheduler::Marks).ok_or_else(|| none(name, MARKS, &MARKED));
+    }
+    let (kind, given) = kind.split_once(':').map_or((kind, None), |(kind, of)| (kind, Some(of)));
+    let own = OWN.iter().find(|own| own.kind == kind);
+    let own = own.ok_or_else(|| none(name, KERNEL, &OWN.map(|own| own.kind)))?;
+    let given = given.map(options).transpose().map_err(|why| format!("{name}: {why}"))?;
+    Ok(own.with(given.unwrap_or_default()))
+}
+
+fn none(name: &str, family: &str, all: &[&str]) -> String {
+    format!("there is no {name}; {family}: stands before {}", all.join(", "))
 }
 
 /// What a discipline is inside the kernel: ours, where the kernel takes it, or else its twin
@@ -227,7 +273,7 @@ pub fn in_kernel(spec: &Spec) -> Result<Scheduler, ConfigError> {
     let name = spec.info().name;
     let plain = spec.to_string() == name;
     match OWN.iter().find(|own| plain && own.twin == Some(name)) {
-        Some(qdisc) => Ok(Scheduler::Own(Own::new(qdisc, LIMIT))),
+        Some(qdisc) => Ok(qdisc.with(Box::default())),
         None => Err(ConfigError(missing)),
     }
 }
@@ -255,6 +301,33 @@ mod tests {
         assert!(named("efd:threshold=9packets").unwrap()[0].is("efd"));
         assert!(named("kernel:pfifo").unwrap()[0].is("fifo"));
         assert_eq!(limited("marks:prio").unwrap().to_string(), "marks:prio");
+    }
+
+    #[test]
+    fn the_kernels_own_have_options() {
+        let limited = |name: &str| named(name).unwrap().remove(0).with_limit(Amount::Packets(300));
+        for (name, words) in [
+            ("kernel:cake:diffserv4,rtt=20ms,ack-filter", "cake diffserv4 rtt 20ms ack-filter"),
+            ("kernel:fq_codel:target=2.5ms", "fq_codel limit 300 target 2.5ms"),
+        ] {
+            let Scheduler::Own(own) = limited(name).unwrap() else { panic!("{name}") };
+            assert_eq!((own.to_string(), own.words(false)), (name.into(), words.into()));
+        }
+        for (name, says) in [
+            ("kernel:cake:bandwidth=1mbit", "no bandwidth"),
+            ("kernel:fq_codel:limit=9", "no limit"),
+            ("kernel:cake:nat,root", "no root"),
+            ("kernel:cake:", "'' is no option"),
+            ("kernel:cake:nat,,flows", "'' is no option"),
+            ("kernel:cake:rtt=", "'rtt=' is no option"),
+            ("kernel:cake:rtt 1ms", "'rtt 1ms' is no option"),
+            ("kernel:cake:-nat", "'-nat' is no option"),
+            ("kernel:nope:nat", "there is no kernel:nope:nat"),
+            ("marks:cake:nat", "there is no marks:cake:nat"),
+        ] {
+            let error = named(name).unwrap_err();
+            assert!(error.contains(says), "{name}: {error}");
+        }
     }
 
     #[test]

@@ -79,9 +79,12 @@ impl Queue {
         const PACKETS: u32 = 4;
         const DATA: [u8; 20] = [0; 20];
         const FRAME: u64 = 14 + 28 + DATA.len() as u64;
-        /// What goes to Bulk, where marks have their long flows.
+        /// What goes to Bulk, where marks have their long flows, to Video and to Voice.
         const CS1: u32 = 0x20;
+        const AF41: u32 = 0x88;
+        const EF: u32 = 0xb8;
         let classes: &[u32] = match &self.scheduler {
+            Scheduler::Own(own) if own.has_tins() => &[0, CS1, AF41, EF],
             Scheduler::Own(own) if own.qdisc.shapes() => &[0],
             Scheduler::Marks("cake") => &[0, CS1],
             _ => &[],
