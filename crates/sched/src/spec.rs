@@ -78,9 +78,12 @@ impl Spec {
     /// stays if the rate changes.
     #[must_use]
     pub fn with_limit_for(mut self, rate: Rate) -> Self {
+        if !self.params.has("limit") || self.params.is_given("limit") {
+            return self;
+        }
         let limit = limit_for(rate);
-        let is_open = self.params.has("limit") && !self.params.is_given("limit");
-        if is_open && self.params.amount("limit").value() < limit.value() {
+        let holds = |own: Amount| own.bytes().map_or(own.value(), |bytes| bytes / PACKET_BYTES);
+        if holds(self.params.amount("limit")) < limit.value() {
             let set = self.params.set("limit", &limit.to_string());
             debug_assert!(set.is_ok(), "{limit} is a limit");
         }
@@ -107,6 +110,9 @@ impl Spec {
     }
 }
 
+/// Of a packet as limits reckon with it.
+const PACKET_BYTES: u64 = 1500;
+
 /// What a queue in front of a link of this rate holds where nobody has said it: 300 packets, or as
 /// many of 1500 bytes as the link sends in 100 ms if these are more, but no more than 65536.
 ///
@@ -118,8 +124,7 @@ impl Spec {
 pub const fn limit_for(rate: Rate) -> Amount {
     const LEAST: u64 = 300;
     const MOST: u64 = 1 << 16;
-    const PACKET_BITS: u64 = 8 * 1500;
-    let packets = if rate.is_unlimited() { 0 } else { rate.0 / 10 / PACKET_BITS };
+    let packets = if rate.is_unlimited() { 0 } else { rate.0 / 10 / (8 * PACKET_BYTES) };
     Amount::Packets(if packets < LEAST {
         LEAST
     } else if packets > MOST {
@@ -217,5 +222,10 @@ mod tests {
         assert_eq!(on("fq-codel", 2_000_000_000), "fq-codel:limit=16666packets");
         assert_eq!(on("cake", 10_000_000_000), "cake");
         assert_eq!(on("efd", u64::MAX), "efd");
+        // Its own is 4 MiB, 2796 packets of 1500 bytes.
+        assert_eq!(on("fq-lanes", 335_000_000), "fq-lanes");
+        assert_eq!(on("fq-lanes", 1_000_000_000), "fq-lanes:limit=8333packets");
+        assert_eq!(on("fq-lanes", 10_000_000_000), "fq-lanes:limit=65536packets");
+        assert_eq!(on("fq-lanes", u64::MAX), "fq-lanes");
     }
 }
