@@ -78,15 +78,16 @@ pub(super) fn engine(kind: EngineKind) -> &'static dyn Engine {
 pub(super) fn first_that_can(
     order: &Order,
 ) -> Result<(&'static dyn Engine, Option<String>), Failure> {
-    let mut since = None;
+    let mut since: Vec<String> = Vec::new();
     for (_, engine) in ENGINES {
         match engine.obstacle(order)? {
-            None => return Ok((engine, since)),
-            // That of the engine that is preferred is the one to tell.
-            Some(obstacle) => since = since.or(Some(obstacle)),
+            None => return Ok((engine, (!since.is_empty()).then(|| since.join(", and ")))),
+            // Two may lack the same.
+            Some(obstacle) if since.contains(&obstacle) => {}
+            Some(obstacle) => since.push(obstacle),
         }
     }
-    Err(Failure::Failed(since.unwrap_or_default()))
+    Err(Failure::Failed(since.join(", and ")))
 }
 
 /// The engines in the order in which what is on a device is looked for.

@@ -46,6 +46,7 @@ fn attached() -> Result<()> {
 fn by_the_other_engine() -> Result<()> {
     let said = succeed("attach v0 --rate 10mbit --ingress 10mbit --scheduler las")?.words;
     ensure!(said.contains("the userspace engine, since las"), "{said}");
+    ensure!(said.contains(", and marks take no discipline"), "{said}");
     shell("ping -c 3 -i 0.2 -W 5 10.9.0.2")?;
     refused("attach v0 --rate 5mbit", 1, &["userspace engine already", "--replace"])?;
     let shown = succeed("show v0")?.output;
