@@ -194,6 +194,14 @@ fn a_long_transfer_goes_to_the_long_class_and_detach_leaves_nothing() {
     assert!((2_300_000..3_500_000).contains(&bytes), "{bytes} bytes in the long class");
     assert!(number(&long["flows"]) >= 2 && number(&long["flows_created"]) >= 2);
     assert!(path.succeed("show t0").output.contains("t0: marks, rate 50mbit"));
+    let top = path.succeed("top t0 --once").output;
+    assert!(top.contains("marks") && top.contains("50mbit"), "{top}");
+    let metrics = path.succeed("metrics --once").output;
+    let of_long = |line: &&str| {
+        line.starts_with("shortlane_sent_bytes_total{") && line.contains("lane=\"1\"")
+    };
+    let sent: Vec<&str> = metrics.lines().filter(of_long).collect();
+    assert!(sent.iter().any(|line| line.contains(&format!(" {bytes}"))), "{bytes}: {sent:#?}");
     assert_eq!(path.faults(), "");
     path.refused("attach t0 --rate 1mbit --engine marks --queues htb", 1, &["already", "change"]);
     path.refused("attach t0 --rate 1mbit --engine userspace", 1, &["marks in front of htb"]);

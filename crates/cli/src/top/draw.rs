@@ -174,7 +174,7 @@ fn counts(page: &mut Page<'_>, way: &Way) {
 
 fn flows(page: &mut Page<'_>, way: &Way) {
     let Some(process) = &way.now.process else {
-        debug_assert_eq!(way.now.engine, EngineKind::Kernel);
+        debug_assert_ne!(way.now.engine, EngineKind::Userspace);
         page.write("single flows are shown by the userspace engine only", FAINT);
         return;
     };
