@@ -1,6 +1,6 @@
 //! What must be refused is refused, with nothing left behind.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use engine::LinkSettings;
 use engine::kernel::{Instance, Registered};
 use sched::{Nanos, Rate};
@@ -14,8 +14,10 @@ use crate::{command, namespace};
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let _link = Link::new(2)?;
     let census = Census::now();
-    parents()?;
-    instances()?;
+    for discipline in ["efd", "fq-lanes"] {
+        parents(discipline).with_context(|| discipline.to_owned())?;
+        instances(discipline).with_context(|| discipline.to_owned())?;
+    }
     options_of_tc()?;
     option_bytes()?;
     names()?;
@@ -27,8 +29,8 @@ fn delete_root() {
 }
 
 /// There is a place for it at the root, or below mq without a rate.
-fn parents() -> Result<()> {
-    let paced = register("shortlane", "efd", Some(10_000_000), 4)?;
+fn parents(discipline: &str) -> Result<()> {
+    let paced = register("shortlane", discipline, Some(10_000_000), 4)?;
     for root in [
         "root handle 1: htb default 1",
         "root handle 1: tbf rate 1mbit burst 10kb limit 100kb",
@@ -57,9 +59,9 @@ fn line_of(said: &str) -> &str {
 }
 
 /// One instance a qdisc, and no more than there are.
-fn instances() -> Result<()> {
+fn instances(discipline: &str) -> Result<()> {
     command::run("ip link add dev d0 type dummy")?;
-    let kind = register("shortlane", "efd", None, 2)?;
+    let kind = register("shortlane", discipline, None, 2)?;
     command::run("tc qdisc add dev v0 root handle 1: shortlane")?;
     let twice = must_fail("tc qdisc add dev v0 root handle 1: shortlane")?;
     println!("misuse: twice: {}", line_of(&twice));
@@ -81,10 +83,11 @@ fn instances() -> Result<()> {
 
 /// `tc` with its plug-in: what it takes, and what it says to the rest.
 fn options_of_tc() -> Result<()> {
-    let kinds: Vec<Registered> = ["efd", "run2c", "fifo"]
-        .into_iter()
-        .map(|name| register(&format!("shortlane_{name}"), name, None, 1))
-        .collect::<Result<_>>()?;
+    let kinds: Vec<Registered> =
+        [("efd", "efd"), ("run2c", "run2c"), ("fifo", "fifo"), ("fql", "fq-lanes")]
+            .into_iter()
+            .map(|(kind, name)| register(&format!("shortlane_{kind}"), name, None, 1))
+            .collect::<Result<_>>()?;
     for (kind, options, why) in [
         ("efd", "limit 0", "limit '0' is not accepted"),
         ("efd", "limit many", "limit 'many' is not accepted"),
@@ -105,6 +108,9 @@ fn options_of_tc() -> Result<()> {
         ("efd", "threshold 30kb", "Invalid argument"),
         ("fifo", "threshold 20", "not supported"),
         ("run2c", "low_share 0.1", "not supported"),
+        ("fql", "threshold 20", "not supported"),
+        ("fql", "low_share 0.1", "not supported"),
+        ("fql", "limit 8mb", "No space left"),
     ] {
         let said = must_fail(&format!("tc qdisc add dev v0 root shortlane_{kind} {options}"))?;
         ensure!(said.contains(why), "{kind} {options}: '{why}' is expected, not {said}");
