@@ -348,10 +348,10 @@ bench: setup-bench ## Benchmarks: disciplines, parsing and hashing, the engine
 	$(CARGO) bench --locked --workspace --bench '*'
 
 .PHONY: ablation
-ablation: ## fq-lanes with and without each of its mechanisms, simulated: writes its page, 5 minutes
-	@scripts/setup.sh python
+ablation: python ## fq-lanes with and without each of its mechanisms, simulated: writes its page and a picture, 5 minutes
 	$(CARGO) build --locked --release --package shortlane
 	python3 bench/fq-lanes/ablation.py --shortlane $(TARGET)/release/shortlane --into docs/disciplines/fq-lanes.md
+	PYTHONPATH=python python3 bench/fq-lanes/frontier.py docs/disciplines/fq-lanes.md
 
 .PHONY: worst-pages
 worst-pages: ## The worst case of every discipline, searched for: writes their pages, 20 minutes
