@@ -273,7 +273,7 @@ kernel-test-quick:
 
 .PHONY: kernel-test-older-quick
 kernel-test-older-quick:
-	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older \
+	KILLED_STEP=1500 SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test-older \
 		MARKS_TESTS='"marks made joined others" "proof-marks --sequences 300"'
 
 .PHONY: test-long
