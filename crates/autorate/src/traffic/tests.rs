@@ -89,6 +89,21 @@ fn too_little_traffic_or_none_of_late_says_nothing() {
 }
 
 #[test]
+fn a_round_trip_that_only_a_clock_makes_says_nothing() {
+    let mut traffic = Traffic::default();
+    answers(&mut traffic, 1, 1_000, 1_200, 20);
+    let before = traffic.look(ms(1_200), Nanos::ZERO);
+    assert!(before.is_some());
+    // Answered before it left, and after more than a minute.
+    for (departed, returned) in [(1_202, 1_200), (1_200, 61_201)] {
+        let (departed, returned) = (ms(departed), ms(returned));
+        traffic.answer(Trip { host: 2, departed, returned, bytes_before: 0 });
+    }
+    assert_eq!(traffic.look(ms(1_200), Nanos::ZERO), before);
+    assert!(traffic.hosts.iter().all(|host| host.number != 2));
+}
+
+#[test]
 fn more_hosts_than_are_known_take_the_place_of_the_most_silent() {
     let mut traffic = Traffic::default();
     answers(&mut traffic, 1, 1_000, 1_100, 20);

@@ -290,6 +290,51 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_a_tunnel_gives_no_trip() {
+        const UDP: [u8; 8] = [200, 200, 0, 53, 0, 0, 0, 0];
+        let trips = trips();
+        let [out, back] = [(false, 50, 0), (true, 900, 50)]
+            .map(|(back, own, echoed)| packet(back, 1, Some((own, echoed)), 100));
+        // IPv4 in IPv4, GRE, ESP and UDP.
+        let outer = [(4, &[][..]), (47, &[0, 0, 8, 0]), (50, &[1; 8]), (17, &UDP)];
+        for (at, (protocol, header)) in (1..).zip(outer) {
+            let tunnelled = |inner: &[u8]| {
+                let length = ((20 + header.len() + inner.len()) as u16).to_be_bytes();
+                let ip = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0];
+                [&ip[..], &inner[12..20], header, inner].concat()
+            };
+            trips.leaves(LINK, &tunnelled(&out), 0, ms(10 * at));
+            trips.comes(LINK, &tunnelled(&back), ms(10 * at + 5));
+        }
+        assert_eq!(times(&trips), []);
+        assert!(trips.sought.iter().all(|sought| sought.number.load(Ordering::Relaxed) == 0));
+        // The same packets outside of a tunnel do.
+        trips.leaves(LINK, &out, 0, ms(100));
+        trips.comes(LINK, &back, ms(105));
+        assert_eq!(times(&trips), [(100, 105, 0)]);
+    }
+
+    #[test]
+    fn connections_of_which_one_direction_is_seen_give_none_and_tables_do_not_grow() {
+        let trips = trips();
+        let before = trips.sought.capacity();
+        let mut now = ms(5);
+        for stamp in 0..100_000u32 {
+            now += NOTE_APART;
+            // What leaves is answered elsewhere, and what comes answers what left elsewhere.
+            trips.leaves(LINK, &packet(false, stamp, Some((stamp, 0)), 100), 0, now);
+            trips.comes(LINK, &packet(true, stamp, Some((1, stamp | 1 << 31)), 0), now);
+        }
+        assert_eq!(times(&trips), []);
+        assert_eq!((trips.sought.len(), trips.sought.capacity()), (SOUGHT, before));
+        // A second later, all of that is forgotten.
+        now = now + LATEST + ms(1);
+        trips.leaves(LINK, &packet(false, 1, Some((7, 0)), 100), 0, now);
+        trips.comes(LINK, &packet(true, 1, Some((1, 7)), 0), now + ms(20));
+        assert_eq!(times(&trips).len(), 1);
+    }
+
+    #[test]
     fn of_many_packets_some_are_looked_at() {
         let trips = trips();
         let begin = ms(10).0;

@@ -101,15 +101,18 @@ impl Tap {
             ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
             _ => None,
         });
-        let ago = stamp.and_then(|stamp| {
-            let by_the_wall = clock_gettime(ClockId::CLOCK_REALTIME).ok()?;
-            let nanos = |time: TimeSpec| time.tv_sec() * 1_000_000_000 + time.tv_nsec();
-            u64::try_from(nanos(by_the_wall) - nanos(stamp)).ok()
-        });
-        let ago = ago.map(Nanos).filter(|ago| *ago <= LATEST).unwrap_or(Nanos::ZERO);
+        let by_the_wall = clock_gettime(ClockId::CLOCK_REALTIME).ok();
+        let ago = stamp.zip(by_the_wall).map_or(Nanos::ZERO, |(stamp, now)| waited(stamp, now));
         let leaves = received.address.is_some_and(|from| from.pkttype() == OUTGOING);
         Ok(Some((received.bytes, leaves, now - ago)))
     }
+}
+
+/// How long a packet has waited here, by the wall clock; no time if that has been set meanwhile.
+fn waited(stamp: TimeSpec, by_the_wall: TimeSpec) -> Nanos {
+    let nanos = |time: TimeSpec| time.tv_sec() * 1_000_000_000 + time.tv_nsec();
+    let ago = u64::try_from(nanos(by_the_wall) - nanos(stamp)).ok().map(Nanos);
+    ago.filter(|ago| *ago <= LATEST).unwrap_or(Nanos::ZERO)
 }
 
 /// Passes what ends as a probe does, and of TCP the headers of one packet in so many, a power of two.
@@ -150,4 +153,24 @@ fn filter(token: [u8; 8], one_in: u32) -> [libc::sock_filter; 22] {
         step(BPF_RET | BPF_K, 0, 0, LONGEST as u32),
         step(BPF_RET | BPF_K, 0, 0, 0),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_clock_that_is_set_makes_no_packet_wait() {
+        let stamp = TimeSpec::new(1_000, 999_000_000);
+        let ago = |seconds, nanos| waited(stamp, TimeSpec::new(seconds, nanos));
+        assert_eq!(ago(1_000, 999_000_000), Nanos::ZERO);
+        assert_eq!(ago(1_001, 2_000_000), Nanos::from_millis(3));
+        // A step of less than a second cannot be told from waiting.
+        assert_eq!(ago(1_001, 999_000_000), LATEST);
+        assert_eq!(ago(1_001, 999_000_001), Nanos::ZERO);
+        // Set forwards by an hour, backwards by a nanosecond and by an hour, and before 1970.
+        for (seconds, nanos) in [(4_600, 0), (1_000, 998_999_999), (-2_600, 0), (-1, 0)] {
+            assert_eq!(ago(seconds, nanos), Nanos::ZERO, "{seconds} {nanos}");
+        }
+    }
 }
