@@ -16,7 +16,7 @@ if [ "${2:-}" != inside ]; then
 	fi
 	# As root of the machine, if so: the engines take more than a namespace's root may do.
 	map=(); [ "$(id -u)" = 0 ] || map=(--map-root-user)
-	exec unshare "${map[@]}" --net --mount "$0" "$program" inside
+	exec unshare "${map[@]}" --net --mount "$0" "$program" inside "$(id -u)"
 fi
 
 promtool check rules "$packaging/prometheus/shortlane.rules.yml"
@@ -36,6 +36,22 @@ done
 
 "$program" bridge v0 w0 --rate 20mbit --io packet 2> "$work/bridge" &
 pids+=($!)
+# A rate that follows the link, and a host beyond that answers. `attach` takes root of the machine.
+follows=0
+if [ "$3" = 0 ]; then
+	follows=1
+	ip netns add beyond
+	ip link add x0 type veth peer name x1 netns beyond
+	ip link set x0 up
+	ip address add 10.9.1.1/24 dev x0
+	ip -n beyond link set x1 up
+	ip -n beyond address add 10.9.1.2/24 dev x1
+	"$program" attach x0 --engine userspace --rate auto:1mbit..2mbit..40mbit --probe 10.9.1.2 --foreground \
+		2> "$work/follow" &
+	pids+=($!)
+else
+	echo "SKIPPED: rates that follow the link, as this is not root of the machine" | tee "$work/follow" >&2
+fi
 "$program" metrics --listen 127.0.0.1:9750 2> "$work/metrics" &
 pids+=($!)
 cat > "$work/prometheus.yml" <<YML
@@ -74,7 +90,7 @@ expect() {
 		sleep 0.5
 	done
 	echo "FAILED: $1 is '$found', not '$2'" >&2
-	tail -n 5 "$work"/{bridge,metrics,prometheus} >&2
+	tail -n 5 "$work"/{bridge,follow,metrics,prometheus} >&2
 	exit 1
 }
 
@@ -84,7 +100,7 @@ expect 'shortlane_rate_limit_bits_per_second{device="v0",direction="egress"}' 20
 ip address add 10.9.0.1/24 dev v1
 ping -q -b -c 20 -i 0.05 -W 1 10.9.0.255 > /dev/null 2>&1 || true
 expect 'shortlane_sent_packets_total{device="w0",direction="egress",lane="0"} >= bool 1' 1
-expect 'count(shortlane_attachment_info{engine="userspace"})' 2
+expect 'count(shortlane_attachment_info{engine="userspace"})' $((follows ? 3 : 2))
 expect 'count(shortlane_sojourn_seconds_bucket{device="v0",lane="0",le="+Inf"})' 1
 expect 'scrape_samples_scraped > bool 50' 1
 # More than the rate carries, until the queue has to drop.
@@ -99,13 +115,27 @@ for _ in range(200):
     time.sleep(0.01)
 PY
 expect 'sum(shortlane_dropped_packets_total{device="w0"}) >= bool 1' 1
+if [ "$follows" = 1 ]; then
+	expect 'shortlane_auto_blind{device="x0",direction="egress"}' 0
+	expect 'shortlane_auto_base_bits_per_second{device="x0",direction="egress"}' 2000000
+	# More than the base, for which there is room.
+	python3 - <<'PY'
+import socket, time
+
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(1000):
+    flood.sendto(bytes(1400), ("10.9.1.2", 9))
+    time.sleep(0.002)
+PY
+	expect 'shortlane_auto_decisions_total{device="x0",direction="egress",reason="room"} >= bool 1' 1
+fi
 
 # Every query of the dashboard, and every metric that an alert names, gives a series; and Prometheus
 # evaluates every alert.
-python3 - "$packaging" <<'PY'
+python3 - "$packaging" "$follows" <<'PY'
 import json, re, sys, time, urllib.parse, urllib.request
 
-packaging = sys.argv[1]
+packaging, follows = sys.argv[1], sys.argv[2] == "1"
 
 
 def get(path, **parameters):
@@ -120,7 +150,10 @@ alerts = open(f"{packaging}/prometheus/shortlane.rules.yml").read()
 named = re.findall(r"shortlane_\w+", " ".join(names) + alerts)
 asked = [query.replace("$device", ".*").replace("$__rate_interval", "30s") for query in queries]
 assert asked and named
-for query in asked + sorted(set(named)):
+asked += sorted(set(named))
+if not follows:
+    asked = [query for query in asked if "shortlane_auto_" not in query]
+for query in asked:
     assert "$" not in query, f"{query} has a variable that this does not know"
     for _ in range(60):
         if get("query", query=query)["result"]:
@@ -136,6 +169,6 @@ for _ in range(180):
     time.sleep(0.5)
 if set(health.values()) != {"ok"}:
     sys.exit(f"FAILED: alerts are not evaluated: {health}")
-print(f"{len(asked)} queries of the dashboard give series, {len(health)} alerts are evaluated")
+print(f"{len(asked)} queries of dashboard and alerts give series, {len(health)} alerts are evaluated")
 PY
 echo "a real Prometheus has scraped it: $(prometheus --version 2>&1 | head -n 1)"
