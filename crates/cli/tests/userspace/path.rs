@@ -92,9 +92,9 @@ impl Path {
         said
     }
 
-    /// Devices, qdiscs and filters here, as `ip` and `tc` show them.
+    /// Devices, offloads, qdiscs and filters here, as `ip`, `ethtool` and `tc` show them.
     pub(super) fn state(&self) -> String {
-        let script = "ip -d link; tc qdisc; tc filter show dev t0 ingress; \
+        let script = "ip -d link; ethtool -k t0; tc qdisc; tc filter show dev t0 ingress; \
                       tc filter show dev t0 egress; \
                       ls /run/shortlane | grep \"^$(stat -Lc %i /proc/self/ns/net)-\"";
         self.shell(script).output

@@ -33,14 +33,20 @@ fn super_packets_pass_whole_where_the_rate_allows_and_count_as_on_the_wire() {
             hosts.transfer(&hosts.a, server(&hosts.b, B4), 5_000_000);
         });
         let after = received(&hosts.b);
-        let sent = report.directions[0].sent;
-        adds_up(&report.directions[0]);
+        let direction = &report.directions[0];
+        let (sent, passed) = (direction.sent, direction.passed);
+        adds_up(direction);
         // What the engine counts is what the far end has received, headers of segments and all,
-        // but for a packet or two that the hosts have exchanged before or after, and what a slow
-        // machine has lost on the way.
+        // but for a packet or two that the hosts have exchanged before or after, for what a slow
+        // machine has lost on the way, and for what has passed an engine that was late.
         let [segments, bytes, lost] = [0, 1, 2].map(|at| after[at] - before[at]);
-        let at_most = bytes + lost * (1 << 16);
-        assert!(sent.bytes <= at_most && bytes < sent.bytes + 1000, "{} of {bytes}", sent.bytes);
+        let (at_least, at_most) = (sent.bytes, bytes + lost * (1 << 16));
+        assert!(at_least <= at_most, "{at_least} of {bytes}, {lost} lost");
+        if passed.packets > 0 {
+            println!("{passed:?} passed a late engine: segments cannot be told");
+            continue;
+        }
+        assert!(bytes < sent.bytes + 1000, "{} of {bytes}", sent.bytes);
         if whole {
             assert!(sent.packets < segments / 2, "{} for {segments}", sent.packets);
         } else {
@@ -60,7 +66,10 @@ fn arriving_super_packets_come_back_whole_or_in_pieces_and_right() {
             hosts.transfer(&hosts.b, server(&hosts.a, A4), 5_000_000);
         });
         adds_up(&report.directions[0]);
-        assert!(report.directions[0].sent.bytes > 5_000_000);
+        let [direction, ..] = &report.directions[..] else { panic!("{report:#?}") };
+        // What passes an engine that is late does so whole, with headers of its own.
+        let bytes = direction.sent.bytes + direction.passed.bytes * 11 / 10;
+        assert!(bytes > 5_000_000, "{direction:#?}");
     }
 }
 
