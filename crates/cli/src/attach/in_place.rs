@@ -8,7 +8,7 @@ use super::probe::Probe;
 use super::{daemon, detach_from};
 use crate::{Call, Failure, say};
 use engine::control::Changes;
-use engine::kernel;
+use engine::kernel::{self, KernelError};
 use engine::status::{EngineKind, Heading};
 use netdev::capabilities::{FIND, NET_RAW, lacking};
 
@@ -94,9 +94,21 @@ pub(super) fn attach_both(
         (None, false) => Ok(()),
     };
     if order.foreground || done.is_err() {
-        tell(&kernel::detach(device)?);
+        take_off(device)?;
     }
     done
+}
+
+/// Takes queues off at the end of a process beside them. Who has ended it may do so at the same
+/// time: then there is nothing left to do.
+pub(super) fn take_off(device: &str) -> Result<(), Failure> {
+    match kernel::detach(device) {
+        Err(KernelError::NotAttached { .. }) => Ok(()),
+        detached => {
+            tell(&detached?);
+            Ok(())
+        }
+    }
 }
 
 /// What a process beside queues in the kernel lacks to have their rates follow the link, if they are to.

@@ -55,11 +55,13 @@ impl Engine for Userspace {
         match control::stop(ifindex) {
             // Somebody else's qdisc may be there.
             Err(ControlError::Nobody) => process::tidy_up(device),
-            Ok(false) => Ok(!process::leaves_queues(device)?),
-            Ok(true) => {
-                say(&format!("{device}: the engine did not answer and was killed"));
-                process::tidy_up(device)?;
-                Ok(!process::leaves_queues(device)?)
+            Ok(was_killed) => {
+                if was_killed {
+                    say(&format!("{device}: the engine did not answer and was killed"));
+                    process::tidy_up(device)?;
+                }
+                process::take_queues_off(device)?;
+                Ok(true)
             }
             Err(error) => Err(about(device, &error)),
         }

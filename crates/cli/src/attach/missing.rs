@@ -61,8 +61,8 @@ pub(super) mod process {
         Err(missing())
     }
 
-    pub(in super::super) fn leaves_queues(_: &str) -> Result<bool, Failure> {
-        Ok(false)
+    pub(in super::super) fn take_queues_off(_: &str) -> Result<(), Failure> {
+        Ok(())
     }
 
     pub(in super::super) fn tidy_up(_: &str) -> Result<bool, Failure> {

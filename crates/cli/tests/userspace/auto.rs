@@ -366,6 +366,19 @@ fn a_dry_run_only_tells() {
 }
 
 #[test]
+fn detach_and_a_follower_in_the_foreground_take_the_same_queues_off() {
+    let Some(line) = Line::with(HTB) else { return };
+    let attach = format!("exec $S attach t0 --rate {AUTO} --probe {END} {HTB} --foreground");
+    for _ in 0..8 {
+        let (child, ..) = foreground(&line.path, &attach);
+        line.path.succeed("detach t0");
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    line.path.refused("detach t0", 1, &["t0 is not attached"]);
+}
+
+#[test]
 fn without_answers_it_is_blind_and_at_its_base_until_some_come() {
     let Some(line) = Line::new() else { return };
     let ignores = |on| format!("echo {on} > /proc/sys/net/ipv4/icmp_echo_ignore_all");

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::daemon::{self, Errand};
 use crate::attach::goal::{self, Goal};
-use crate::attach::in_place::{NEXT, at, does, make_way_for, tell_probe};
+use crate::attach::in_place::{NEXT, at, does, make_way_for, take_off, tell_probe};
 use crate::attach::link::LinkOptions;
 use crate::attach::order::Order;
 use crate::attach::probe::Probe;
@@ -150,9 +150,12 @@ pub(in crate::attach) fn serve(call: &Call) -> Result<(), Failure> {
     daemon::serve(call)
 }
 
-/// Whether the process on a device was there for queues in the kernel, which are left.
-pub(in crate::attach) fn leaves_queues(device: &str) -> Result<bool, Failure> {
-    Ok(in_kernel::is_there(device)? || in_marks::held(device)?.is_some())
+/// Takes off the queues in the kernel that the process on a device was there for, if it was.
+pub(in crate::attach) fn take_queues_off(device: &str) -> Result<(), Failure> {
+    match in_kernel::is_there(device)? || in_marks::held(device)?.is_some() {
+        true => take_off(device),
+        false => Ok(()),
+    }
 }
 
 /// Removes what an engine that was killed has left, where the kernel does not do so itself.
