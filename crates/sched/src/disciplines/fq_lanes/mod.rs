@@ -3,7 +3,7 @@
 //! Every flow has a queue of its own under CoDel, hosts take turns, and so do the flows of a host,
 //! sparse ones first: FQ-CoDel (RFC 8290), twice. What is new is among the flows of a host. A flow
 //! has an *age*: the bytes that it was served in excess of its fair share. Whatever stays within
-//! its fair share (voice, a game, a call) never ages, however long it lasts; a download does. Flows
+//! its fair share (voice, a game, a call) beside downloads never ages; a download does. Flows
 //! with packets do not form one round but one per *tier* of ages, and a younger tier goes first.
 //! Nobody starves: a tier is owed half of what fair queueing would give its members, and at least
 //! a 32nd of the link.
