@@ -122,7 +122,7 @@ impl Instance {
             one.shared.configure(one.index, config);
         }
         // Nobody reads the former ones any more when this returns, so that they can be filled again.
-        thread::sleep(Duration::from_millis(1));
+        wait_for_programs();
         Ok(())
     }
 
@@ -145,6 +145,18 @@ impl Instance {
         }
         let flow_bound = wanted(&now).flow_bound;
         Ok(sl_config { flow_bound, ..after.config })
+    }
+}
+
+/// Returns once no program runs that began before, however long its processor was kept from it:
+/// membarrier(2) waits for a grace period of RCU, under which the programs of a qdisc run.
+fn wait_for_programs() {
+    const GLOBAL: libc::c_int = 1;
+    // SAFETY: no pointer is passed.
+    let waited = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    if waited != 0 {
+        // As on processors without a timer tick (nohz_full). Programs take some microseconds.
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -135,9 +135,11 @@ pub(crate) fn check_conservation(status: &Status) -> Result<()> {
     let gone = sent(status) + dropped + qdisc(status).flushed;
     ensure!(
         enqueued(status) == gone + backlog(status),
-        "of {} packets {gone} left and {} are there",
+        "of {} packets {gone} left and {} are there: {:#?}, {:#?}",
         enqueued(status),
-        backlog(status)
+        backlog(status),
+        status.lanes,
+        qdisc(status)
     );
     let flows = (status.flows_created, status.flows_removed, status.flows);
     ensure!(flows.0 - flows.1 == flows.2, "created, removed, there: {flows:?}");
