@@ -19,7 +19,7 @@ use sched::{Nanos, Rate};
 use serde_json::Value;
 
 use crate::foreground;
-use crate::path::{Path, wait_for};
+use crate::path::{PATIENCE, Path, wait_for};
 
 /// Behind the bottleneck.
 const END: &str = "10.9.0.3";
@@ -122,6 +122,20 @@ impl Line {
         document["attached"].get_mut(way as usize).map(Value::take).unwrap_or_default()
     }
 
+    /// Waits until the rate of a direction is so; if it never is, says what it went by.
+    fn rate_becomes(&self, what: &str, way: Way, is_so: impl Fn(u64) -> bool) {
+        let begin = Instant::now();
+        loop {
+            let status = self.status(way);
+            if is_so(rate(&status)) {
+                return;
+            }
+            let auto = &status["auto"];
+            assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}: {auto:#}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Runs `job` while bytes flow over TCP.
     fn under_load(&self, way: Way, job: impl FnOnce()) {
         let listener = self.end.run(|| TcpListener::bind((END, 0)).unwrap()).unwrap();
@@ -187,18 +201,18 @@ fn follows(way: Way, engine: &str) {
         let said = status["auto"]["last_decision"].as_str().unwrap();
         assert!(said.contains(" -> ") && said.contains("queue"), "{status}");
         line.carries(20);
-        wait_for("the rate rises", || rate(&line.status(way)) >= 15_000_000);
+        line.rate_becomes("the rate rises", way, |rate| rate >= 15_000_000);
     });
     wait_for("an idle line is at its base", || rate(&line.status(way)) == BASE);
     line.carries(5);
     line.under_load(way, || {
-        wait_for("the rate falls", || rate(&line.status(way)) < 7_000_000);
+        line.rate_becomes("the rate falls", way, |rate| rate < 7_000_000);
         // The traffic itself is answered.
         sh(&line.end, "echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all");
         line.carries(20);
-        wait_for("it rises by the traffic", || rate(&line.status(way)) >= 15_000_000);
+        line.rate_becomes("it rises by the traffic", way, |rate| rate >= 15_000_000);
         line.carries(5);
-        wait_for("it falls by the traffic", || rate(&line.status(way)) < 7_000_000);
+        line.rate_becomes("it falls by the traffic", way, |rate| rate < 7_000_000);
     });
     wait_for("without traffic it is blind", || line.status(way)["auto"]["blind"] == true);
     assert_eq!(rate(&line.status(way)), BASE);

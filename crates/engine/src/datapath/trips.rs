@@ -12,6 +12,8 @@ use sched::Nanos;
 
 /// Packets that are waited for.
 const SOUGHT: usize = 1 << 10;
+/// Of a number that has been answered.
+const SPENT: u64 = 1;
 /// Answers that nobody has taken yet.
 const FOUND: usize = 1 << 8;
 /// Who is answered later than this has waited for something else.
@@ -22,7 +24,9 @@ const LATEST: Nanos = Nanos::from_secs(1);
 const NOTE_APART: Nanos = Nanos(500_000);
 const SEEK_APART: Nanos = Nanos(100_000);
 
-/// What left, by a number that its answer leads to as well; 0 is nothing.
+/// What left, by an even number that its answer leads to as well; 0 is nothing. Once it is answered,
+/// [`SPENT`] is added: what leaves later with the same timestamp, of a burst that waited here for
+/// longer than a round trip, would be taken to be answered by what answers the first of them.
 #[derive(Debug, Default)]
 struct Sought {
     number: AtomicU64,
@@ -81,7 +85,8 @@ impl Trips {
         let sought = &self.sought[number as usize % SOUGHT];
         let before = sought.number.load(Ordering::Relaxed);
         let age = now - Nanos(sought.departed.load(Ordering::Relaxed));
-        if before != 0 && age <= LATEST {
+        let may_be_replaced = before & SPENT != 0 && before != number | SPENT;
+        if before != 0 && age <= LATEST && !may_be_replaced {
             // The first of those with one timestamp is what is echoed. One that is sent again may be
             // answered for either time.
             if before == number && !is_stamped(&segment) {
@@ -112,7 +117,9 @@ impl Trips {
         let departed = sought.departed.load(Ordering::Acquire);
         let bytes_before = sought.bytes_before.load(Ordering::Acquire);
         // Taken by nobody else meanwhile, so that these go together.
-        let same = sought.number.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let spent = number | SPENT;
+        let same =
+            sought.number.compare_exchange(number, spent, Ordering::AcqRel, Ordering::Relaxed);
         let put = self.put.load(Ordering::Relaxed);
         let is_full = put.wrapping_sub(self.taken.load(Ordering::Acquire)) >= FOUND;
         if same.is_err() || is_full || now - Nanos(departed) > LATEST {
@@ -151,7 +158,7 @@ impl Trips {
             Mark::End(end) => 1 << 32 | u64::from(end),
         };
         let mixed = (self.fingerprinter.flow(key).get() ^ mark).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed ^ mixed >> 32).max(1)
+        ((mixed ^ mixed >> 32) & !SPENT).max(SPENT << 1)
     }
 }
 
@@ -287,6 +294,25 @@ mod tests {
         trips.leaves(LINK, &packet(false, 1, Some((7, 0)), 100), 0, ms(3_000));
         trips.comes(LINK, &packet(true, 1, Some((1, 7)), 0), ms(3_020));
         assert_eq!(times(&trips), [(3_000, 3_020, 0)]);
+    }
+
+    #[test]
+    fn a_burst_with_one_timestamp_may_leave_for_longer_than_a_round_trip() {
+        let trips = trips();
+        let at = |number: u32| ms(100 + 4 * u64::from(number));
+        for number in 0..10 {
+            // Packets leave every 4 ms, and are answered after 20.
+            trips.leaves(LINK, &packet(false, 1 + number, Some((50, 0)), 100), 0, at(number));
+            if number >= 5 {
+                let answer = packet(true, number, Some((900, 50)), 0);
+                trips.comes(LINK, &answer, at(number) + Nanos(200_000));
+            }
+        }
+        assert_eq!(times(&trips), [(100, 120, 0)]);
+        // The next timestamp is another one's.
+        trips.leaves(LINK, &packet(false, 99, Some((51, 0)), 100), 0, ms(160));
+        trips.comes(LINK, &packet(true, 99, Some((901, 51)), 0), ms(180));
+        assert_eq!(times(&trips), [(160, 180, 0)]);
     }
 
     #[test]
