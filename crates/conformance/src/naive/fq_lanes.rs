@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use sched::{Amount, Event, Nanos, Packet, Params};
 
 use super::codel::{Codel, Head, Law};
+use super::idle::Idle;
 use super::turns::{LAST, Member, OF_HOSTS, QUANTUM, Rules, Stage};
 use super::{Model, cost};
 use crate::run::Step;
@@ -49,6 +50,9 @@ pub struct FqLanes {
     asked: u64,
     stood: u64,
     standing: bool,
+    /// Whether idle time counts, and what there was of it.
+    credits: bool,
+    idle: Idle,
     marks: bool,
     losses: Vec<u64>,
 }
@@ -103,6 +107,8 @@ impl FqLanes {
             asked: 0,
             stood: 0,
             standing: false,
+            credits: without != "idle",
+            idle: Idle::default(),
             marks: false,
             losses: Vec::new(),
         };
@@ -192,7 +198,7 @@ impl FqLanes {
     fn becomes_backlogged(&mut self, flow: Flow, packet: &Packet, now: u64) {
         if !self.is_listed(flow) {
             let host = self.host_of(flow, packet);
-            let clock = self.hosts[&host].stage.clock;
+            let clock = self.hosts[&host].stage.clock + self.idle.credit;
             let state = self.flows.get_mut(&flow).expect("known");
             if state.host.is_none() != host.is_none() {
                 state.member.reading = clock;
@@ -203,10 +209,10 @@ impl FqLanes {
         let was_idle = !self.packets.iter().any(|queued| queued.host == key);
         let host = self.hosts.get_mut(&key).expect("a host");
         if was_idle {
-            self.root.arrive(key, &mut host.member, &self.host_rules, now);
+            self.root.arrive(key, &mut host.member, 0, &self.host_rules, now);
         }
         let member = &mut self.flows.get_mut(&flow).expect("known").member;
-        let is_new = host.stage.arrive(flow, member, &self.rules, now);
+        let is_new = host.stage.arrive(flow, member, self.idle.credit, &self.rules, now);
         if is_new && self.most_ahead > 0 && !self.line.contains(&key) {
             self.line.push_back(key);
         }
@@ -342,6 +348,9 @@ impl Model for FqLanes {
             return vec![packet.id];
         }
         let flow = self.flow_of(&packet, now, said);
+        if self.credits && self.packets.is_empty() {
+            self.idle.ends(now);
+        }
         if self.head(flow).is_none() {
             self.becomes_backlogged(flow, &packet, now);
         }
@@ -370,6 +379,7 @@ impl Model for FqLanes {
         }
         (self.asked, self.standing, self.marks) = (now, false, false);
         self.losses.clear();
+        self.idle.asked(now, !self.packets.is_empty());
         let (key, host_list, flow, list) = self.turn()?;
         let oldest = self.rules.ages && list == LAST;
         self.marks = self.judge(flow, oldest, now);
@@ -377,11 +387,12 @@ impl Model for FqLanes {
         let size = u64::from(packet.size);
         let host = self.hosts.get_mut(&key).expect("a host");
         let member = &mut self.flows.get_mut(&flow).expect("known").member;
-        host.stage.served(list, member, size, &self.rules, now);
+        host.stage.served(list, member, size, self.idle.credit, &self.rules, now);
         if list == 0 {
             host.ahead += size;
         }
-        self.root.served(host_list, &mut host.member, size, &self.host_rules, now);
+        self.root.served(host_list, &mut host.member, size, 0, &self.host_rules, now);
+        self.idle.sends(packet.size);
         self.standing = self.stands && !oldest;
         Some(packet.id)
     }
@@ -414,10 +425,10 @@ impl Model for FqLanes {
     fn digest(&self, mut into: &mut dyn Hasher) -> bool {
         let Self { hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead, .. } = self;
         let Self { stands, packets, flows, hosts, root, line, fattest, .. } = self;
-        let Self { asked, stood, standing, marks: _, losses: _, .. } = self;
+        let Self { asked, stood, standing, credits, idle, marks: _, losses: _, .. } = self;
         (hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead).hash(&mut into);
         (stands, packets, flows, hosts, root, line, fattest).hash(&mut into);
-        (asked, stood, standing).hash(&mut into);
+        (asked, stood, standing, credits, idle).hash(&mut into);
         true
     }
 

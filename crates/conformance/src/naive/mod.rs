@@ -11,6 +11,7 @@ mod early;
 mod fq_lanes;
 mod fred;
 mod fsc;
+mod idle;
 mod lanes;
 mod lars;
 mod las;

@@ -78,8 +78,10 @@ impl Rules {
 
 impl Member {
     fn forgive(&mut self, rules: &Rules, clock: u64, now: u64) {
-        let share = clock.saturating_sub(self.reading) / 256;
-        self.age = rules.faded(self.age.saturating_sub(share), now - self.served);
+        self.age = rules.faded(self.age, now - self.served);
+        if Rules::list_of(self.age) < LAST {
+            self.age = self.age.saturating_sub(clock.saturating_sub(self.reading) / 256);
+        }
         (self.reading, self.served) = (clock, now);
     }
 }
@@ -105,9 +107,16 @@ impl<K: Copy + PartialEq> Stage<K> {
         }
     }
 
-    /// Returns whether it joined the new.
-    pub(super) fn arrive(&mut self, key: K, member: &mut Member, rules: &Rules, now: u64) -> bool {
-        member.forgive(rules, self.clock, now);
+    /// Returns whether it joined the new. `idle` is what the link could have sent, in all.
+    pub(super) fn arrive(
+        &mut self,
+        key: K,
+        member: &mut Member,
+        idle: u64,
+        rules: &Rules,
+        now: u64,
+    ) -> bool {
+        member.forgive(rules, self.clock + idle, now);
         if self.list_of(key).is_some() {
             return false;
         }
@@ -160,6 +169,7 @@ impl<K: Copy + PartialEq> Stage<K> {
         list: usize,
         member: &mut Member,
         size: u64,
+        idle: u64,
         rules: &Rules,
         now: u64,
     ) {
@@ -167,7 +177,7 @@ impl<K: Copy + PartialEq> Stage<K> {
         self.clock += share;
         member.deficit -= size as i64;
         member.age = if rules.ages { (member.age + size).min(1_500_000) } else { 0 };
-        (member.reading, member.served) = (self.clock, now);
+        (member.reading, member.served) = (self.clock + idle, now);
         let occupied = self.occupied();
         if !rules.ages || occupied.len() < 2 {
             return;

@@ -16,6 +16,7 @@
 
 mod clock;
 mod full;
+mod idle;
 mod rules;
 mod stage;
 mod table;
@@ -24,6 +25,7 @@ use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
 use self::clock::{Clock, Stamp};
+use self::idle::Idle;
 use self::rules::{QUANTUM, Rules, WITHOUT};
 use self::stage::{LAST, NEW, NOWHERE, Stage};
 use self::table::{Fattest, HostMembers, Table};
@@ -59,6 +61,7 @@ pub(crate) struct FqLanes {
     backlog: Backlog,
     fattest: Fattest,
     clock: Clock,
+    idle: Idle,
 }
 
 /// A packet's way out: its host, the host's list, its flow, the flow's list.
@@ -131,6 +134,7 @@ impl FqLanes {
             backlog: Backlog::default(),
             fattest: Fattest::default(),
             clock: Clock::new(without != "clock"),
+            idle: Idle::new(without != "idle"),
         }
     }
 
@@ -247,11 +251,13 @@ impl FqLanes {
         flow.bytes -= u64::from(packet.size);
         host.lose(turn.flow, flow.bytes, u64::from(packet.size));
         self.fattest.shrunk(turn.host, host.bytes);
-        host.stage.served(&mut flow.member, turn.list, packet.size, &self.rules, now);
+        let (size, credit) = (packet.size, self.idle.credit());
+        host.stage.served(&mut flow.member, turn.list, size, credit, &self.rules, now);
         if turn.list == NEW {
             host.ahead.bytes += u64::from(packet.size);
         }
-        self.root.served(&mut host.member, turn.host_list, packet.size, &HOST_RULES, now);
+        self.root.served(&mut host.member, turn.host_list, size, 0, &HOST_RULES, now);
+        self.idle.sends(size);
         self.clock.sends(oldest);
         Some((packet, Stamp(stamp).lane(), mark))
     }
@@ -322,6 +328,9 @@ impl<S: Sink> Qdisc<S> for FqLanes {
             return sink.refused(packet, Lane(0), now);
         }
         let index = self.table.flow(&packet, &self.rules, now, sink);
+        if self.backlog.packets == 0 {
+            self.idle.ends(now);
+        }
         if self.table.flows[index].queue.is_empty() {
             self.becomes_backlogged(index, &packet, now);
         }
@@ -349,6 +358,7 @@ impl<S: Sink> Qdisc<S> for FqLanes {
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         self.clock.asked(now);
+        self.idle.asked(now, self.backlog.packets > 0);
         while let Some(turn) = self.turn() {
             let Some((packet, lane, mark)) = self.dequeue_from(&turn, now, sink) else { continue };
             if mark {
@@ -366,14 +376,15 @@ impl FqLanes {
     #[inline]
     fn becomes_backlogged(&mut self, index: u32, packet: &Packet, now: Nanos) {
         if !self.table.flows[index].member.is_listed() {
-            self.table.find_host(index, packet);
+            self.table.find_host(index, packet, self.idle.credit());
         }
         let Table { hosts, flows, .. } = &mut self.table;
         let host = flows[index].host();
         if hosts[host].packets == 0 {
-            self.root.arrive(&mut HostMembers { hosts, flows }, host, &HOST_RULES, now);
+            self.root.arrive(&mut HostMembers { hosts, flows }, host, 0, &HOST_RULES, now);
         }
-        let is_new = hosts[host].stage.arrive(flows, index, &self.rules, now);
+        let credit = self.idle.credit();
+        let is_new = hosts[host].stage.arrive(flows, index, credit, &self.rules, now);
         if is_new && self.most_ahead > 0 {
             self.join_line(host);
         }
@@ -395,15 +406,16 @@ impl Queue for FqLanes {
             return None;
         }
         let stage = &self.table.hosts[flow.host()].stage;
-        let (list, age) = stage.standing(&flow.member, flow.queue.is_empty(), &self.rules, now);
+        let (member, is_empty) = (&flow.member, flow.queue.is_empty());
+        let (list, age) = stage.standing(member, is_empty, self.idle.credit(), &self.rules, now);
         Some(Standing { lane: lane(list), tier: list as u8, excess_bytes: age.into() })
     }
 
     fn digest(&self, mut into: &mut dyn Hasher) -> bool {
         let Self { params: _, limit, rules, law, patient_law, table, root, .. } = self;
-        let Self { ahead, most_ahead, packets, backlog, fattest, clock, .. } = self;
+        let Self { ahead, most_ahead, packets, backlog, fattest, clock, idle, .. } = self;
         (limit, rules, law, patient_law, table, root).hash(&mut into);
-        (ahead, most_ahead, packets, backlog, fattest, clock).hash(&mut into);
+        (ahead, most_ahead, packets, backlog, fattest, clock, idle).hash(&mut into);
         true
     }
 

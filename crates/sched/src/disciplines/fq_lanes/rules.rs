@@ -36,6 +36,7 @@ pub(super) const WITHOUT: &[&str] = &[
     "clock",
     "target",
     "ahead",
+    "idle",
 ];
 
 /// The rules of a stage.
@@ -83,6 +84,12 @@ impl Rules {
     #[inline]
     pub(super) const fn know_ages(&self) -> bool {
         self.ages
+    }
+
+    /// Whether this is an age of the last tier.
+    #[inline]
+    pub(super) const fn is_oldest(&self, age: u32) -> bool {
+        self.ages && age >= BOUNDS[TIERS - 2]
     }
 
     /// The tier of an age, from 0.

@@ -21,7 +21,7 @@ const UNLISTED: u8 = u8::MAX;
 /// In no stage.
 pub(super) const NOWHERE: u16 = u16::MAX;
 /// Fractional bits of bytes in virtual time and in what is owed.
-const BITS: u32 = 8;
+pub(super) const BITS: u32 = 8;
 
 /// What a stage knows of a member: a host, or a flow.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -30,7 +30,7 @@ pub(super) struct Member {
     age: u32,
     /// Bytes that it may still send in its turn.
     deficit: i32,
-    /// The stage's virtual time at `served`.
+    /// The stage's virtual time at `served`, and the credit for idle time.
     virtual_served: u64,
     /// When it was served last.
     served: Nanos,
@@ -153,19 +153,21 @@ impl Stage {
     }
 
     /// A member becomes backlogged: it is forgiven its fair share of the time since it was
-    /// served, and joins a list unless it still stands in one. Returns whether it joined the new.
+    /// served, `credit` for idle time in it, and joins a list unless it still stands in one.
+    /// Returns whether it joined the new.
     #[inline]
     pub(super) fn arrive(
         &mut self,
         members: &mut impl Members,
         index: u32,
+        credit: u64,
         rules: &Rules,
         now: Nanos,
     ) -> bool {
         let member = members.member(index);
         if rules.know_ages() {
-            member.age = self.forgiven(member, rules, now);
-            (member.virtual_served, member.served) = (self.virtual_time, now);
+            member.age = self.forgiven(member, credit, rules, now);
+            (member.virtual_served, member.served) = (self.virtual_time + credit, now);
         }
         if member.is_listed() {
             return false;
@@ -177,12 +179,16 @@ impl Stage {
         list == NEW
     }
 
-    /// A member's age when it becomes backlogged.
+    /// A member's age when it becomes backlogged. The oldest are forgiven no share: a download
+    /// that leaves the link idle between its windows would not be one of them any more.
     #[inline]
-    fn forgiven(&self, member: &Member, rules: &Rules, now: Nanos) -> u32 {
-        let share = self.share_since(member.virtual_served);
-        let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
-        rules.faded(age, now.since(member.served))
+    fn forgiven(&self, member: &Member, credit: u64, rules: &Rules, now: Nanos) -> u32 {
+        let age = rules.faded(member.age, now.since(member.served));
+        if rules.is_oldest(age) {
+            return age;
+        }
+        let share = (self.virtual_time + credit).saturating_sub(member.virtual_served) >> BITS;
+        age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX))
     }
 
     /// The list and the age that a member has while it is backlogged, or would have.
@@ -190,10 +196,11 @@ impl Stage {
         &self,
         member: &Member,
         is_empty: bool,
+        credit: u64,
         rules: &Rules,
         now: Nanos,
     ) -> (usize, u32) {
-        let age = if is_empty { self.forgiven(member, rules, now) } else { member.age };
+        let age = if is_empty { self.forgiven(member, credit, rules, now) } else { member.age };
         (if member.is_listed() { member.list() } else { list_of(age, rules) }, age)
     }
 
@@ -274,6 +281,7 @@ impl Stage {
         member: &mut Member,
         list: usize,
         size: u32,
+        credit: u64,
         rules: &Rules,
         now: Nanos,
     ) {
@@ -282,7 +290,7 @@ impl Stage {
         member.deficit = member.deficit.saturating_sub_unsigned(size);
         if rules.know_ages() {
             member.age = rules.aged(member.age, size);
-            (member.virtual_served, member.served) = (self.virtual_time, now);
+            (member.virtual_served, member.served) = (self.virtual_time + credit, now);
             if !self.occupied.is_power_of_two() {
                 self.settle(list, size, share, rules);
             }

@@ -235,12 +235,12 @@ impl Table {
 
     /// Finds its host for a flow that has nothing queued and stands in no list.
     #[inline]
-    pub(super) fn find_host(&mut self, flow: u32, packet: &Packet) {
+    pub(super) fn find_host(&mut self, flow: u32, packet: &Packet, credit: u64) {
         let host = self.host(flow, packet);
         let Self { flows, hosts, .. } = self;
         let member = &mut flows[flow].member;
         if (member.stage == SPILL_HOST as u16) != (host == SPILL_HOST) {
-            member.set_reading(hosts[host].stage.virtual_time());
+            member.set_reading(hosts[host].stage.virtual_time() + credit);
         }
         member.stage = host as u16;
     }

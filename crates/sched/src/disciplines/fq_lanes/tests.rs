@@ -112,6 +112,42 @@ fn age_is_forgiven_while_idle() {
     }
 }
 
+/// A stream of `of_ten` tenths of a link of 10 Mbit/s, for a second, after the link has been full
+/// for a while: the oldest tier that it comes to.
+fn oldest_on_a_link_of_its_own(spec: &str, of_ten: u64, had: u64) -> u8 {
+    let mut fq = Bench::new(spec);
+    fill(&mut fq, 2, 10);
+    for _ in 0..10 {
+        fq.depart(1);
+        fq.now.0 += MS * 12 / 10;
+    }
+    age(&mut fq, 1, had);
+    assert!(fq.dequeue().is_none());
+    let mut oldest = 0;
+    for _ in 0..100 * of_ten {
+        fq.enqueue(1, 1250);
+        let told = fq.qdisc.standing(FlowId::new(1), fq.now);
+        oldest = oldest.max(told.expect("it is known").tier);
+        fq.depart(1);
+        fq.now.0 += MS;
+        assert!(fq.dequeue().is_none(), "the link is free, and idle");
+        fq.now.0 += (10 - of_ten) * MS / of_ten;
+    }
+    oldest
+}
+
+#[test]
+fn what_leaves_the_link_idle_does_not_age() {
+    for of_ten in [1, 4] {
+        assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", of_ten, 0), 0, "{of_ten} tenths");
+    }
+    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", 9, 0), 4, "more than it leaves");
+    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes:without=idle", 1, 0), 2);
+    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes:without=idle", 4, 0), 3);
+    // It has been among the oldest: only time is on its side.
+    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", 4, 1000), 4);
+}
+
 #[test]
 fn hosts_take_turns_however_many_flows_they_have() {
     let mut fq = Bench::new("fq-lanes");
