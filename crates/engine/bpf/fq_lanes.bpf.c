@@ -168,6 +168,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		packet->number = refused.number;
 	arrival->flow = flow_of(&fq, skb, sch);
 	flow = flow_at(&fq, arrival->flow);
+	if (!sch->q.qlen)
+		idle_ends(fq.block, arrival->now);
 	if (!flow->head)
 		becomes_backlogged(&fq, arrival->flow, arrival->now);
 	packet->stamp = stamp_of(fq.block, arrival->now, lane_of_list(flow->member.list - 1));
@@ -204,10 +206,12 @@ static __always_inline void sent(const struct fq_lanes *fq, struct Qdisc *sch,
 
 	if (parts.common)
 		queue_served(&fq->q, turn_of(fq, size), !sch->q.qlen);
-	served(&host->stage, OF_FLOWS, host, &flow->member, turn->list, size, turn->now);
+	served(fq, &host->stage, OF_FLOWS, host, &flow->member, turn->list, size, turn->now);
 	if (turn->list == FQL_NEW)
 		host->ahead.bytes += size;
-	served(&fq->block->root, OF_HOSTS, host, &host->member, turn->host_list, size, turn->now);
+	served(fq, &fq->block->root, OF_HOSTS, host, &host->member, turn->host_list, size,
+	       turn->now);
+	idle_sends(fq->block, size);
 	clock_sends(fq->block, is_oldest(turn));
 }
 
@@ -229,6 +233,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	if (!link_is_free(&fq.q, sch, turn.now))
 		return 0;
 	clock_asked(fq.block, turn.now);
+	idle_asked(fq.block, turn.now);
 	if (!next_turn(&fq, &turn))
 		goto lost;
 	before_departure(&fq, sch, &turn);
@@ -263,6 +268,7 @@ static __always_inline void clear_block(struct fql_block *block)
 	block->fattest.index = FQL_NONE;
 	block->fattest.bytes = 0;
 	block->younger = 0;
+	__builtin_memset(&block->idle, 0, sizeof(block->idle));
 	block->parts = 0;
 	block->free_packet = FQL_NONE;
 	block->fresh_packet = 1;

@@ -48,6 +48,7 @@ enum fql_without {
 	FQL_CLOCK,
 	FQL_TARGET,
 	FQL_AHEAD,
+	FQL_IDLE,
 };
 
 /* Whose packets the qdisc has, where this machine translates addresses. */

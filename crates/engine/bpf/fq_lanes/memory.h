@@ -15,7 +15,7 @@
 struct fql_member {
 	u32 age; /* bytes that it was served in excess of its fair share, as of `served` */
 	s32 deficit; /* bytes that it may still send in its turn */
-	u64 virtual_served; /* the stage's virtual time at `served` */
+	u64 virtual_served; /* the stage's virtual time at `served`, and the credit for idle time */
 	u64 served; /* when it was served last */
 	u32 next; /* the next member of the same list */
 	u32 list; /* FQL_UNLISTED, or one more than that of the list */
@@ -115,6 +115,15 @@ struct fql_arrival {
 	u32 padding;
 };
 
+/* What the link could have sent while nothing was queued: see idle.h. */
+struct fql_idle {
+	u64 since; /* when the link last asked for a packet */
+	u64 began; /* when the present stretch did */
+	u64 sent; /* bytes in that */
+	u64 pace; /* bytes in 2^STRETCH_BITS ns of the last stretch, in units of 2^-FQL_BITS */
+	u64 credit; /* bytes that it could have sent, in all, in the same units */
+};
+
 /* All of a qdisc but its packets. */
 struct fql_block {
 	struct fql_stage root; /* the hosts */
@@ -124,6 +133,7 @@ struct fql_block {
 	/* Clock. */
 	u64 last; /* when the link was last asked for a packet */
 	u64 stood; /* for how long the clock of the oldest stood, in all */
+	struct fql_idle idle;
 	u32 younger; /* whether younger packets are being sent since `last` */
 	u32 parts; /* of all hosts */
 	/* Entries that were used and are free, entries that were never used, and where the search for

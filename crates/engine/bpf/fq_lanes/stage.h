@@ -9,6 +9,7 @@
 #define SHORTLANE_FQ_LANES_STAGE_H
 
 #include "common.h"
+#include "idle.h"
 
 static __always_inline struct fql_member *member_at(const struct fq_lanes *fq, enum members of,
 						    u32 index)
@@ -95,18 +96,23 @@ static __noinline int clear(const struct fq_lanes *fq, struct fql_stage *stage)
 }
 
 /* A member becomes backlogged: it is forgiven its fair share of the time since it was served, and
- * joins a list unless it still stands in one. Returns whether it joined the new. */
+ * what the link could have sent meanwhile. It joins a list unless it still stands in one. Returns
+ * whether it joined the new. */
 static __always_inline bool arrive(const struct fq_lanes *fq, struct fql_stage *stage,
 				   enum members of, u32 index, u64 now)
 {
 	struct fql_member *member = member_at(fq, of, index);
+	u64 age, time, share;
 	bool is_new = true;
-	u64 age;
 
 	if (know_ages(of)) {
-		age = minus(member->age, share_since(stage, member->virtual_served));
-		member->age = faded(of, age, minus(now, member->served));
-		member->virtual_served = stage->virtual_time;
+		age = faded(of, member->age, minus(now, member->served));
+		time = stage->virtual_time + fq->block->idle.credit;
+		share = minus(time, member->virtual_served) >> FQL_BITS;
+		/* The oldest are forgiven no share: a download that leaves the link idle between its
+		 * windows would not be one of them any more. */
+		member->age = minus(age, reaches(age, LAST_TIER) ? 0 : share);
+		member->virtual_served = time;
 		member->served = now;
 	}
 	if (member->list != FQL_UNLISTED)
@@ -248,7 +254,8 @@ __noinline int settle(struct fql_stage *stage, u32 list, u32 bytes, u64 share)
 }
 
 /* `size` bytes of a member of `list` left: of this host, or of a flow of its. */
-static __always_inline void served(struct fql_stage *stage, enum members of, struct fql_host *host,
+static __always_inline void served(const struct fq_lanes *fq, struct fql_stage *stage,
+				   enum members of, struct fql_host *host,
 				   struct fql_member *member, u32 list, u32 size, u64 now)
 {
 	u64 share = ((u64)size << FQL_BITS) / (stage->listed + 1);
@@ -261,7 +268,7 @@ static __always_inline void served(struct fql_stage *stage, enum members of, str
 	if (!know_ages(of))
 		return;
 	member->age = aged(member->age, size);
-	member->virtual_served = stage->virtual_time;
+	member->virtual_served = stage->virtual_time + fq->block->idle.credit;
 	member->served = now;
 	if (!is_one_list(stage))
 		settle(stage, list, size, share);
