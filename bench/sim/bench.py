@@ -204,7 +204,10 @@ machine whose load average was {load:.0f} at the end: above its cores, trust the
 Shortlane alone, the same setting:
 
 {curve}
+
 """
+#: What follows it in the page is written by hand, and stays.
+END = "<!-- end of what bench.py writes -->"
 
 
 def main() -> None:
@@ -213,7 +216,7 @@ def main() -> None:
     options.add_argument("--ns3", type=Path, required=True, help="the program of dumbbell.cc")
     options.add_argument("--ns2", type=Path, default=Path("ns"), help="the interpreter of ns-2")
     options.add_argument("--work", type=Path, required=True, help="directory for lists")
-    options.add_argument("--out", type=Path, required=True, help="the page to write")
+    options.add_argument("--out", type=Path, required=True, help="the page to write into")
     chosen = options.parse_args()
 
     chosen.work.mkdir(parents=True, exist_ok=True)
@@ -233,7 +236,8 @@ def main() -> None:
         compared="\n".join(compared),
         curve="\n".join(curve),
     )
-    chosen.out.write_text(page, encoding="utf-8")
+    by_hand = chosen.out.read_text(encoding="utf-8").partition(END)[2]
+    chosen.out.write_text(f"{page}{END}{by_hand}", encoding="utf-8")
 
 
 if __name__ == "__main__":
