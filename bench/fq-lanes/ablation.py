@@ -21,7 +21,18 @@ from settings import Setting, Settings
 REFERENCE = "fq-codel"
 PEERS = ("cake", "las")
 OURS = "fq-lanes"
-WITHOUT = ("ages", "new", "patience", "part", "floor", "half-life", "clock", "target", "ahead")
+WITHOUT = (
+    "ages",
+    "new",
+    "patience",
+    "part",
+    "floor",
+    "half-life",
+    "clock",
+    "target",
+    "ahead",
+    "idle",
+)
 CLASSES = ("<=20", "20-100", "100-1000")
 BEGIN, END = "<!-- ablation: begin -->", "<!-- ablation: end -->"
 
@@ -35,9 +46,9 @@ class Row:
     completion: tuple[float | None, ...]
     #: Transfers not complete, less those under the reference.
     incomplete: int
-    bulk: float
-    slowest: float
-    stall_ms: float
+    #: Of all downloads together, and of the slowest; None without any.
+    bulk: tuple[float, float] | None
+    stall_ms: float | None
     voice: tuple[float | None, float]
     video: tuple[float | None, float]
     used: float
@@ -54,8 +65,8 @@ class Row:
             f"`{self.scheduler}`",
             *(ratio(value) for value in self.completion),
             f"{self.incomplete:+d}",
-            f"{self.bulk:.2f} ({self.slowest:.2f})",
-            f"{self.stall_ms:.0f}",
+            "-" if self.bulk is None else f"{self.bulk[0]:.2f} ({self.bulk[1]:.2f})",
+            "-" if self.stall_ms is None else f"{self.stall_ms:.0f}",
             stream(self.voice),
             stream(self.video),
             f"{self.used:.3f}",
@@ -141,13 +152,20 @@ def row(
         p99 = delays.quantile(0.99)
         return (None if p99 is None else p99 / 1e6, 100 * delays.null_count() / len(delays))
 
+    bulk = None
+    if received(reference) > 0:
+        bulk = (
+            received(flows) / received(reference),
+            slowest(flows) / max(1.0, slowest(reference)),
+        )
+    stall = downloads(flows).select(pl.col("stall_max_ns").max()).item()
+
     return Row(
         scheduler=name,
         completion=tuple(ratio(size) for size in CLASSES),
         incomplete=incomplete(flows) - incomplete(reference),
-        bulk=received(flows) / received(reference),
-        slowest=slowest(flows) / max(1.0, slowest(reference)),
-        stall_ms=downloads(flows).select(pl.col("stall_max_ns").max()).item() / 1e6,
+        bulk=bulk,
+        stall_ms=stall / 1e6 if bulk else None,
         voice=stream("voice"),
         video=stream("video"),
         used=links.select(pl.col("utilisation").mean()).item(),

@@ -36,6 +36,8 @@ class Setting:
     delay_ms: int = 9
     load: float = 0.4
     downloads: int = 2
+    #: Of the stream that is called video.
+    video: str = "500kbit"
     seconds: int = 40
     ecn: bool = False
     congestion: str = "cubic"
@@ -48,6 +50,12 @@ class Setting:
     def scenario(self, seeds: str) -> str:
         """A scenario file."""
         from_first = 'from = "left1"\nto = "right1"'
+        downloads = f"""
+[[traffic]]
+name = "downloads"
+kind = "persistent"
+flows = {self.downloads}
+{from_first}"""
         from_browsed = f'from = "{self.browsing.replace("right", "left")}"\nto = "{self.browsing}"'
         return f"""
 [scenario]
@@ -91,7 +99,7 @@ packet = "160b"
 [[traffic]]
 name = "video"
 kind = "cbr"
-rate = "500kbit"
+rate = "{self.video}"
 packet = "1250b"
 {from_first}
 
@@ -99,12 +107,7 @@ packet = "1250b"
 name = "service"
 kind = "requests"
 {from_first}
-
-[[traffic]]
-name = "downloads"
-kind = "persistent"
-flows = {self.downloads}
-{from_first}
+{downloads if self.downloads else ""}
 {self.extra}"""
 
 
@@ -121,6 +124,12 @@ class Settings:
             "50mbit": Setting("50 Mbit/s, 4 downloads", rate="50mbit", downloads=4, seconds=25),
             "100mbit": Setting("100 Mbit/s", rate="100mbit", seconds=20),
             "80 ms": Setting("20 Mbit/s, RTT 80 ms", rate="20mbit", delay_ms=39, seconds=60),
+            "idle": Setting(
+                "10 Mbit/s, no downloads, a video of 2 Mbit/s",
+                load=0.1,
+                downloads=0,
+                video="2mbit",
+            ),
             "ecn": Setting("10 Mbit/s, ECN", ecn=True),
             "reno": Setting("10 Mbit/s, Reno", congestion="reno"),
             "other floods": Setting(
