@@ -52,6 +52,14 @@ struct {
 	__type(value, struct sl_marks_flow);
 } sl_marked SEC(".maps");
 
+/* What long flows are called. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SL_MARKS_NAMES);
+	__type(key, u64);
+	__type(value, struct flow_key);
+} sl_marks_names SEC(".maps");
+
 /* A key and its fingerprint. */
 struct hashed {
 	u64 key[6];
@@ -118,24 +126,25 @@ static __always_inline bool plain_key(struct __sk_buff *skb, struct flow_key *ke
 }
 
 /* Everything, headers in any place and of any kind. */
-static __noinline u64 any_fingerprint(struct __sk_buff *skb, struct sl_marks_state *state)
+static __noinline u64 any_fingerprint(struct __sk_buff *skb, struct sl_marks_state *state,
+				      struct flow_key *key)
 {
-	struct flow_key key = {};
 	struct reader r = { skb, skb->len };
 	u32 ethertype = bpf_ntohs((u16)skb->protocol), at = 0;
 
+	__builtin_memset(key, 0, sizeof(*key));
 	if (skb->vlan_present)
-		key.vlans = skb->vlan_tci & 0xfff;
+		key->vlans = skb->vlan_tci & 0xfff;
 	if (parts.ethernet) {
 		if (!read16(&r, 12, &ethertype))
 			ethertype = 0;
 		at = ETH_HLEN;
 	}
-	if (!read_frame(&r, ethertype, at, parts.ethernet, &key))
+	if (!read_frame(&r, ethertype, at, parts.ethernet, key))
 		COUNT(state, not_ip, 1);
-	if (is_fragment(&key))
+	if (is_fragment(key))
 		COUNT(state, fragments, 1);
-	return fingerprint(&key, parts.key);
+	return fingerprint(key, parts.key);
 }
 
 /* The fingerprint of a key. Packets of a flow come close together, and the keyed hash takes longer
@@ -165,13 +174,12 @@ static __always_inline u64 known_fingerprint(const struct flow_key *key)
 	return id;
 }
 
-static __always_inline u64 fingerprint_of(struct __sk_buff *skb, struct sl_marks_state *state)
+static __always_inline u64 fingerprint_of(struct __sk_buff *skb, struct sl_marks_state *state,
+					  struct flow_key *key)
 {
-	struct flow_key key = {};
-
-	if (likely(plain_key(skb, &key)))
-		return known_fingerprint(&key);
-	return any_fingerprint(skb, state);
+	if (likely(plain_key(skb, key)))
+		return known_fingerprint(key);
+	return any_fingerprint(skb, state, key);
 }
 
 /* How full a bucket is that will be empty at `until`. */
@@ -201,9 +209,35 @@ static __always_inline u64 threshold(const struct sl_marks_config *config,
 	return most - ((range >> 10) * beyond / half << 10);
 }
 
+/* Counts a packet of a long flow. Processors may miss each other's. */
+static __always_inline void count_long(struct sl_marks_flow *flow, u64 bytes, u64 now)
+{
+	u32 second = now >> SL_MARKS_SECOND;
+
+	if (second != flow->second) {
+		flow->in_former = second == flow->second + 1 ? flow->in_second : 0;
+		flow->in_second = 0;
+		flow->second = second;
+	}
+	flow->in_second += bytes;
+	flow->bytes += bytes;
+	flow->packets++;
+}
+
+/* A flow has become long: from now on it is counted, and has a name. */
+static __always_inline void name_long(u64 id, const struct flow_key *key,
+				      struct sl_marks_flow *flow, u64 now)
+{
+	flow->since = now;
+	flow->bytes = 0;
+	flow->packets = 0;
+	bpf_map_update_elem(&sl_marks_names, &id, key, 0);
+}
+
 /* Whether a packet of a flow is long, and the flow from here on. */
 static __always_inline u32 classify(const struct sl_marks_config *config,
-				    struct sl_marks_state *state, struct sl_marks_flow *flow,
+				    struct sl_marks_state *state, u64 id,
+				    const struct flow_key *key, struct sl_marks_flow *flow,
 				    u64 bytes, u64 now)
 {
 	/* Another processor may have looked at the clock later. */
@@ -214,12 +248,16 @@ static __always_inline u32 classify(const struct sl_marks_config *config,
 		flow->until = 0;
 	}
 	flow->last = now;
-	if (flow->is_long)
+	if (flow->is_long) {
+		count_long(flow, bytes, now);
 		return SL_MARKS_LONG;
+	}
 	flow->until = now + level(flow->until, now) + drain_time(bytes, config->flow_cost);
 	if (level(flow->until, now) > threshold(config, state, now)) {
 		flow->is_long = 1;
 		COUNT(state, demoted, 1);
+		name_long(id, key, flow, now);
+		count_long(flow, bytes, now);
 		return SL_MARKS_LONG;
 	}
 	return SL_MARKS_SHORT;
@@ -244,19 +282,20 @@ int shortlane_marks(struct __sk_buff *skb)
 	struct sl_marks_state *state = bpf_map_lookup_elem(&sl_marks_state, &zero);
 	struct sl_marks_flow *flow, fresh = {};
 	u64 now, id, bytes = skb->wire_len;
+	struct flow_key key = {};
 
 	if (!config || !state)
 		return NEXT;
 	now = parts.tested ? config->test_now : bpf_ktime_get_ns();
-	id = fingerprint_of(skb, state);
+	id = fingerprint_of(skb, state, &key);
 	if (skb->gso_segs > 1)
 		COUNT(state, super_packets, 1);
 	flow = bpf_map_lookup_elem(&sl_marked, &id);
 	if (flow) {
-		class = classify(config, state, flow, bytes, now);
+		class = classify(config, state, id, &key, flow, bytes, now);
 	} else {
 		fresh.last = now;
-		class = classify(config, state, &fresh, bytes, now);
+		class = classify(config, state, id, &key, &fresh, bytes, now);
 		if (bpf_map_update_elem(&sl_marked, &id, &fresh, 0))
 			COUNT(state, flows_untracked, 1);
 		else

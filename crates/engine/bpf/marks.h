@@ -40,11 +40,22 @@ struct sl_marks_counters {
 	__u64 super_packets;
 };
 
+/* Long flows whose names are kept: more than are told, since each processor keeps free entries. */
+#define SL_MARKS_NAMES 4096
+/* Of a second in which a long flow is counted: 2^30 ns. */
+#define SL_MARKS_SECOND 30
+
 /* A flow. */
 struct sl_marks_flow {
 	__u64 until; /* when its bucket will be empty */
 	__u64 last;
+	__u64 since; /* when it became long; from then on bytes and packets are counted */
+	__u64 bytes;
+	__u32 packets;
 	__u32 is_long;
+	__u32 second; /* which one it was counted in last, as a long flow */
+	__u32 in_second; /* bytes in that one, and in the one before */
+	__u32 in_former;
 	__u32 padding;
 };
 

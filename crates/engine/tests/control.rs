@@ -99,7 +99,8 @@ fn it_tells_what_it_is_and_has_counted() {
         let process = status.process.as_ref().unwrap();
         assert_eq!(process.pid, std::process::id());
         assert!(process.received.packets >= 50 && process.lost_in_kernel == 0, "{process:?}");
-        for flows in [&process.biggest_flows, &process.newest_flows] {
+        let seen = status.seen.as_ref().unwrap();
+        for flows in [&seen.biggest_flows, &seen.newest_flows] {
             let flow = flows.iter().find(|flow| flow.flow.ends_with(" udp")).unwrap();
             assert!(flow.flow.contains(&format!("> {B4}:")), "{}", flow.flow);
             assert_eq!(flow.sent.packets, 50);

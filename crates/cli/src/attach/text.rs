@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use engine::status::{
-    Auto, EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Standing, Status,
+    Auto, EngineKind, Flow, Heading, Histogram, LaneCounters, Process, Qdisc, Seen, Standing,
+    Status,
 };
 use sched::{Nanos, Rate};
 
@@ -14,8 +15,8 @@ pub(super) fn describe(status: &Status) -> String {
     let mut text = head(status);
     text += &lanes(status);
     text += &flows(status);
-    if let Some(process) = &status.process {
-        text += &busiest(status, process);
+    if let Some(seen) = &status.seen {
+        text += &busiest(status, seen);
     }
     text
 }
@@ -24,16 +25,16 @@ pub(super) fn describe(status: &Status) -> String {
 const LISTED: usize = 8;
 
 /// Who has most of the link, where that is known; and why its packets wait, if that is.
-fn busiest(status: &Status, process: &Process) -> String {
+fn busiest(status: &Status, seen: &Seen) -> String {
     let mut text = String::new();
-    if !process.busiest_hosts.is_empty() {
+    if !seen.busiest_hosts.is_empty() {
         text += &format!("\n {:<45}{:>8}{:>10}{:>8}\n", "busiest hosts", "flows", "now", "sent");
     }
-    for host in process.busiest_hosts.iter().take(LISTED) {
+    for host in seen.busiest_hosts.iter().take(LISTED) {
         let (now, sent) = (bits(host.arriving_bps), bytes(host.sent.bytes));
         text += &format!(" {:<45}{:>8}{now:>10}{sent:>8}\n", host.host, host.flows);
     }
-    let aged = || process.biggest_flows.iter().filter_map(|flow| Some((flow, flow.standing?)));
+    let aged = || seen.biggest_flows.iter().filter_map(|flow| Some((flow, flow.standing?)));
     if aged().next().is_some() {
         text += &format!(
             "\n {:<43}{:>8}{:>10}{:>9}{:>8}\n",
@@ -49,6 +50,14 @@ fn busiest(status: &Status, process: &Process) -> String {
             bits(flow.arriving_bps),
             bytes(flow.sent.bytes)
         );
+    }
+    if status.engine == EngineKind::Marks && !seen.biggest_flows.is_empty() {
+        text += &format!("\n {:<43}{:>10}{:>9}{:>8}\n", "long flows", "since", "now", "bytes");
+        for flow in seen.biggest_flows.iter().take(LISTED) {
+            let since = Duration::from_secs(flow.age.0 / 1_000_000_000);
+            let (now, came) = (bits(flow.arriving_bps), bytes(flow.arrived.bytes));
+            text += &format!(" {:<43.43}{since:>10?}{now:>9}{came:>8}\n", flow.flow);
+        }
     }
     text
 }

@@ -173,24 +173,27 @@ fn counts(page: &mut Page<'_>, way: &Way) {
 }
 
 fn flows(page: &mut Page<'_>, way: &Way) {
-    let Some(process) = &way.now.process else {
-        debug_assert_ne!(way.now.engine, EngineKind::Userspace);
-        page.write("single flows are shown by the userspace engine only", FAINT);
+    let Some(seen) = &way.now.seen else {
+        page.write("a qdisc inside the kernel does not tell single flows", FAINT);
         return;
     };
-    if !process.busiest_hosts.is_empty() {
-        let hosts = process.busiest_hosts.iter().take(MOST_HOSTS);
+    if !seen.busiest_hosts.is_empty() {
+        let hosts = seen.busiest_hosts.iter().take(MOST_HOSTS);
         let names: Vec<String> =
             hosts.map(|host| format!("{} {}", host.host, bits(host.arriving_bps))).collect();
         page.write(&format!("hosts: {}", names.join(", ")), Style::new());
     }
     // Two titles; the rest goes to flows, more to the biggest.
     let room = usize::from(page.left().saturating_sub(2));
-    let newest = process.newest_flows.len().min(room / 2);
-    let biggest = process.biggest_flows.len().min(room - newest);
+    let newest = seen.newest_flows.len().min(room / 2);
+    let biggest = seen.biggest_flows.len().min(room - newest);
     let place = |flow: &Flow| place(&way.now, flow);
-    table(page, "biggest flows", &process.biggest_flows[..biggest], place);
-    table(page, "newest flows", &process.newest_flows[..newest], place);
+    let by_marks = way.now.engine == EngineKind::Marks;
+    let title = if by_marks { "long flows" } else { "biggest flows" };
+    table(page, title, &seen.biggest_flows[..biggest], place);
+    if !by_marks {
+        table(page, "newest flows", &seen.newest_flows[..newest], place);
+    }
 }
 
 fn table(page: &mut Page<'_>, title: &str, flows: &[Flow], place: impl Fn(&Flow) -> String) {

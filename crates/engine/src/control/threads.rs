@@ -14,7 +14,7 @@ use crate::datapath::shaper::Pacing;
 use crate::settings::LinkConfig;
 use crate::settings::link::LinkSettings;
 use crate::settings::merge::overlaid;
-use crate::status::{DropCounter, EngineKind, Heading, Process, Status};
+use crate::status::{DropCounter, EngineKind, Heading, Process, Seen, Status};
 
 /// One direction of an engine, from the control thread's side.
 pub(crate) struct Handle {
@@ -167,10 +167,8 @@ impl Threads {
                 realtime: report.realtime,
                 nat_revealed,
                 punctuality: report.punctuality,
-                busiest_hosts,
-                biggest_flows,
-                newest_flows,
             }),
+            seen: Some(Seen { busiest_hosts, biggest_flows, newest_flows }),
         }
     }
 }

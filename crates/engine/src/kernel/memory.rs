@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::skeleton::fq_lanes::types as fq_lanes;
-use super::skeleton::marks::types::{sl_marks_config, sl_marks_state};
+use super::skeleton::marks::types::{flow_key, sl_marks_config, sl_marks_flow, sl_marks_state};
 use super::skeleton::types::{sl_config, sl_event, sl_parts, sl_qdisc, sl_shared};
 
 /// A type that any bytes are a value of.
@@ -37,6 +37,10 @@ unsafe impl Plain for sl_qdisc {}
 unsafe impl Plain for sl_marks_config {}
 // SAFETY: integers and arrays of integers throughout.
 unsafe impl Plain for sl_marks_state {}
+// SAFETY: integers and arrays of integers throughout.
+unsafe impl Plain for sl_marks_flow {}
+// SAFETY: integers and arrays of integers throughout.
+unsafe impl Plain for flow_key {}
 
 /// A value from the bytes of a map; `None` if there are fewer than it takes.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {

@@ -14,7 +14,7 @@ use sched::Nanos;
 use serde::{Deserialize, Serialize};
 
 pub use self::histogram::{BUCKETS, Histogram};
-pub use self::process::{Auto, Decided, Flow, Host, Process, Punctuality, Standing};
+pub use self::process::{Auto, Decided, Flow, Host, Process, Punctuality, Seen, Standing};
 use crate::settings::framing::Framing;
 use crate::settings::link::LinkSettings;
 
@@ -94,6 +94,9 @@ pub struct Status {
     /// What only the userspace engine has.
     #[serde(flatten)]
     pub process: Option<Process>,
+    /// Who was seen lately; a qdisc of ours does not tell.
+    #[serde(flatten)]
+    pub seen: Option<Seen>,
 }
 
 impl Status {

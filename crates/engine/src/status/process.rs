@@ -28,12 +28,19 @@ pub struct Process {
     pub nat_revealed: bool,
     /// How punctual its shaper was.
     pub punctuality: Punctuality,
-    /// The hosts to or from which most arrives, first the busiest, if hosts share the link.
+}
+
+/// Who was seen lately.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The hosts to or from which most arrives, first the busiest, if hosts share the link and the
+    /// engine knows them.
     #[serde(default)]
     pub busiest_hosts: Vec<Host>,
-    /// The biggest flows, first the biggest, of those that were seen lately.
+    /// The biggest flows, first the biggest; of marks, of the long ones.
     pub biggest_flows: Vec<Flow>,
-    /// The newest flows, first the newest.
+    /// The newest flows, first the newest. Marks do not know them.
+    #[serde(default)]
     pub newest_flows: Vec<Flow>,
 }
 
@@ -112,7 +119,8 @@ pub struct Punctuality {
     pub largest_burst_bytes: u64,
 }
 
-/// A flow, counted since it was taken into the engine's table of flows.
+/// A flow, counted since it was taken into the engine's table of flows; of marks, since it became
+/// long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its 5-tuple: `10.0.0.1:1234 > 10.0.0.2:80 tcp`.
@@ -124,7 +132,8 @@ pub struct Flow {
     pub standing: Option<Standing>,
     /// Packets that arrived at the queue.
     pub arrived: Tally,
-    /// Packets that left it for the link.
+    /// Packets that left it for the link. Marks are in front of the queue: they see what arrives,
+    /// and neither drops nor marks.
     pub sent: Tally,
     /// Packets that were dropped.
     pub dropped_packets: u64,

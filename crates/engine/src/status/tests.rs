@@ -81,6 +81,9 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         pid: 1,
         received: Tally { packets: u64::MAX, bytes: 1 },
         realtime: true,
+        ..Process::default()
+    };
+    let seen = Seen {
         busiest_hosts: vec![Host { host: "a".into(), ..Host::default() }],
         biggest_flows: vec![Flow {
             flow: "a > b tcp".into(),
@@ -94,7 +97,7 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
             age: Nanos(1),
             idle: Nanos(1),
         }],
-        ..Process::default()
+        newest_flows: Vec::new(),
     };
     let auto = Some(Auto {
         probe: "10.0.0.1".into(),
@@ -103,8 +106,10 @@ fn each_engine_has_its_own_keys_beside_the_common_ones() {
         ..Auto::default()
     });
     let kernel = Status { qdisc: Some(qdisc), auto, ..status() };
-    let userspace = Status { engine: EngineKind::Userspace, process: Some(process), ..status() };
-    for status in [&kernel, &userspace, &status()] {
+    let marks = Status { engine: EngineKind::Marks, seen: Some(seen.clone()), ..kernel.clone() };
+    let (engine, process, seen) = (EngineKind::Userspace, Some(process), Some(seen));
+    let userspace = Status { engine, process, seen, ..status() };
+    for status in [&kernel, &marks, &userspace, &status()] {
         let text = serde_json::to_string(status).unwrap();
         assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), *status, "{text}");
     }

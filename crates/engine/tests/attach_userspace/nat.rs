@@ -97,11 +97,11 @@ fn clients_behind_nat_are_told_apart() {
         statuses
     });
     let ends = |way: usize, end: usize| {
-        let process = statuses[way].process.as_ref().unwrap();
-        assert!(process.nat_revealed);
+        assert!(statuses[way].process.as_ref().unwrap().nat_revealed);
+        let seen = statuses[way].seen.as_ref().unwrap();
         let end =
             |flow: &str| flow.split(" > ").nth(end).unwrap().split(':').next().unwrap().into();
-        let flows = process.biggest_flows.iter().filter(|flow| flow.flow.ends_with(" udp"));
+        let flows = seen.biggest_flows.iter().filter(|flow| flow.flow.ends_with(" udp"));
         let mut ends: Vec<String> = flows.map(|flow| end(&flow.flow)).collect();
         ends.sort();
         ends
@@ -110,7 +110,7 @@ fn clients_behind_nat_are_told_apart() {
     assert_eq!(ends(0, 0), expected, "who sends what leaves");
     assert_eq!(ends(1, 1), expected, "for whom what arrives is");
     for status in &statuses {
-        let shown = &status.process.as_ref().unwrap().busiest_hosts;
+        let shown = &status.seen.as_ref().unwrap().busiest_hosts;
         let has = |at: &&str| shown.iter().any(|host| host.host == *at && host.flows > 0);
         assert!(CLIENTS.iter().all(has), "{shown:?}");
     }

@@ -1,6 +1,6 @@
 //! Frames of made-up statuses.
 
-use engine::status::{DropCounter, Heading, Host, LaneCounters, Process, Standing, Tally};
+use engine::status::{DropCounter, Heading, Host, LaneCounters, Process, Seen, Standing, Tally};
 use engine::{Framing, LinkSettings};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -67,9 +67,12 @@ pub(in crate::top) fn status(seconds: u64, direction: Heading) -> Status {
             pid: 17,
             realtime: true,
             nat_revealed: true,
+            ..Process::default()
+        }),
+        seen: Some(Seen {
             biggest_flows: (1..=9).rev().map(|n| flow(n, 1)).collect(),
             newest_flows: (20..=29).map(|n| flow(n, 0)).collect(),
-            ..Process::default()
+            ..Seen::default()
         }),
         ..Status::default()
     }
@@ -113,9 +116,9 @@ fn of_flows_that_age_it_says_why_they_are_where_they_are() {
     let mut aged = status(2, Heading::Egress);
     aged.scheduler = "fq-lanes".into();
     aged.lanes.push(lane(1, 1));
-    let process = aged.process.as_mut().unwrap();
-    process.biggest_flows[0].standing = Some(Standing { lane: 1, tier: 3, excess_bytes: 200_000 });
-    process.busiest_hosts = (2..=9)
+    let seen = aged.seen.as_mut().unwrap();
+    seen.biggest_flows[0].standing = Some(Standing { lane: 1, tier: 3, excess_bytes: 200_000 });
+    seen.busiest_hosts = (2..=9)
         .map(|n| Host { host: format!("10.0.0.{n}"), arriving_bps: 1_000_000, ..Host::default() })
         .collect();
     let text = plain(&View::new(vec![aged]), LEAST_SIZE);
@@ -181,10 +184,20 @@ fn attached_anew_it_counts_anew() {
 #[test]
 fn the_kernel_engine_has_no_single_flows() {
     let mut kernel = status(1, Heading::Egress);
-    (kernel.engine, kernel.process) = (EngineKind::Kernel, None);
+    (kernel.engine, kernel.process, kernel.seen) = (EngineKind::Kernel, None, None);
     (kernel.link.rate, kernel.drops) = (Rate::UNLIMITED, Vec::new());
     let text = plain(&View::new(vec![kernel]), LEAST_SIZE);
-    for part in ["kernel engine", ", unlimited", "dropped none", "by the userspace engine only"] {
+    for part in ["kernel engine", ", unlimited", "dropped none", "does not tell single flows"] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
+}
+
+#[test]
+fn marks_have_names_for_long_flows() {
+    let mut marks = status(1, Heading::Egress);
+    (marks.engine, marks.process) = (EngineKind::Marks, None);
+    marks.seen = Some(Seen { biggest_flows: vec![flow(9, 1)], ..Seen::default() });
+    let text = plain(&View::new(vec![marks]), LEAST_SIZE);
+    assert!(text.contains("long flows") && !text.contains("newest"), "{text}");
+    assert!(text.contains("10.0.0.1:40009 > 192.0.2.7:443 tcp            long 11.1mbit"), "{text}");
 }

@@ -9,6 +9,7 @@
 
 mod change;
 mod fault;
+mod flows;
 mod program;
 mod queues;
 mod show;

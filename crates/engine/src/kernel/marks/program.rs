@@ -52,7 +52,7 @@ impl Config {
     }
 }
 
-fn bpf(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> KernelError {
+pub(super) fn bpf(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> KernelError {
     move |error| KernelError::bpf(doing, CAPABILITY, &error)
 }
 
@@ -115,7 +115,7 @@ impl Placed {
         Ok(Some(Self { maps }))
     }
 
-    fn map(&self, name: &str) -> Result<&MapHandle, KernelError> {
+    pub(super) fn map(&self, name: &str) -> Result<&MapHandle, KernelError> {
         let gone = || KernelError::System {
             doing: "reading the maps of the program that marks packets",
             source: std::io::ErrorKind::NotFound.into(),

@@ -5,7 +5,7 @@ use netdev::tc::{self, handle_text};
 
 use super::program::{Counted, FLOWS, Placed};
 use super::tins::{Tin, Tins};
-use super::{Marked, Work};
+use super::{Marked, Work, flows};
 use crate::datapath::clock;
 use crate::kernel::error::KernelError;
 use crate::kernel::ingress::ingress_of;
@@ -44,12 +44,12 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
             Ok(tins) => tins.short_and_long(&root.stats),
             Err(_) => [of_class(marks.short), of_class(marks.long)],
         };
-        let counted = match Placed::find(found.index)? {
-            Some(placed) => Some(placed.counted()?),
-            None => None,
+        let (counted, seen) = match Placed::find(found.index)? {
+            Some(placed) => (Some(placed.counted()?), Some(flows::seen(&placed, clock::now())?)),
+            None => (None, None),
         };
         let status = describe(&device, direction, &marks, root, lanes, counted.as_ref());
-        shown.push(Status { follows: journal.follows, ..status });
+        shown.push(Status { follows: journal.follows, seen, ..status });
     }
     shown.sort_by_key(|shown| (shown.ifindex, shown.direction));
     Ok(shown)

@@ -59,6 +59,7 @@ const drawTables = (status, bins) => {
   tables ??= makeTables();
   const name = laneNames(status, bins);
   const byEngine = status.engine === "userspace";
+  const byMarks = status.engine === "marks";
   const hosts = status.busiest_hosts ?? [];
   tables.hosts.set(
     hosts.map((host) => [host.host, count(host.flows), bits(host.arriving_bps), bytes(host.sent.bytes)]),
@@ -70,7 +71,9 @@ const drawTables = (status, bins) => {
       flow.flow, flow.standing ? `${name(flow.standing.lane)} ${flow.standing.tier}` : name(flow.lane), bits(flow.arriving_bps), bytes(flow.sent.bytes),
       flow.standing ? bytes(flow.standing.excess_bytes) : "", duration(flow.age_ns), count(flow.dropped_packets), count(flow.marked_packets),
     ]),
-    flows.length ? "Of the last 30 s" : byEngine ? "None in the last 30 s." : "Single flows are told by the userspace engine only.",
+    byMarks
+      ? flowsBy === "biggest" ? "Long flows of the last 30 s; counted since they became long" : "Marks tell long flows only."
+      : flows.length ? "Of the last 30 s" : byEngine ? "None in the last 30 s." : "A qdisc inside the kernel does not tell single flows.",
   );
   const drops = status.drops.filter((drop) => drop.packets > 0);
   tables.drops.set(drops.map((drop) => [drop.reason, name(drop.lane), count(drop.packets)]), drops.length ? "" : "None.");

@@ -1,11 +1,13 @@
 //! Queues that are made: each kind, both directions, changed, and gone again without a trace.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::super::machine::Machine;
 use super::super::{FAR, HERE, Path, refused, succeed};
-use super::{Packets, RATE, drained, fault, flow, flow_from, number, only, passes, told_apart};
+use super::{
+    LONG, Packets, RATE, drained, fault, flow, flow_from, number, only, passes, told_apart,
+};
 use crate::command::run as shell;
 
 /// Counts a device's packets.
@@ -81,6 +83,19 @@ fn agrees(queues: &str, count: Count, early: u64) -> Result<()> {
     ensure!(shown.short >= tc.short, "{shown:?} is shown, {tc:?} in tc");
     let beside = beside_lanes(&status)?;
     ensure!(beside == early, "{beside} packets by the root alone, {early} before: {status:#}");
+    by_name(&status)
+}
+
+/// The long flow, with its packets since it became one.
+fn by_name(status: &Value) -> Result<()> {
+    let flows = status["biggest_flows"].as_array().context("no flows")?;
+    let [flow] = &flows[..] else { bail!("not one long flow: {flows:#?}") };
+    let name = flow["flow"].as_str().context("no name")?;
+    let (from, to) = (format!("{HERE}:"), format!(" > {FAR}:"));
+    ensure!(name.starts_with(&from) && name.contains(&to) && name.ends_with(" udp"), "{flow:#}");
+    ensure!(flow["lane"] == 1 && LONG.contains(&number(&flow["arrived"]["packets"])?), "{flow:#}");
+    let shown = succeed("show v0")?.output;
+    ensure!(shown.contains("long flows") && shown.contains(name), "{shown}");
     Ok(())
 }
 
