@@ -24,9 +24,10 @@ LEFT_OUT = f"{OURS}:without="
 #: Where the label of a dot is that is not to its right: points to the right and up, and its edge.
 PLACES = {
     "cake": (0, -13, "center"),
-    "fq-lanes": (-9, 4, "right"),
-    "new": (7, 3, "left"),
-    "patience": (9, -6, "left"),
+    "fq-lanes": (9, -8, "left"),
+    "new": (7, 6, "left"),
+    "patience": (9, -3, "left"),
+    "idle": (-8, 2, "right"),
     "half-life": (-8, -8, "right"),
     "ages": (-8, -3, "right"),
     "clock": (-4, -13, "left"),

@@ -31,14 +31,6 @@ struct Flow {
     waits: Wait,
 }
 
-impl Flow {
-    /// Its excess after a pause, if it is not so large that only time is on its side.
-    fn forgiven(&self, clock: u64) -> u64 {
-        let share = if self.excess < BOUNDS[2] { (clock - self.reading) / 256 } else { 0 };
-        self.excess.saturating_sub(share)
-    }
-}
-
 /// Since a flow's last packet, or since it became backlogged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
@@ -110,7 +102,7 @@ impl Watched {
         let (list, _) = self.standing(number);
         let flow = self.flow(number);
         if flow.queued == 0 {
-            flow.excess = flow.forgiven(clock);
+            flow.excess = flow.excess.saturating_sub((clock - flow.reading) / 256);
             flow.reading = clock;
             (flow.list, flow.least_behind) = (list, behind[list]);
             flow.waits = Wait::NONE;
@@ -225,7 +217,10 @@ impl Watched {
     /// older tier than the most of that makes it.
     fn nobody_is_older_than_its_excess(&mut self) {
         for (number, flow) in &self.flows {
-            let excess = if flow.queued == 0 { flow.forgiven(self.clock) } else { flow.excess };
+            let mut excess = flow.excess;
+            if flow.queued == 0 {
+                excess = excess.saturating_sub((self.clock - flow.reading) / 256);
+            }
             let (list, age) = self.standing(*number);
             self.oldest = self.oldest.max(age);
             if self.promise != Promise::Age {

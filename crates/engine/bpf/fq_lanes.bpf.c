@@ -211,7 +211,7 @@ static __always_inline void sent(const struct fq_lanes *fq, struct Qdisc *sch,
 		host->ahead.bytes += size;
 	served(fq, &fq->block->root, OF_HOSTS, host, &host->member, turn->host_list, size,
 	       turn->now);
-	idle_sends(fq->block, size);
+	idle_takes(fq->block, size, turn->now);
 	clock_sends(fq->block, is_oldest(turn));
 }
 
@@ -233,7 +233,6 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	if (!link_is_free(&fq.q, sch, turn.now))
 		return 0;
 	clock_asked(fq.block, turn.now);
-	idle_asked(fq.block, turn.now);
 	if (!next_turn(&fq, &turn))
 		goto lost;
 	before_departure(&fq, sch, &turn);

@@ -379,7 +379,6 @@ impl Model for FqLanes {
         }
         (self.asked, self.standing, self.marks) = (now, false, false);
         self.losses.clear();
-        self.idle.asked(now, !self.packets.is_empty());
         let (key, host_list, flow, list) = self.turn()?;
         let oldest = self.rules.ages && list == LAST;
         self.marks = self.judge(flow, oldest, now);
@@ -392,7 +391,7 @@ impl Model for FqLanes {
             host.ahead += size;
         }
         self.root.served(host_list, &mut host.member, size, 0, &self.host_rules, now);
-        self.idle.sends(packet.size);
+        self.idle.takes(packet.size, now);
         self.standing = self.stands && !oldest;
         Some(packet.id)
     }

@@ -1,47 +1,46 @@
 //! What a link could have sent while `fq-lanes` had nothing for it.
 
-/// A stretch of time over which the link's rate is measured, in ns, and the caps.
-const STRETCH: u128 = 1 << 22;
+/// The least stretch of time over which the link's rate is measured, in ns, what it does not begin
+/// in, and the caps.
+const STRETCH: u128 = 1 << 23;
+const SETTLING: u64 = 1 << 24;
 const MOST_IDLE: u64 = 1 << 32;
 const MOST_PACE: u128 = (1 << 31) - 1;
 
 #[derive(Clone, Default, Hash)]
 pub(super) struct Idle {
-    /// When the link was last given a packet, or found none for the first time since.
-    since: u64,
-    found_none: bool,
-    /// Sizes of what left in the present stretch, after it began.
-    began: u64,
-    sent: Vec<u32>,
+    /// The packet that the link took last: when, and its size.
+    last: (u64, u32),
+    /// When something was queued last after nothing was.
+    since: Option<u64>,
+    /// What left in the present stretch.
+    stretch: Vec<(u64, u32)>,
     /// Bytes x 256 in a stretch, and in all idle time.
     pace: u128,
     pub(super) credit: u64,
 }
 
 impl Idle {
-    pub(super) fn asked(&mut self, now: u64, finds_one: bool) {
-        if finds_one || !self.found_none {
-            self.since = now;
+    pub(super) fn takes(&mut self, size: u32, now: u64) {
+        self.last = (now, size);
+        if self.since.is_some_and(|since| now - since < SETTLING) {
+            return;
         }
-        self.found_none = !finds_one;
-        let took = u128::from(now - self.began);
-        let sent: u128 = self.sent.iter().map(|size| u128::from(*size)).sum();
-        if sent == 0 {
-            self.began = now;
-        } else if finds_one && took >= STRETCH {
+        let took = u128::from(now - self.stretch.first().map_or(now, |(began, _)| *began));
+        if took >= STRETCH {
+            let sent: u128 = self.stretch.iter().map(|(_, size)| u128::from(*size)).sum();
             self.pace = (256 * sent.min(u32::MAX.into()) * STRETCH / took).min(MOST_PACE);
-            self.began = now;
-            self.sent.clear();
+            self.stretch.clear();
         }
-    }
-
-    pub(super) fn sends(&mut self, size: u32) {
-        self.sent.push(size);
+        self.stretch.push((now, size));
     }
 
     pub(super) fn ends(&mut self, now: u64) {
-        let idle = (now - self.since).min(MOST_IDLE);
-        self.credit += (u128::from(idle) * self.pace / STRETCH) as u64;
-        self.sent.clear();
+        let (taken, size) = self.last;
+        let idle = u128::from((now - taken).min(MOST_IDLE));
+        let could = (idle * self.pace / STRETCH) as u64;
+        self.credit += could.saturating_sub(256 * u64::from(size)) / 2;
+        self.since = Some(now);
+        self.stretch.clear();
     }
 }

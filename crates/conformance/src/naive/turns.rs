@@ -78,10 +78,8 @@ impl Rules {
 
 impl Member {
     fn forgive(&mut self, rules: &Rules, clock: u64, now: u64) {
-        self.age = rules.faded(self.age, now - self.served);
-        if Rules::list_of(self.age) < LAST {
-            self.age = self.age.saturating_sub(clock.saturating_sub(self.reading) / 256);
-        }
+        let share = clock.saturating_sub(self.reading) / 256;
+        self.age = rules.faded(self.age.saturating_sub(share), now - self.served);
         (self.reading, self.served) = (clock, now);
     }
 }

@@ -117,11 +117,14 @@ struct fql_arrival {
 
 /* What the link could have sent while nothing was queued: see idle.h. */
 struct fql_idle {
-	u64 since; /* when the link last asked for a packet */
-	u64 began; /* when the present stretch did */
+	u64 taken; /* when the link took its last packet */
+	u64 settled; /* until when nothing is measured */
+	u64 began; /* when the present stretch did; 0 if there is none */
 	u64 sent; /* bytes in that */
 	u64 pace; /* bytes in 2^STRETCH_BITS ns of the last stretch, in units of 2^-FQL_BITS */
-	u64 credit; /* bytes that it could have sent, in all, in the same units */
+	u64 credit; /* bytes that are credited, in all, in the same units */
+	u32 last; /* bytes of the last packet */
+	u32 padding;
 };
 
 /* All of a qdisc but its packets. */

@@ -96,22 +96,19 @@ static __noinline int clear(const struct fq_lanes *fq, struct fql_stage *stage)
 }
 
 /* A member becomes backlogged: it is forgiven its fair share of the time since it was served, and
- * what the link could have sent meanwhile. It joins a list unless it still stands in one. Returns
+ * what is credited of idle time in it. It joins a list unless it still stands in one. Returns
  * whether it joined the new. */
 static __always_inline bool arrive(const struct fq_lanes *fq, struct fql_stage *stage,
 				   enum members of, u32 index, u64 now)
 {
 	struct fql_member *member = member_at(fq, of, index);
-	u64 age, time, share;
+	u64 age, time;
 	bool is_new = true;
 
 	if (know_ages(of)) {
-		age = faded(of, member->age, minus(now, member->served));
 		time = stage->virtual_time + fq->block->idle.credit;
-		share = minus(time, member->virtual_served) >> FQL_BITS;
-		/* The oldest are forgiven no share: a download that leaves the link idle between its
-		 * windows would not be one of them any more. */
-		member->age = minus(age, reaches(age, LAST_TIER) ? 0 : share);
+		age = minus(member->age, minus(time, member->virtual_served) >> FQL_BITS);
+		member->age = faded(of, age, minus(now, member->served));
 		member->virtual_served = time;
 		member->served = now;
 	}

@@ -257,7 +257,7 @@ impl FqLanes {
             host.ahead.bytes += u64::from(packet.size);
         }
         self.root.served(&mut host.member, turn.host_list, size, 0, &HOST_RULES, now);
-        self.idle.sends(size);
+        self.idle.takes(size, now);
         self.clock.sends(oldest);
         Some((packet, Stamp(stamp).lane(), mark))
     }
@@ -358,7 +358,6 @@ impl<S: Sink> Qdisc<S> for FqLanes {
 
     fn dequeue(&mut self, now: Nanos, sink: &mut S) -> Dequeue {
         self.clock.asked(now);
-        self.idle.asked(now, self.backlog.packets > 0);
         while let Some(turn) = self.turn() {
             let Some((packet, lane, mark)) = self.dequeue_from(&turn, now, sink) else { continue };
             if mark {

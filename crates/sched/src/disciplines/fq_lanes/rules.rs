@@ -86,12 +86,6 @@ impl Rules {
         self.ages
     }
 
-    /// Whether this is an age of the last tier.
-    #[inline]
-    pub(super) const fn is_oldest(&self, age: u32) -> bool {
-        self.ages && age >= BOUNDS[TIERS - 2]
-    }
-
     /// The tier of an age, from 0.
     #[inline]
     pub(super) fn tier(&self, age: u32) -> usize {

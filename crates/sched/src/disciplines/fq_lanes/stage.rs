@@ -179,16 +179,12 @@ impl Stage {
         list == NEW
     }
 
-    /// A member's age when it becomes backlogged. The oldest are forgiven no share: a download
-    /// that leaves the link idle between its windows would not be one of them any more.
+    /// A member's age when it becomes backlogged.
     #[inline]
     fn forgiven(&self, member: &Member, credit: u64, rules: &Rules, now: Nanos) -> u32 {
-        let age = rules.faded(member.age, now.since(member.served));
-        if rules.is_oldest(age) {
-            return age;
-        }
         let share = (self.virtual_time + credit).saturating_sub(member.virtual_served) >> BITS;
-        age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX))
+        let age = member.age.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX));
+        rules.faded(age, now.since(member.served))
     }
 
     /// The list and the age that a member has while it is backlogged, or would have.

@@ -113,39 +113,40 @@ fn age_is_forgiven_while_idle() {
 }
 
 /// A stream of `of_ten` tenths of a link of 10 Mbit/s, for a second, after the link has been full
-/// for a while: the oldest tier that it comes to.
-fn oldest_on_a_link_of_its_own(spec: &str, of_ten: u64, had: u64) -> u8 {
+/// for a while: the oldest tier that it comes to, and the last.
+fn tiers_on_a_link_of_its_own(spec: &str, of_ten: u64, had: u64) -> (u8, u8) {
     let mut fq = Bench::new(spec);
-    fill(&mut fq, 2, 10);
-    for _ in 0..10 {
+    fill(&mut fq, 2, 30);
+    for _ in 0..30 {
         fq.depart(1);
         fq.now.0 += MS * 12 / 10;
     }
     age(&mut fq, 1, had);
     assert!(fq.dequeue().is_none());
-    let mut oldest = 0;
+    let (mut oldest, mut last) = (0, 0);
     for _ in 0..100 * of_ten {
         fq.enqueue(1, 1250);
         let told = fq.qdisc.standing(FlowId::new(1), fq.now);
-        oldest = oldest.max(told.expect("it is known").tier);
+        last = told.expect("it is known").tier;
+        oldest = oldest.max(last);
         fq.depart(1);
         fq.now.0 += MS;
         assert!(fq.dequeue().is_none(), "the link is free, and idle");
         fq.now.0 += (10 - of_ten) * MS / of_ten;
     }
-    oldest
+    (oldest, last)
 }
 
 #[test]
-fn what_leaves_the_link_idle_does_not_age() {
-    for of_ten in [1, 4] {
-        assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", of_ten, 0), 0, "{of_ten} tenths");
-    }
-    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", 9, 0), 4, "more than it leaves");
-    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes:without=idle", 1, 0), 2);
-    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes:without=idle", 4, 0), 3);
-    // It has been among the oldest: only time is on its side.
-    assert_eq!(oldest_on_a_link_of_its_own("fq-lanes", 4, 1000), 4);
+fn a_stream_of_less_than_a_third_of_an_idle_link_does_not_age() {
+    let of = tiers_on_a_link_of_its_own;
+    assert_eq!(of("fq-lanes", 1, 0), (0, 0));
+    assert_eq!(of("fq-lanes", 3, 0), (0, 0));
+    assert_eq!(of("fq-lanes:without=idle", 1, 0), (2, 2));
+    assert_eq!(of("fq-lanes", 4, 0), (2, 2), "more than half of what it leaves");
+    // Who has been among the oldest comes back.
+    assert_eq!(of("fq-lanes", 1, 40), (2, 0));
+    assert_eq!(of("fq-lanes:without=idle", 1, 40), (3, 3));
 }
 
 #[test]
