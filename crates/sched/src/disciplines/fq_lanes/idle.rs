@@ -8,6 +8,7 @@
 //! stretches of at least 8 ms, since a link may take packets in batches, and not in the first 17 ms,
 //! when a shaper may catch up for idle time.
 
+use super::stage::BITS;
 use crate::interface::Nanos;
 
 /// A stretch is at least 2^23 ns long, and what has just begun settles for 2^24.
@@ -16,7 +17,6 @@ const SETTLING: Nanos = Nanos(1 << 24);
 /// Of idle time more than 4.3 s does not count at once, and no rate above 8 Gbit/s.
 const MOST_IDLE: u64 = 1 << 32;
 const MOST_PACE: u64 = (1 << 31) - 1;
-
 /// Half is credited.
 const PART_SHIFT: u32 = 1;
 
@@ -58,15 +58,14 @@ impl Idle {
         if now < self.settled {
             return;
         }
-        let stretch = self.began.map(|began| now.since(began).0);
-        match stretch {
-            Some(stretch) if stretch >> STRETCH_BITS == 0 => {}
-            Some(stretch) => {
-                let sent = u64::from(self.sent) << super::stage::BITS;
-                self.pace = ((sent << STRETCH_BITS) / stretch).min(MOST_PACE);
-                (self.began, self.sent) = (Some(now), 0);
-            }
-            None => (self.began, self.sent) = (Some(now), 0),
+        let stretch = self.began.map_or(0, |began| now.since(began).0);
+        let is_over = stretch >> STRETCH_BITS > 0;
+        if is_over {
+            let sent = u64::from(self.sent) << BITS;
+            self.pace = ((sent << STRETCH_BITS) / stretch).min(MOST_PACE);
+        }
+        if is_over || self.began.is_none() {
+            (self.began, self.sent) = (Some(now), 0);
         }
         self.sent = self.sent.saturating_add(size);
     }
@@ -77,7 +76,7 @@ impl Idle {
         if self.counts {
             let time = now.since(self.taken).0.min(MOST_IDLE);
             let could = (time * self.pace) >> STRETCH_BITS;
-            let last = u64::from(self.last) << super::stage::BITS;
+            let last = u64::from(self.last) << BITS;
             self.credit += could.saturating_sub(last) >> PART_SHIFT;
         }
         (self.settled, self.began) = (now + SETTLING, None);
@@ -86,7 +85,6 @@ impl Idle {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::BITS;
     use super::*;
 
     const MS: u64 = 1_000_000;
