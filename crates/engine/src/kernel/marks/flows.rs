@@ -128,7 +128,7 @@ mod tests {
             in_former: 1 << 20,
             ..sl_marks_flow::default()
         };
-        assert_eq!(arriving(&flow, at(7)), (1 << 20) * 8_000_000_000 >> SECOND);
+        assert_eq!(arriving(&flow, at(7)), ((1 << 20) * 8_000_000_000) >> SECOND);
         assert_eq!(arriving(&flow, at(8)), 1_000_000_000);
         assert_eq!(arriving(&flow, at(9)), 0);
     }
