@@ -24,14 +24,14 @@ LEFT_OUT = f"{OURS}:without="
 #: Where the label of a dot is that is not to its right: points to the right and up, and its edge.
 PLACES = {
     "cake": (0, -13, "center"),
-    "fq-lanes": (9, -8, "left"),
-    "new": (7, 6, "left"),
-    "patience": (9, -3, "left"),
-    "idle": (-8, 2, "right"),
-    "half-life": (-8, -8, "right"),
+    "fq-lanes": (9, -2, "left"),
+    "new": (-8, -4, "right"),
+    "patience": (6, -13, "left"),
+    "idle": (2, -14, "left"),
+    "half-life": (0, 10, "left"),
     "ages": (-8, -3, "right"),
-    "clock": (-4, -13, "left"),
-    "target": (4, 7, "left"),
+    "clock": (0, 8, "left"),
+    "target": (-4, -14, "left"),
 }
 
 

@@ -315,8 +315,8 @@ static __always_inline void find_host(const struct fq_lanes *fq, struct fql_flow
 
 	/* What it was served is reckoned by another stage's clock from now on. */
 	if (unlikely((flow->host == FQL_SPILL_HOST) != (host == FQL_SPILL_HOST)))
-		flow->member.virtual_served = host_at(fq, host)->stage.virtual_time +
-						fq->block->idle.credit;
+		flow->member.virtual_served =
+			host_at(fq, host)->stage.virtual_time + fq->block->idle.credit;
 	flow->host = host;
 }
 
