@@ -52,7 +52,7 @@ BUGS = [
     (
         "a first fragment is taken for a whole packet",
         "sb-ko",
-        "parse.h",
+        "headers.h",
         "(u32)ip[6] << 8 | ip[7]) & 0x3fff;",
         "(u32)ip[6] << 8 | ip[7]) & 0x1fff;",
     ),
@@ -62,6 +62,13 @@ BUGS = [
         "fq_lanes/rules.h",
         "#define NEW_BELOW 3000",
         "#define NEW_BELOW 6000",
+    ),
+    (
+        "of idle time an eighth is credited",
+        "fq-lanes",
+        "fq_lanes/idle.h",
+        "#define CREDIT_SHIFT 1",
+        "#define CREDIT_SHIFT 3",
     ),
     (
         "the fattest host is not the thinner for what left it",
