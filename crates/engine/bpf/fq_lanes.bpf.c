@@ -213,6 +213,7 @@ static __always_inline void sent(const struct fq_lanes *fq, struct Qdisc *sch,
 	       turn->now);
 	idle_takes(fq->block, size, turn->now);
 	clock_sends(fq->block, is_oldest(turn));
+	seen_sent(fq, turn->flow, size, turn->now);
 }
 
 SEC("struct_ops/dequeue")

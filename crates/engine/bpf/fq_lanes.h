@@ -27,6 +27,9 @@
 #define FQL_HOST_BUCKETS 1024
 #define FQL_LIST_MASK 7
 
+/* Of a second in which what leaves is counted: 2^30 ns. */
+#define FQL_SECOND 30
+
 /* Of CoDel: its square is below 2^63. */
 #define FQL_MOST_INTERVAL 3000000000ULL
 
@@ -70,6 +73,7 @@ struct fql_parts {
 	__u32 bucket_mask;
 	__u32 slots; /* packets, and one of nobody */
 	__u32 ecn; /* whether marks take the place of drops */
+	__u32 seen; /* flows that are told of: the bound, and what comes before */
 	/* For the loader: bytes of a qdisc's block but for its flows, and of a flow. */
 	__u32 block_size;
 	__u32 flow_size;

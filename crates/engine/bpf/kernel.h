@@ -28,6 +28,7 @@ typedef _Bool bool;
 
 enum {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_F_MMAPABLE = 1 << 10,
 };
 
 struct bpf_dynptr {

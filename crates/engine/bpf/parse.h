@@ -36,20 +36,19 @@ struct parsed {
 	u32 not_ip;
 };
 
-/* Everything, headers in any place and of any kind. `frame` is what a program of this type has a
- * dynptr of: in a qdisc, the packet itself. */
-static __noinline u64 parse_any(struct sk_buff *skb, void *frame, struct parsed *parsed,
-				const volatile u64 *secret, u32 ethernet)
+/* Reads headers in any place and of any kind; false if they are not of IP. `frame` is what a program
+ * of this type has a dynptr of: in a qdisc, the packet itself. */
+static __always_inline bool any_key(struct sk_buff *skb, void *frame, u32 ethernet,
+				    struct flow_key *key)
 {
-	struct flow_key key = {};
 	struct bpf_dynptr packet;
 	struct reader r = { &packet, skb->len };
 	u32 ethertype = bpf_ntohs(skb->protocol), at = 0;
 
 	if (bpf_dynptr_from_skb(frame, 0, &packet))
-		return 0;
+		return false;
 	if (skb->vlan_proto)
-		key.vlans = skb->vlan_tci & 0xfff;
+		key->vlans = skb->vlan_tci & 0xfff;
 	if (ethernet) {
 		if (!read16(&r, 12, &ethertype))
 			ethertype = 0;
@@ -57,7 +56,16 @@ static __noinline u64 parse_any(struct sk_buff *skb, void *frame, struct parsed 
 	} else {
 		at = skb->network_header - (u32)(skb->data - skb->head);
 	}
-	parsed->not_ip = !read_frame(&r, ethertype, at, ethernet, &key);
+	return read_frame(&r, ethertype, at, ethernet, key);
+}
+
+/* Everything. */
+static __noinline u64 parse_any(struct sk_buff *skb, void *frame, struct parsed *parsed,
+				const volatile u64 *secret, u32 ethernet)
+{
+	struct flow_key key = {};
+
+	parsed->not_ip = !any_key(skb, frame, ethernet, &key);
 	parsed->fragment = is_fragment(&key);
 	parsed->flow = fingerprint(&key, secret);
 	if (KNOWS_HOSTS) {
@@ -81,13 +89,11 @@ static __always_inline bool is_in_place(struct sk_buff *skb)
 }
 
 /* TCP or UDP over plain IP with all headers at hand; false if it is anything else. */
-static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *parsed,
-					const volatile u64 *secret)
+static __always_inline bool plain_key(struct sk_buff *skb, struct flow_key *key)
 {
 	u32 at = skb->network_header, linear = skb->tail - at, protocol, length;
 	void *header = skb->head + at;
-	struct flow_key key = {};
-	u32 *ends = (u32 *)key.ends;
+	u32 *ends = (u32 *)key->ends;
 	struct udphdr *ports;
 	/* Not a port: the first two bytes, of which one is version and header length. */
 	u32 first = bpf_ntohs(VIEW(struct udphdr, header)->source) >> 8;
@@ -103,7 +109,7 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 		ends[0] = ip->saddr;
 		ends[1] = ip->daddr;
 		ports = VIEW(struct udphdr, header + 20);
-		key.kind = ENDPOINTS_V4;
+		key->kind = ENDPOINTS_V4;
 	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = VIEW(struct ipv6hdr, header);
 
@@ -116,21 +122,31 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 			ends[i + 4] = ip->daddr.in6_u.u6_addr32[i];
 		}
 		ports = VIEW(struct udphdr, header + 40);
-		key.kind = ENDPOINTS_V6;
+		key->kind = ENDPOINTS_V6;
 	} else {
 		return false;
 	}
 	if (protocol != 6 && protocol != 17)
 		return false;
-	key.selector = (u32)bpf_ntohs(ports->source) << 16 | bpf_ntohs(ports->dest);
-	key.protocol = with_kind(protocol, SELECT_PORTS);
+	key->selector = (u32)bpf_ntohs(ports->source) << 16 | bpf_ntohs(ports->dest);
+	key->protocol = with_kind(protocol, SELECT_PORTS);
 	if (skb->vlan_proto)
-		key.vlans = skb->vlan_tci & 0xfff;
+		key->vlans = skb->vlan_tci & 0xfff;
+	key->ends_at = at - (u32)(skb->data - skb->head) + (key->kind == ENDPOINTS_V4 ? 12 : 8);
+	return true;
+}
+
+static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *parsed,
+					const volatile u64 *secret)
+{
+	struct flow_key key = {};
+
+	if (!plain_key(skb, &key))
+		return false;
 	parsed->flow = fingerprint(&key, secret);
 	if (KNOWS_HOSTS) {
 		parsed->kind = key.kind;
-		parsed->ends_at =
-			at - (u32)(skb->data - skb->head) + (key.kind == ENDPOINTS_V4 ? 12 : 8);
+		parsed->ends_at = key.ends_at;
 	}
 	return true;
 }

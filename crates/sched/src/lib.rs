@@ -45,6 +45,7 @@ mod spec;
 mod testkit;
 
 pub use disciplines::early::edge;
+pub use disciplines::fq_lanes::standing as standing_of_age;
 pub use disciplines::lanes;
 pub use disciplines::marks;
 pub use interface::params;

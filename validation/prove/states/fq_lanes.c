@@ -28,6 +28,8 @@ static struct {
 	struct fql_flow flow[128];
 } memory;
 static struct fql_packet slots[SLOTS];
+/* Decides nothing, so it is no part of a state. */
+static struct fql_seen seen[MOST_FLOWS];
 
 static struct fql_block *block = &memory.block;
 
@@ -37,6 +39,8 @@ void *bpf_map_lookup_elem(void *map, void *key)
 
 	if (map == &fql_blocks)
 		return element(&memory, sizeof(memory), at, 0, 1);
+	if (map == &fql_seen)
+		return element(seen, sizeof(*seen), at, 0, fql_parts.seen);
 	must(map == &fql_packets, "an unknown map");
 	return element(slots, sizeof(*slots), at, 1, fql_parts.slots) + sizeof(*slots);
 }
@@ -224,7 +228,8 @@ static void begin(u32 flow_bound, u32 host_bound)
 					.host_bound = host_bound,
 					.flow_mask = 127,
 					.bucket_mask = 1,
-					.slots = SLOTS };
+					.slots = SLOTS,
+					.seen = MOST_FLOWS };
 	sl_shared.template = (struct sl_config){
 		.target = 5 * MS, .interval = 100 * MS, .mpu = 1, .flow_bound = flow_bound
 	};

@@ -174,7 +174,7 @@ fn counts(page: &mut Page<'_>, way: &Way) {
 
 fn flows(page: &mut Page<'_>, way: &Way) {
     let Some(seen) = &way.now.seen else {
-        page.write("a qdisc inside the kernel does not tell single flows", FAINT);
+        page.write("inside the kernel, fq-lanes alone tells single flows", FAINT);
         return;
     };
     if !seen.busiest_hosts.is_empty() {

@@ -78,6 +78,7 @@ static __always_inline void drop_head(const struct fq_lanes *fq, struct Qdisc *s
 	pop_front(fq, sch, turn->flow, flow, head);
 	sch->qstats.drops++;
 	fq->q.in->counters.congested[lane]++;
+	seen_dropped(fq, turn->flow, head->size);
 	record(fq, SL_EVENT_CONGESTED, turn->now, 0, lane, head);
 	skb = bpf_kptr_xchg(&head->skb, 0);
 	if (skb)

@@ -4,6 +4,7 @@
 #define SHORTLANE_FQ_LANES_QUEUE_H
 
 #include "clock.h"
+#include "seen.h"
 #include "stage.h"
 
 /* A flow with no more quanta than this is not made to lose packets for another of its host. */
@@ -152,7 +153,7 @@ static __always_inline bool must_refuse(const struct fq_lanes *fq, u32 size, u32
 	return is_over(fq) || in_unit_of_limit(&fq->q, size, segments) > fq->q.config->limit;
 }
 
-static __always_inline void drop(const struct fq_lanes *fq, struct Qdisc *sch,
+static __always_inline void drop(const struct fq_lanes *fq, struct Qdisc *sch, u32 flow,
 				 struct fql_packet *packet, enum sl_event_kind kind,
 				 struct bpf_sk_buff_ptr *to_free)
 {
@@ -165,6 +166,7 @@ static __always_inline void drop(const struct fq_lanes *fq, struct Qdisc *sch,
 		fq->q.in->counters.full[lane]++;
 	else
 		fq->q.in->counters.pushed_out[lane]++;
+	seen_dropped(fq, flow, packet->size);
 	record(fq, kind, arrival->now, kind == SL_EVENT_FULL ? arrival->id : 0, lane, packet);
 	skb = bpf_kptr_xchg(&packet->skb, 0);
 	if (skb)
@@ -182,7 +184,7 @@ static __always_inline void refuse_arrival(const struct fq_lanes *fq, struct Qdi
 	if (!packet)
 		return;
 	pop_back(fq, sch, arrival->flow, flow, packet);
-	drop(fq, sch, packet, SL_EVENT_FULL, to_free);
+	drop(fq, sch, arrival->flow, packet, SL_EVENT_FULL, to_free);
 }
 
 /* The flow of a host whose turn it is, and its list. */
@@ -238,7 +240,8 @@ static __noinline int make_room(const struct fq_lanes *fq, struct Qdisc *sch,
 		is_arrival = index == arrival->flow && !flow->head;
 		if (is_arrival)
 			arrival->survived = false;
-		drop(fq, sch, packet, is_arrival ? SL_EVENT_FULL : SL_EVENT_PUSHED_OUT, to_free);
+		drop(fq, sch, index, packet, is_arrival ? SL_EVENT_FULL : SL_EVENT_PUSHED_OUT,
+		     to_free);
 	}
 	return 0;
 }

@@ -179,6 +179,11 @@ static __noinline u32 flow_to_forget(const struct fq_lanes *fq, u64 now)
 	return found;
 }
 
+static __always_inline u32 is_ethernet(const struct Qdisc *sch)
+{
+	return sch->dev_queue->dev->type == ARPHRD_ETHER;
+}
+
 /* The place of a flow that had none: a spill queue's if there is no room for it. */
 static __noinline u32 take_up(const struct fq_lanes *fq, struct sk_buff *skb, struct Qdisc *sch)
 {
@@ -195,7 +200,7 @@ static __noinline u32 take_up(const struct fq_lanes *fq, struct sk_buff *skb, st
 		remove_flow(fq, idle);
 	}
 	if (fql_parts.host_of != FQL_BY_NOBODY)
-		host = read_host(fq, skb, sch->dev_queue->dev->type == ARPHRD_ETHER);
+		host = read_host(fq, skb, is_ethernet(sch));
 	return add_flow(fq, arrival->id, host);
 spilled:
 	fq->q.in->counters.flows_untracked++;
@@ -207,8 +212,16 @@ static __always_inline u32 flow_of(const struct fq_lanes *fq, struct sk_buff *sk
 				   struct Qdisc *sch)
 {
 	u32 index = find_flow(fq, fq->block->arrival.id);
+	struct fql_seen *unnamed = 0;
 
-	return likely(index) ? index : take_up(fq, skb, sch);
+	if (likely(index))
+		return index;
+	index = take_up(fq, skb, sch);
+	if (index >= FQL_BEFORE_FLOWS)
+		unnamed = seen_begins(fq, index, skb);
+	if (unnamed)
+		name_any(unnamed, skb, is_ethernet(sch));
+	return index;
 }
 
 static __noinline int remove_host(const struct fq_lanes *fq, u32 index)

@@ -7,7 +7,6 @@
 
 mod flows;
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use account::{Account, Book, Drops, Held, Totals};
@@ -16,7 +15,7 @@ use sched::{Drop, DropReason, FlowId, Lane, Nanos, Packet, Standing};
 
 use self::flows::{FlowTable, Place};
 use crate::datapath::observe::Observer;
-use crate::status::{DropCounter, Flow, Histogram, Host, LaneCounters};
+use crate::status::{self, DropCounter, Flow, Histogram, Host, LaneCounters};
 
 /// What an attached engine counts beside its account's totals.
 pub struct Live {
@@ -49,9 +48,6 @@ pub struct Seen {
     pub(crate) at: Nanos,
 }
 
-/// Hosts in one list of a status.
-const HOSTS: usize = 24;
-
 impl Seen {
     /// Asks where the listed flows stand.
     pub(crate) fn look_up(&mut self, standing: impl Fn(FlowId) -> Option<Standing>) {
@@ -71,10 +67,7 @@ impl Seen {
             host.sent += part.sent;
         }
         let named = hosts.into_iter().map(|(name, host)| Host { host: name, ..host });
-        let mut hosts: Vec<Host> = named.collect();
-        hosts.sort_by_key(|host| Reverse((host.arriving_bps, host.sent.bytes)));
-        hosts.truncate(HOSTS);
-        hosts
+        status::Seen::busiest(named)
     }
 
     /// The biggest flows of those that were seen lately, in words.

@@ -34,6 +34,7 @@ pub(super) fn parts(params: &Params, slots: u64) -> Result<fql_parts, KernelErro
         bucket_mask: (bound.next_power_of_two() - 1) as u32,
         slots: slots as u32 + 1,
         ecn: params.flag("ecn").into(),
+        seen: (bound + BEFORE_FLOWS) as u32,
         ..fql_parts::default()
     })
 }

@@ -12,9 +12,11 @@ use libbpf_rs::{MapHandle, query};
 use super::compose::{Shaping, compose, framing_of, overhead_of, text_of};
 use super::error::KernelError;
 use super::memory::{INSTANCES, Shared};
+use super::seen;
 use super::skeleton::types::{sl_config, sl_qdisc, sl_shared};
+use crate::datapath::clock;
 use crate::settings::link::LinkSettings;
-use crate::status::{EngineKind, Histogram, LaneCounters, Qdisc, Status};
+use crate::status::{EngineKind, Histogram, LaneCounters, Qdisc, Seen, Status};
 use sched::{Amount, Nanos, Rate, Share, Spec, SpecError};
 
 const FINDING: &str = "finding the qdisc's maps";
@@ -28,6 +30,8 @@ pub(super) const SHARED: &str = ".data.shortlane";
 /// A qdisc of this kind on an interface of the current network namespace.
 pub struct Instance {
     shared: Shared,
+    /// The number of the map that is looked into.
+    map: u32,
     index: usize,
 }
 
@@ -73,7 +77,7 @@ impl Instance {
                 state.used != 0 && wanted(state.ifindex) && state.netns == netns
             };
             for index in (0..INSTANCES).filter(|index| shared.is_ours() && is_one(index)) {
-                found.push(Self { shared: open()?, index });
+                found.push(Self { shared: open()?, map: map.id, index });
             }
         }
         Ok(found)
@@ -87,7 +91,15 @@ impl Instance {
     /// and of the qdisc's place is open.
     #[must_use]
     pub fn status(&self) -> Status {
-        status(&self.qdisc())
+        let qdisc = self.qdisc();
+        Status { seen: self.seen(&wanted(&qdisc)), ..status(&qdisc) }
+    }
+
+    /// Who was seen lately, if the discipline tells.
+    fn seen(&self, config: &sl_config) -> Option<Seen> {
+        let (spec, table) = (spec_of(config).ok()?, seen::table_beside(self.map)?);
+        let (_, instances) = self.shared.template();
+        seen::seen(&table, (self.index, instances as usize), &spec, clock::now())
     }
 
     /// The discipline that runs and its shaping, as they were given.

@@ -1,6 +1,7 @@
 //! The types of the object file as bytes of its maps, and the map that is looked into.
 
 use std::io;
+use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
@@ -41,6 +42,10 @@ unsafe impl Plain for sl_marks_state {}
 unsafe impl Plain for sl_marks_flow {}
 // SAFETY: integers and arrays of integers throughout.
 unsafe impl Plain for flow_key {}
+// SAFETY: integers and arrays of integers throughout.
+unsafe impl Plain for fq_lanes::fql_seen {}
+// SAFETY: integers and arrays of integers throughout.
+unsafe impl Plain for fq_lanes::flow_key {}
 
 /// A value from the bytes of a map; `None` if there are fewer than it takes.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
@@ -138,5 +143,44 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: what `open` mapped, and nothing points into it any more.
         let _ = unsafe { munmap(self.start.cast(), size_of::<sl_shared>()) };
+    }
+}
+
+/// The entries of an array that the kernel lets be mapped.
+pub(crate) struct Table<T> {
+    start: NonNull<u8>,
+    entries: usize,
+    entry: PhantomData<T>,
+}
+
+impl<T: Plain> Table<T> {
+    /// Bytes of an entry: the kernel aligns each.
+    const STEP: usize = size_of::<T>().next_multiple_of(8);
+
+    /// Looks into the array with this descriptor, which has so many entries of this type.
+    ///
+    /// # Errors
+    /// If the kernel does not let the process look.
+    pub(crate) fn open(map: impl AsFd, entries: usize) -> io::Result<Self> {
+        let length = NonZeroUsize::new(entries * Self::STEP).ok_or(io::ErrorKind::InvalidData)?;
+        // SAFETY: a new mapping, of which nobody else in the process knows.
+        let start =
+            unsafe { mmap(None, length, ProtFlags::PROT_READ, MapFlags::MAP_SHARED, map, 0)? };
+        Ok(Self { start: start.cast(), entries, entry: PhantomData })
+    }
+
+    /// The entries as they stand; one that is being written may be half of it.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = T> {
+        // SAFETY: within the mapping, aligned for integers; any bytes are a value.
+        (0..self.entries)
+            .map(|at| unsafe { self.start.add(at * Self::STEP).cast::<T>().read_volatile() })
+    }
+}
+
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        let length = self.entries * size_of::<T>().next_multiple_of(8);
+        // SAFETY: what `open` mapped, and nothing points into it any more.
+        let _ = unsafe { munmap(self.start.cast(), length) };
     }
 }

@@ -19,6 +19,7 @@ mod change;
 mod compose;
 mod ecn;
 mod error;
+mod flows;
 mod follows;
 mod fq_lanes;
 #[cfg(feature = "harness")]
@@ -35,6 +36,7 @@ mod offloads;
 mod privileges;
 mod queues;
 mod register;
+mod seen;
 mod show;
 mod skeleton;
 mod work;

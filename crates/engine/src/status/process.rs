@@ -1,5 +1,6 @@
-//! What only the userspace engine tells of itself.
+//! What is told of an engine's process, of flows and hosts, and of a rate that follows the link.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use account::Tally;
@@ -42,6 +43,19 @@ pub struct Seen {
     /// The newest flows, first the newest. Marks do not know them.
     #[serde(default)]
     pub newest_flows: Vec<Flow>,
+}
+
+impl Seen {
+    /// Hosts or flows in one list.
+    pub(crate) const LISTED: usize = 24;
+
+    /// Those of these hosts to or from which most arrives.
+    pub(crate) fn busiest(hosts: impl IntoIterator<Item = Host>) -> Vec<Host> {
+        let mut hosts: Vec<Host> = hosts.into_iter().collect();
+        hosts.sort_by_key(|host| Reverse((host.arriving_bps, host.sent.bytes)));
+        hosts.truncate(Self::LISTED);
+        hosts
+    }
 }
 
 /// A rate that follows the link.
@@ -120,7 +134,8 @@ pub struct Punctuality {
 }
 
 /// A flow, counted since it was taken into the engine's table of flows; of marks, since it became
-/// long.
+/// long. A qdisc inside the kernel counts a packet when that has left, or is dropped from its flow's
+/// queue: what waits is not in here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its 5-tuple: `10.0.0.1:1234 > 10.0.0.2:80 tcp`.
@@ -137,9 +152,10 @@ pub struct Flow {
     pub sent: Tally,
     /// Packets that were dropped.
     pub dropped_packets: u64,
-    /// Packets that were marked "congestion experienced".
+    /// Packets that were marked "congestion experienced"; a qdisc inside the kernel does not know of
+    /// which flow they are.
     pub marked_packets: u64,
-    /// What of it arrived during the last second, in bit/s.
+    /// What of it arrived during the last second, in bit/s; in a qdisc inside the kernel, what left.
     pub arriving_bps: u64,
     /// Time since it was taken up.
     #[serde(rename = "age_ns")]

@@ -1,8 +1,10 @@
 //! Several queues of a device as one.
 
+use std::cmp::Reverse;
+
 use sched::Nanos;
 
-use super::{Histogram, LaneCounters, Qdisc, Status, TcStats};
+use super::{Flow, Histogram, Host, LaneCounters, Qdisc, Seen, Status, TcStats};
 
 impl Status {
     /// Adds what the qdisc of another transmit queue of the same device has counted. Of what is a
@@ -26,9 +28,61 @@ impl Status {
         self.not_ip += other.not_ip;
         self.super_packets += other.super_packets;
         self.paced += other.paced;
+        if let (Some(seen), Some(more)) = (&mut self.seen, &other.seen) {
+            seen.add(more);
+        }
         if let (Some(qdisc), Some(more)) = (&mut self.qdisc, &other.qdisc) {
             qdisc.add(more);
         }
+    }
+}
+
+impl Seen {
+    /// Of both, as far as each lists them.
+    fn add(&mut self, other: &Self) {
+        for more in &other.busiest_hosts {
+            match self.busiest_hosts.iter_mut().find(|host| host.host == more.host) {
+                Some(host) => host.add(more),
+                None => self.busiest_hosts.push(more.clone()),
+            }
+        }
+        self.busiest_hosts = Self::busiest(self.busiest_hosts.drain(..));
+        add_flows(&mut self.biggest_flows, &other.biggest_flows, |flow| flow.sent.bytes);
+        add_flows(&mut self.newest_flows, &other.newest_flows, |flow| !flow.age.0);
+    }
+}
+
+/// The greatest of both; a flow may have gone from one queue to the other.
+fn add_flows(flows: &mut Vec<Flow>, more: &[Flow], by: fn(&Flow) -> u64) {
+    for more in more {
+        match flows.iter_mut().find(|flow| flow.flow == more.flow) {
+            Some(flow) => flow.add(more),
+            None => flows.push(more.clone()),
+        }
+    }
+    flows.sort_by_key(|flow| Reverse(by(flow)));
+    flows.truncate(Seen::LISTED);
+}
+
+impl Flow {
+    fn add(&mut self, other: &Self) {
+        if other.idle < self.idle {
+            (self.lane, self.standing, self.idle) = (other.lane, other.standing, other.idle);
+        }
+        self.arrived += other.arrived;
+        self.sent += other.sent;
+        self.dropped_packets += other.dropped_packets;
+        self.marked_packets += other.marked_packets;
+        self.arriving_bps += other.arriving_bps;
+        self.age = self.age.max(other.age);
+    }
+}
+
+impl Host {
+    fn add(&mut self, other: &Self) {
+        self.flows += other.flows;
+        self.arriving_bps += other.arriving_bps;
+        self.sent += other.sent;
     }
 }
 

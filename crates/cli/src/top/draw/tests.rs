@@ -182,12 +182,14 @@ fn attached_anew_it_counts_anew() {
 }
 
 #[test]
-fn the_kernel_engine_has_no_single_flows() {
+fn inside_the_kernel_a_discipline_may_not_tell_single_flows() {
     let mut kernel = status(1, Heading::Egress);
     (kernel.engine, kernel.process, kernel.seen) = (EngineKind::Kernel, None, None);
     (kernel.link.rate, kernel.drops) = (Rate::UNLIMITED, Vec::new());
     let text = plain(&View::new(vec![kernel]), LEAST_SIZE);
-    for part in ["kernel engine", ", unlimited", "dropped none", "does not tell single flows"] {
+    for part in
+        ["kernel engine", ", unlimited", "dropped none", "fq-lanes alone tells single flows"]
+    {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
 }

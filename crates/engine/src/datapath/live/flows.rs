@@ -9,14 +9,14 @@ use frame::{Endpoints, FlowKey};
 use sched::{FlowId, Nanos, Packet, Rate, Standing};
 
 use crate::datapath::report::Tally;
-use crate::status::{self, Flow};
+use crate::status::{self, Flow, Seen};
 
 /// Places of a set.
 const WAYS: usize = 8;
 /// Sets of a table; a power of two.
 const SETS: usize = 512;
 /// Flows in one list of a status.
-const LISTED: usize = 24;
+const LISTED: usize = Seen::LISTED;
 /// A flow without a packet for this long makes room for a new one, however big it was, and is not
 /// listed.
 const IDLE: Nanos = Nanos::from_secs(30);

@@ -157,6 +157,7 @@ impl Job<'_> {
         for (map, entries) in [
             (&mut maps.fql_blocks, self.instances),
             (&mut maps.fql_packets, self.entries(own.slots)?),
+            (&mut maps.fql_seen, self.entries(own.seen)?),
             (&mut maps.sl_release, self.tested()),
             (&mut maps.sl_log, self.tested()),
         ] {

@@ -26,8 +26,9 @@ use core::hash::{Hash, Hasher};
 
 use self::clock::{Clock, Stamp};
 use self::idle::Idle;
-use self::rules::{QUANTUM, Rules, WITHOUT};
-use self::stage::{LAST, NEW, NOWHERE, Stage};
+pub use self::rules::standing;
+use self::rules::{LAST, NEW, QUANTUM, Rules, WITHOUT, lane};
+use self::stage::{NOWHERE, Stage};
 use self::table::{Fattest, HostMembers, Table};
 use crate::disciplines::codel::{ECN, HeadQueue, INTERVAL, Law, TARGET};
 use crate::interface::{
@@ -280,15 +281,6 @@ impl FqLanes {
         self.table.flows[flow].watch = watch;
         self.table.courses[flow as usize] = course;
         mark
-    }
-}
-
-/// Lists as lanes: new, young (every tier but the last), old.
-const fn lane(list: usize) -> Lane {
-    match list {
-        NEW => Lane(0),
-        LAST => Lane(2),
-        _ => Lane(1),
     }
 }
 

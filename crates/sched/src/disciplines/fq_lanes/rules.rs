@@ -1,9 +1,13 @@
 //! The numbers of `fq-lanes`: which age makes which tier, how an age fades, what a tier is owed.
 
-use crate::interface::Nanos;
+use crate::interface::{Lane, Nanos, Standing};
 
 /// Tiers by age.
 pub(super) const TIERS: usize = 4;
+/// The list of the new; that of tier `t` is `t + 1`.
+pub(super) const NEW: usize = 0;
+/// The list of the last tier.
+pub(super) const LAST: usize = TIERS;
 /// Bytes of a turn: a full Ethernet frame.
 pub(super) const QUANTUM: u32 = 1514;
 
@@ -95,6 +99,12 @@ impl Rules {
         BOUNDS.iter().map(|bound| usize::from(age >= *bound)).sum()
     }
 
+    /// The list that a member of this age joins.
+    #[inline]
+    pub(super) fn list(&self, age: u32) -> usize {
+        if age < self.new_below { NEW } else { 1 + self.tier(age) }
+    }
+
     /// An age after `size` more bytes. It is bounded, so that the oldest are forgiven in time.
     #[inline]
     pub(super) fn aged(&self, age: u32, size: u32) -> u32 {
@@ -122,6 +132,25 @@ impl Rules {
     }
 }
 
+/// Lists as lanes: new, young (every tier but the last), old.
+pub(super) const fn lane(list: usize) -> Lane {
+    match list {
+        NEW => Lane(0),
+        LAST => Lane(2),
+        _ => Lane(1),
+    }
+}
+
+/// Where a flow of `fq-lanes` stands by the age that it had when it was served last, `idle` ago.
+/// What it has been forgiven since as its fair share, which makes it younger, only its queue knows.
+#[must_use]
+pub fn standing(age: u32, idle: Nanos) -> Standing {
+    let rules = Rules::of_flows("nothing");
+    let age = rules.faded(age, idle);
+    let list = rules.list(age);
+    Standing { lane: lane(list), tier: list as u8, excess_bytes: age.into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +167,16 @@ mod tests {
             before = age;
         }
         assert_eq!(rules.faded(u32::MAX, Nanos::MAX), 0);
+    }
+
+    #[test]
+    fn an_idle_flow_stands_where_its_age_has_faded_to() {
+        let at = |seconds| standing(200_000, Nanos::from_secs(seconds));
+        let expected = |lane, tier, excess_bytes| Standing { lane: Lane(lane), tier, excess_bytes };
+        assert_eq!(at(0), expected(1, 3, 200_000));
+        assert_eq!(at(2), expected(1, 2, 100_000));
+        assert_eq!(at(20), expected(0, 0, 195));
+        assert_eq!(standing(750_000, Nanos::ZERO).lane, Lane(2));
     }
 
     #[test]

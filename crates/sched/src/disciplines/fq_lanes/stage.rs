@@ -7,14 +7,10 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::rules::{MOST_OWED, QUANTUM, Rules, TIERS};
+use super::rules::{MOST_OWED, NEW, QUANTUM, Rules, TIERS};
 use crate::interface::Nanos;
 use crate::queues::per_flow::NONE;
 
-/// The list of the new; that of tier `t` is `t + 1`.
-pub(super) const NEW: usize = 0;
-/// The list of the last tier.
-pub(super) const LAST: usize = TIERS;
 const LISTS: usize = TIERS + 1;
 /// In no list.
 const UNLISTED: u8 = u8::MAX;
@@ -173,7 +169,7 @@ impl Stage {
             return false;
         }
         member.deficit = QUANTUM as i32;
-        let list = list_of(member.age, rules);
+        let list = rules.list(member.age);
         self.listed += 1;
         self.append(members, index, list);
         list == NEW
@@ -197,7 +193,7 @@ impl Stage {
         now: Nanos,
     ) -> (usize, u32) {
         let age = if is_empty { self.forgiven(member, credit, rules, now) } else { member.age };
-        (if member.is_listed() { member.list() } else { list_of(age, rules) }, age)
+        (if member.is_listed() { member.list() } else { rules.list(age) }, age)
     }
 
     /// The member whose turn it is, and its list.
@@ -379,12 +375,6 @@ impl Stage {
             self.occupied &= !(1 << list);
         }
     }
-}
-
-/// The list that a member of this age joins.
-#[inline]
-fn list_of(age: u32, rules: &Rules) -> usize {
-    if age < rules.new_below { NEW } else { 1 + rules.tier(age) }
 }
 
 #[cfg(test)]

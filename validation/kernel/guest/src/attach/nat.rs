@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use netdev::link::{Home, Links};
 use netdev::netns::Namespace;
+use serde_json::Value;
 
 use super::machine::Machine;
 use super::{Path, keep_account_of_programs, print_cost_of, run_parts, succeed};
@@ -169,12 +170,27 @@ fn sent() -> Result<()> {
     let said = succeed(ATTACH)?;
     ensure!(said.words.matches("behind NAT").count() == 2, "{}", said.words);
     must_be_apart(&router, true)?;
+    clients_have_names()?;
     print_cost_of("shortlane_ecn_nat")?;
     shell("tc filter del dev v0 egress")?;
     let share = share_of_second(&router.flows()?, true)?;
     ensure!(share < 0.3, "without the program the second client has {share:.2} of the link");
     succeed("detach v0")?;
     before.must_be_back()
+}
+
+/// `show` tells of the clients with the addresses that they have behind NAT.
+fn clients_have_names() -> Result<()> {
+    let document: Value = serde_json::from_str(&succeed("show v0 --json")?.output)?;
+    let all = document["attached"].as_array().context("no list")?;
+    let egress = all.iter().find(|one| one["direction"] == "egress").context("no egress")?;
+    let hosts = egress["busiest_hosts"].as_array().context("no hosts")?;
+    for (client, flows) in CLIENTS.iter().zip(FLOWS) {
+        let host = hosts.iter().find(|host| host["host"] == *client);
+        let host = host.with_context(|| format!("no {client} in {hosts:#?}"))?;
+        ensure!(host["flows"] == flows, "{host:#}");
+    }
+    Ok(())
 }
 
 /// What arrives.

@@ -1,10 +1,15 @@
-//! `show`: for people on 80 columns, and as a document with the same figures as `tc -s`.
+//! `show`: for people on 80 columns, and as a document with the same figures as `tc -s`; flows and
+//! hosts by name.
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::machine::Machine;
-use super::{Path, shortlane, succeed};
+use super::{FAR, Path, shortlane, succeed};
 use crate::command::run as shell;
 
 pub(super) fn run() -> Result<()> {
@@ -20,7 +25,8 @@ pub(super) fn run() -> Result<()> {
     let elsewhere = path.far.run(|| shortlane("show"))??;
     ensure!(elsewhere.output.is_empty() && elsewhere.status == 0, "{}", elsewhere.output);
     succeed("detach v0")?;
-    before.must_be_back()
+    before.must_be_back()?;
+    by_name()
 }
 
 fn text() -> Result<()> {
@@ -68,4 +74,63 @@ fn document() -> Result<()> {
     ensure!(Some(sent) == tc["packets"].as_u64() && timed == sent, "{sent}, {timed}, {tc}");
     ensure!(shown["lost"] == 0, "{shown}");
     Ok(())
+}
+
+/// Of `fq-lanes`, each flow with what was sent and dropped of it, and each host with its flows: in
+/// all what the lanes have.
+fn by_name() -> Result<()> {
+    const SENT: [u64; 2] = [300, 3];
+    succeed("attach v0 --rate 10mbit --scheduler fq-lanes:limit=100packets")?;
+    let sockets = [UdpSocket::bind(("0.0.0.0", 0))?, UdpSocket::bind(("0.0.0.0", 0))?];
+    for (socket, packets) in sockets.iter().zip(SENT) {
+        for _ in 0..packets {
+            socket.send_to(&[0; 1000], (FAR, 9))?;
+        }
+    }
+    let status = settled()?;
+    let flows = status["biggest_flows"].as_array().context("no flows")?;
+    let number = |value: &Value| value.as_u64().with_context(|| format!("{value} is no number"));
+    let all =
+        |key: &str| -> Result<u64> { flows.iter().map(|flow| number(&flow["sent"][key])).sum() };
+    let lanes = status["lanes"].as_array().context("no lanes")?;
+    for (key, of_lane) in [("packets", "sent_packets"), ("bytes", "sent_bytes")] {
+        let sent: u64 = lanes.iter().map(|lane| number(&lane[of_lane])).sum::<Result<_>>()?;
+        ensure!(all(key)? == sent, "{} {key} of flows, {sent} of lanes: {status:#}", all(key)?);
+    }
+    for (socket, packets) in sockets.iter().zip(SENT) {
+        let port = socket.local_addr()?.port();
+        let is_it = |flow: &&Value| {
+            flow["flow"]
+                .as_str()
+                .is_some_and(|name| name.contains(&format!(":{port} > {FAR}:9 udp")))
+        };
+        let flow = flows.iter().find(is_it).with_context(|| format!("no flow of {port}"))?;
+        let (came, left) =
+            (number(&flow["arrived"]["packets"])?, number(&flow["sent"]["packets"])?);
+        ensure!(came == packets && left + number(&flow["dropped_packets"])? == packets, "{flow:#}");
+        ensure!((left < packets) == (packets > 100), "{flow:#}");
+        ensure!((number(&flow["standing"]["tier"])? > 0) == (packets > 100), "{flow:#}");
+    }
+    let hosts = status["busiest_hosts"].as_array().context("no hosts")?;
+    let far = hosts.iter().find(|host| host["host"] == FAR).context("no host")?;
+    ensure!(number(&far["flows"])? >= 2, "{far:#}");
+    let shown = succeed("show v0")?.output;
+    ensure!(shown.contains("busiest hosts") && shown.contains(" > 10.9.0.2:9 udp"), "{shown}");
+    succeed("detach v0").map(drop)
+}
+
+/// What `show` tells once nothing is queued, and nothing has come meanwhile.
+fn settled() -> Result<Value> {
+    let begin = Instant::now();
+    let mut before = Value::Null;
+    loop {
+        let document: Value = serde_json::from_str(&succeed("show v0 --json")?.output)?;
+        let status = document["attached"][0].clone();
+        if status["tc"] == before["tc"] && status["tc"]["qlen"] == 0 {
+            return Ok(status);
+        }
+        ensure!(begin.elapsed() < Duration::from_secs(20), "it does not settle: {status:#}");
+        before = status;
+        thread::sleep(Duration::from_millis(50));
+    }
 }

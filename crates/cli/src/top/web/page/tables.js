@@ -58,12 +58,13 @@ const laneNames = (status, bins) => (lane) => (lane === null || lane === undefin
 const drawTables = (status, bins) => {
   tables ??= makeTables();
   const name = laneNames(status, bins);
-  const byEngine = status.engine === "userspace";
   const byMarks = status.engine === "marks";
   const hosts = status.busiest_hosts ?? [];
   tables.hosts.set(
     hosts.map((host) => [host.host, count(host.flows), bits(host.arriving_bps), bytes(host.sent.bytes)]),
-    hosts.length ? "" : byEngine ? "None: there is no traffic, or the discipline does not share by hosts." : "Hosts are told by the userspace engine only.",
+    hosts.length
+      ? ""
+      : byMarks ? "Marks do not tell hosts." : status.biggest_flows ? "None: there is no traffic, or the discipline does not share by hosts." : "Inside the kernel, fq-lanes alone tells hosts.",
   );
   const flows = status[`${flowsBy}_flows`] ?? [];
   tables.flows.set(
@@ -73,7 +74,7 @@ const drawTables = (status, bins) => {
     ]),
     byMarks
       ? flowsBy === "biggest" ? "Long flows of the last 30 s; counted since they became long" : "Marks tell long flows only."
-      : flows.length ? "Of the last 30 s" : byEngine ? "None in the last 30 s." : "A qdisc inside the kernel does not tell single flows.",
+      : flows.length ? "Of the last 30 s" : status.biggest_flows ? "None in the last 30 s." : "Inside the kernel, fq-lanes alone tells single flows.",
   );
   const drops = status.drops.filter((drop) => drop.packets > 0);
   tables.drops.set(drops.map((drop) => [drop.reason, name(drop.lane), count(drop.packets)]), drops.length ? "" : "None.");
