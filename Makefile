@@ -365,26 +365,30 @@ suite: python-release ## The scenarios after RFC 7928 in the simulator: writes t
 	python3 bench/rfc7928/suite.py --shortlane $(TARGET)/release/shortlane --into docs/suite.md
 	PYTHONPATH=python python3 bench/rfc7928/ellipses.py --shortlane $(TARGET)/release/shortlane --out docs/suite.svg
 
-# What `make suite-kernel` measures: files of the suite, disciplines by engine, and the length of a block.
-SUITE ?= fairness aggressive unresponsive round-trips bursts mild medium heavy varying mix both-ways
-SUITE_USERSPACE ?= fifo fq-codel cake fq-lanes
-SUITE_KERNEL ?= kernel:pfifo kernel:fq_codel kernel:cake fq-lanes
-SUITE_TIME ?= 20s
+# What `make suite-kernel` measures: files of the suite, each with the length of a block (in waves, flows
+# start after 20 s), and disciplines by engine.
+SUITE ?= fairness:20s aggressive:20s unresponsive:20s round-trips:20s bursts:20s mild:20s medium:20s \
+	heavy:20s waves:40s varying:20s mix:20s both-ways:20s
+SUITE_USERSPACE ?= fifo codel fq-codel cake efd las fq-lanes
+SUITE_KERNEL ?= kernel:pfifo kernel:codel kernel:fq_codel kernel:cake efd fq-lanes
 SUITE_RUNS := target/kernel-runs/suite
 
 .PHONY: suite-kernel
-suite-kernel: kernel-guest python ## The same by the lab's two engines in a guest, held against the simulator: docs/suite.md (SUITE="mild" SUITE_TIME=50s)
+suite-kernel: kernel-guest python ## The same by the lab's two engines in a guest, held against the simulator: docs/suite.md (SUITE="mild:50s")
 	@rm -rf $(SUITE_RUNS)
-	for engine in userspace kernel; do \
-		validation/kernel/vm.py run --kernel newest --program $(TARGET)/debug/shortlane \
-			--program validation/kernel/bench.sh=bench \
-			$(foreach name,$(SUITE),--file scenarios/rfc7928/$(name).toml=/scenarios/$(name).toml) \
-			--out $(SUITE_RUNS)/$$engine --icount --timeout 28800 \
-			-- bench $$engine "--seeds 1 --duration $(SUITE_TIME)" \
-			$$([ $$engine = kernel ] && echo "$(SUITE_KERNEL)" || echo "$(SUITE_USERSPACE)") || exit 1; \
+	for file in $(SUITE); do \
+		name=$${file%:*}; \
+		for engine in userspace kernel; do \
+			validation/kernel/vm.py run --kernel newest --program $(TARGET)/debug/shortlane \
+				--program validation/kernel/bench.sh=bench \
+				--file scenarios/rfc7928/$$name.toml=/scenarios/$$name.toml \
+				--out $(SUITE_RUNS)/$$name/$$engine --icount --timeout 7200 \
+				-- bench $$engine "--seeds 1 --duration $${file#*:}" \
+				$$([ $$engine = kernel ] && echo "$(SUITE_KERNEL)" || echo "$(SUITE_USERSPACE)") || exit 1; \
+		done; \
 	done
 	PYTHONPATH=python python3 bench/rfc7928/suite.py --shortlane $(TARGET)/debug/shortlane --into docs/suite.md \
-		--time $(SUITE_TIME) --measured $(SUITE_RUNS)/*/*
+		--measured $(SUITE_RUNS)/*/*/*
 
 .PHONY: bench-lanes
 bench-lanes: ## fq-lanes and fq-codel on real TCP, on 38 links: writes its page, 80 minutes

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shortlane.report import engines
 from shortlane.report.engines import COMPLETION, DELAY, LOST, RATE, UNFINISHED, USE, Cell, Run
+from shortlane.report.source import scenario_of
 
 #: What is compared, as `shortlane report` compares it.
 COMPARED = (COMPLETION, UNFINISHED, RATE, DELAY, LOST, USE)
@@ -32,19 +33,16 @@ class Simulator:
 
     program: Path
     scenarios: Path
-    #: Of a run, if not that of its file.
-    time: str | None
     #: The folder of its results.
     out: Path
 
-    def run(self, name: str, seeds: str) -> Run:
-        """A scenario with these seeds."""
+    def run(self, name: str, seeds: str, time: str) -> Run:
+        """A scenario with these seeds, for so long."""
         folder = self.out / name / seeds
         if not (folder / "run.json").exists():
             file = self.scenarios / f"{name}.toml"
             command: list[str | Path] = [self.program, "sim", file, "--seeds", seeds]
-            command += ["--out", folder]
-            command += ["--duration", self.time] if self.time else []
+            command += ["--out", folder, "--duration", time]
             subprocess.run(command, check=True, capture_output=True)
         return engines.runs_of([folder])[0]
 
@@ -60,8 +58,10 @@ def against(simulator: Simulator, order: Sequence[str], measured: Sequence[Path]
         if not folders:
             continue
         print(name, flush=True)
-        runs = [simulator.run(name, "1"), *engines.runs_of(folders)]
-        ranges = _ranges(simulator.run(name, SEEDS))
+        measured_runs = engines.runs_of(folders)
+        time = _time_of(measured_runs)
+        runs = [simulator.run(name, "1", time), *measured_runs]
+        ranges = _ranges(simulator.run(name, SEEDS, time))
         headings = [run.engine for run in runs[1:]]
         comparisons = _comparisons(runs)
         pairs = [pair for pair, _ in comparisons]
@@ -88,6 +88,14 @@ def against(simulator: Simulator, order: Sequence[str], measured: Sequence[Path]
     columns = ["", "quantity", "discipline", "predicted", "of ten seeds", *headings, "", "cause"]
     lines += ["", f"| {' | '.join(columns)} |", "|---|---|---|---:|---:|---:|---:|---|---|"]
     return lines + apart
+
+
+def _time_of(runs: Sequence[Run]) -> str:
+    """How long a block of these was."""
+    times = {int(scenario_of(run.folder)["duration_ns"]) for run in runs}
+    if len(times) > 1:
+        raise SystemExit(f"found blocks of {sorted(times)} ns of one scenario; accepted: one length")
+    return f"{times.pop() // 1_000_000}ms"
 
 
 def _comparisons(runs: Sequence[Run]) -> list[tuple[str, list[Cell]]]:

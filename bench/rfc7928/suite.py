@@ -51,7 +51,6 @@ def main() -> None:
     parser.add_argument("--shortlane", type=Path, required=True, help="the program")
     parser.add_argument("--into", type=Path, required=True, help="the page")
     parser.add_argument("--out", type=Path, help="a folder that keeps predictions")
-    parser.add_argument("--time", help="of what was measured, if not that of the files")
     parser.add_argument("--measured", type=Path, nargs="+", help="folders of results of the lab")
     arguments = parser.parse_args()
     if arguments.measured:
@@ -59,7 +58,7 @@ def main() -> None:
 
         with TemporaryDirectory() as folder:
             out = arguments.out or Path(folder)
-            simulator = held.Simulator(arguments.shortlane, SCENARIOS, arguments.time, out)
+            simulator = held.Simulator(arguments.shortlane, SCENARIOS, out)
             lines = held.against(simulator, ORDER, arguments.measured)
         return replace(arguments.into, "bench/rfc7928/suite.py --measured", lines)
     lines, won = [], []
