@@ -132,7 +132,6 @@ static __always_inline bool plain_key(struct sk_buff *skb, struct flow_key *key)
 	key->protocol = with_kind(protocol, SELECT_PORTS);
 	if (skb->vlan_proto)
 		key->vlans = skb->vlan_tci & 0xfff;
-	key->ends_at = at - (u32)(skb->data - skb->head) + (key->kind == ENDPOINTS_V4 ? 12 : 8);
 	return true;
 }
 
@@ -145,8 +144,10 @@ static __always_inline bool parse_plain(struct sk_buff *skb, struct parsed *pars
 		return false;
 	parsed->flow = fingerprint(&key, secret);
 	if (KNOWS_HOSTS) {
+		u32 at = skb->network_header - (u32)(skb->data - skb->head);
+
 		parsed->kind = key.kind;
-		parsed->ends_at = key.ends_at;
+		parsed->ends_at = at + (key.kind == ENDPOINTS_V4 ? 12 : 8);
 	}
 	return true;
 }
