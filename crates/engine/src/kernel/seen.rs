@@ -131,3 +131,83 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Nanos = Nanos(100 << 30);
+
+    /// An entry of a TCP flow to 10.0.0.`to`, whose latest packet left so long ago.
+    fn entry(to: u8, sent_bytes: u64, ago: Nanos) -> fql_seen {
+        let mut entry = fql_seen {
+            since: NOW.0 - ago.0 - 9,
+            last: NOW.0 - ago.0,
+            sent_bytes,
+            sent_packets: 2,
+            dropped_bytes: 50,
+            dropped_packets: 1,
+            second: ((NOW.0 - ago.0) >> 30) as u32,
+            in_former: 1 << 20,
+            age: 200_000,
+            ..fql_seen::default()
+        };
+        entry.key.protocol = 1 << 16 | 6;
+        entry.key.ends[..8].copy_from_slice(&[10, 0, 1, 1, 10, 0, 0, to]);
+        entry
+    }
+
+    fn told(entries: &[fql_seen], spec: &str) -> Seen {
+        let known: Vec<Known> = entries.iter().filter_map(|it| Known::of(it, NOW)).collect();
+        in_words(&known, &spec.parse().unwrap(), NOW)
+    }
+
+    #[test]
+    fn a_flow_is_told_with_what_left_and_what_was_dropped() {
+        let seen = told(&[entry(2, 500, Nanos::ZERO)], "fq-lanes");
+        let [flow] = &seen.biggest_flows[..] else { panic!("{seen:?}") };
+        assert_eq!(flow.flow, "10.0.1.1:0 > 10.0.0.2:0 tcp");
+        assert_eq!((flow.arrived.bytes, flow.sent.bytes, flow.dropped_packets), (550, 500, 1));
+        assert_eq!((flow.arrived.packets, flow.sent.packets), (3, 2));
+        assert_eq!((flow.lane, flow.age, flow.idle), (Some(1), Nanos(9), Nanos::ZERO));
+        assert_eq!(flow.standing.map(|standing| standing.tier), Some(3));
+        assert_eq!(seen.newest_flows, seen.biggest_flows);
+        assert_eq!(
+            told(&[entry(2, 5, Nanos::ZERO)], "fq-lanes:without=ages").biggest_flows[0].standing,
+            None
+        );
+    }
+
+    #[test]
+    fn who_was_not_seen_lately_is_not_told() {
+        let seen = told(&[entry(2, 5, LATELY + Nanos(1)), fql_seen::default()], "fq-lanes");
+        assert_eq!(seen, Seen::default());
+    }
+
+    #[test]
+    fn hosts_are_those_of_one_end_or_the_clients_behind_nat() {
+        let behind =
+            fql_seen { client: u32::from_ne_bytes([192, 168, 0, 7]), ..entry(2, 9, Nanos::ZERO) };
+        let all = [
+            entry(2, 10, Nanos::ZERO),
+            entry(3, 20, Nanos::ZERO),
+            entry(3, 30, Nanos::ZERO),
+            behind,
+        ];
+        let hosts = |spec| {
+            let hosts = told(&all, spec).busiest_hosts;
+            hosts
+                .into_iter()
+                .map(|host| (host.host, host.flows, host.sent.bytes))
+                .collect::<Vec<_>>()
+        };
+        let expected = [("10.0.0.3", 2, 50), ("10.0.0.2", 1, 10), ("192.168.0.7", 1, 9)];
+        assert_eq!(
+            hosts("fq-lanes"),
+            expected.map(|(host, flows, sent)| (host.to_owned(), flows, sent))
+        );
+        let source = [("10.0.1.1".to_owned(), 3, 60), ("192.168.0.7".to_owned(), 1, 9)];
+        assert_eq!(hosts("fq-lanes:hosts=source"), source);
+        assert!(hosts("fq-lanes:hosts=none").is_empty());
+    }
+}

@@ -129,6 +129,8 @@ impl Qdisc {
 
 #[cfg(test)]
 mod tests {
+    use account::Tally;
+
     use super::*;
 
     /// What two queues have counted is the sum of both, in every number.
@@ -160,5 +162,45 @@ mod tests {
         assert_eq!((queues, bound), (Some(1), Some(100)));
         assert_eq!(counted(&both), twice);
         assert_eq!(both.attached_at, Nanos(3));
+    }
+
+    #[test]
+    fn a_flow_and_a_host_in_both_queues_are_told_once() {
+        let tally = |packets| Tally { packets, bytes: 100 * packets };
+        let flow = |name: &str, packets, idle| Flow {
+            flow: name.into(),
+            lane: Some(packets as u8),
+            standing: None,
+            arrived: tally(packets + 1),
+            sent: tally(packets),
+            dropped_packets: 1,
+            marked_packets: 0,
+            arriving_bps: 10 * packets,
+            age: Nanos(idle + 5),
+            idle: Nanos(idle),
+        };
+        let host = |name: &str, flows| Host { host: name.into(), flows, ..Host::default() };
+        let seen = |flows: [Flow; 2], hosts: [Host; 2]| Seen {
+            busiest_hosts: hosts.into(),
+            biggest_flows: flows.clone().into(),
+            newest_flows: flows.into(),
+        };
+        let mut one = seen([flow("a", 3, 7), flow("b", 2, 1)], [host("x", 1), host("y", 2)]);
+        one.add(&seen([flow("c", 4, 20), flow("b", 6, 0)], [host("y", 3), host("z", 4)]));
+        let names = |flows: &[Flow]| flows.iter().map(|flow| flow.flow.clone()).collect::<String>();
+        assert_eq!(
+            (names(&one.biggest_flows), names(&one.newest_flows)),
+            ("bca".into(), "bac".into())
+        );
+        let both = Flow {
+            arrived: tally(10),
+            dropped_packets: 2,
+            arriving_bps: 80,
+            age: Nanos(6),
+            ..flow("b", 6, 0)
+        };
+        assert_eq!(one.biggest_flows[0], Flow { sent: tally(8), ..both });
+        let flows = one.busiest_hosts.iter().find(|host| host.host == "y").map(|host| host.flows);
+        assert_eq!((flows, one.busiest_hosts.len()), (Some(5), 3));
     }
 }
