@@ -94,7 +94,7 @@ def _time_of(runs: Sequence[Run]) -> str:
     """How long a block of these was."""
     times = {int(scenario_of(run.folder)["duration_ns"]) for run in runs}
     if len(times) > 1:
-        raise SystemExit(f"found blocks of {sorted(times)} ns of one scenario; accepted: one length")
+        raise SystemExit(f"found blocks of {sorted(times)} ns; accepted: one length a scenario")
     return f"{times.pop() // 1_000_000}ms"
 
 
