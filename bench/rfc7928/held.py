@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shortlane.figures.tables import scenario_of
 from shortlane.report import engines
 from shortlane.report.engines import COMPLETION, DELAY, LOST, RATE, UNFINISHED, USE, Cell, Run
-from shortlane.report.source import scenario_of
 
 #: What is compared, as `shortlane report` compares it.
 COMPARED = (COMPLETION, UNFINISHED, RATE, DELAY, LOST, USE)
