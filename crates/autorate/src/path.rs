@@ -174,10 +174,12 @@ impl Path {
     }
 
     /// An answer has come. One that was answered before, is forgotten or was never sent counts for
-    /// nothing.
+    /// nothing; nor does one that came before its probe left: in no time at all, it would be the
+    /// least of the next minute.
     pub fn answer(&mut self, number: u32, echo: Echo) {
         let time = echo.returned - echo.departed;
-        if time > LONGEST || self.probe(number).is_none_or(|probe| probe.echo.is_some()) {
+        let is_trip = echo.departed <= echo.returned && time <= LONGEST;
+        if !is_trip || self.probe(number).is_none_or(|probe| probe.echo.is_some()) {
             return;
         }
         let probe = &mut self.probes[number as usize % PROBES];

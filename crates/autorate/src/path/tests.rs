@@ -52,6 +52,20 @@ fn a_probe_that_is_overdue_is_late_and_one_that_was_overtaken_is_lost() {
 }
 
 #[test]
+fn an_answer_that_came_before_its_probe_left_counts_for_nothing() {
+    let mut path = Path::new();
+    (0..20).for_each(|n| probe(&mut path, Nanos(n * STEP.0), ms(20)));
+    let before = path.look(ms(500));
+    let number = path.send();
+    path.depart(number, ms(500));
+    path.answer(number, Echo { departed: ms(500), returned: ms(499), bytes_before: None });
+    assert_eq!(path.look(ms(500)), before);
+    // The one that comes later is its answer.
+    path.answer(number, Echo { departed: ms(500), returned: ms(515), bytes_before: None });
+    assert_eq!(path.look(ms(515)).baseline, Some(ms(15)));
+}
+
+#[test]
 fn the_baseline_rises_when_a_minute_has_had_nothing_less() {
     let mut path = Path::new();
     let at = |second: u64| Nanos::from_secs(second);
