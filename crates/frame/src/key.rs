@@ -118,6 +118,8 @@ pub(crate) struct Read<'f> {
     pub(crate) traffic_class: u8,
     /// What follows the network headers; empty where there is nothing to read.
     transport: &'f [u8],
+    /// Bytes of it that the IP header announces and the frame does not hold.
+    missing: u32,
 }
 
 impl Read<'_> {
@@ -133,6 +135,11 @@ impl Read<'_> {
     pub(crate) fn tcp(&self) -> Option<&[u8]> {
         let is_whole = matches!(self.key.selector, Selector::Ports(..));
         (is_whole && self.key.protocol == protocol::TCP).then_some(self.transport)
+    }
+
+    /// Bytes of the transport that the frame was cut off in front of.
+    pub(crate) fn missing(&self) -> u32 {
+        self.missing
     }
 
     pub(crate) fn tcp_sequence(&self) -> Option<TcpSequence> {
@@ -157,6 +164,7 @@ pub(crate) fn read(link: LinkType, frame: &[u8]) -> Read<'_> {
         key: unreadable(link, frame, located),
         traffic_class: 0,
         transport: &[],
+        missing: 0,
     })
 }
 
@@ -173,7 +181,8 @@ fn ipv4(packet: &[u8], vlans: u32) -> Option<Read<'_>> {
     };
     let endpoints = Endpoints::V4(header.source(), header.destination());
     let key = FlowKey { endpoints, selector, protocol, vlans };
-    Some(Read { key, traffic_class: packet[1], transport })
+    let missing = missing(packet, header.total_len().into());
+    Some(Read { key, traffic_class: packet[1], transport, missing })
 }
 
 fn ipv6(packet: &[u8], vlans: u32) -> Option<Read<'_>> {
@@ -189,7 +198,13 @@ fn ipv6(packet: &[u8], vlans: u32) -> Option<Read<'_>> {
     let endpoints = Endpoints::V6(header.source(), header.destination());
     let key = FlowKey { endpoints, selector, protocol, vlans };
     let traffic_class = packet[0] << 4 | packet[1] >> 4;
-    Some(Read { key, traffic_class, transport: payload.payload })
+    let missing = missing(packet, 40 + u32::from(header.payload_length()));
+    Some(Read { key, traffic_class, transport: payload.payload, missing })
+}
+
+/// Bytes that a packet should have and has not.
+fn missing(packet: &[u8], announced: u32) -> u32 {
+    announced.saturating_sub(packet.len() as u32)
 }
 
 /// What the fragment header announces: the same in every fragment of a datagram, whatever

@@ -37,7 +37,8 @@ pub fn tcp_segment(link: LinkType, frame: &[u8]) -> Option<TcpSegment> {
     let header = usize::from(*transport.get(12)? >> 4) * 4;
     let options = transport.get(20..header)?;
     let extra = u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0);
-    let bytes = (transport.len() - header) as u32 + extra;
+    // Whoever sees no more than the headers knows by the IP header how much they head.
+    let bytes = (transport.len() - header) as u32 + read.missing() + extra;
     let acknowledges = (flags & ACK != 0).then(|| read_u32(transport, 8)).flatten();
     Some(TcpSegment {
         key: read.key,
@@ -95,6 +96,16 @@ mod tests {
         assert_eq!(read(SYN, &[], 0).unwrap().acknowledges, None);
         assert_eq!(read(ACK, &[3, 3, 7, 0], 10).unwrap().stamps, None, "another option");
         assert_eq!(read(RST | ACK, &stamped, 0), None);
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_off_behind_its_headers_says_the_same() {
+        let whole = frame(ACK, &[1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 9], 1_000);
+        let said = tcp_segment(LinkType::Ethernet, &whole);
+        assert_eq!(said.unwrap().end, Some(1_256));
+        for length in [14 + 20 + 32, 128, 1_000] {
+            assert_eq!(tcp_segment(LinkType::Ethernet, &whole[..length]), said, "{length}");
+        }
     }
 
     #[test]
