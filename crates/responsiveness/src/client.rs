@@ -77,14 +77,14 @@ impl Target {
             .await
             .map_err(|_| foreign(format!("no answer within {PATIENCE:?}")))?
             .map_err(foreign)?;
-        let Document { urls, test_endpoint, .. } =
-            Document::parse(&bytes, scheme).map_err(foreign)?;
-        target.urls = urls;
-        if let Some(endpoint) = test_endpoint {
-            let port = target.urls.small.port_u16().unwrap_or(security.port());
-            target.address =
-                first_address(&format!("{endpoint}:{port}")).await.map_err(unreachable)?;
+        let document = Document::parse(&bytes, scheme).map_err(foreign)?;
+        if let Some((host, port)) = document.instead(security.port()) {
+            let found = first_address(&format!("{host}:{port}")).await;
+            target.address = found.map_err(|error| {
+                foreign(document::line(&format!("its test endpoint {host}: {error}")))
+            })?;
         }
+        target.urls = document.urls;
         Ok(target)
     }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) const PATH: &str = "/.well-known/nq";
 /// Most bytes of a document that are read.
 pub(crate) const LARGEST: usize = 64 << 10;
+/// Most characters that are told of one.
+const TOLD: usize = 300;
 
 /// The draft's document. A name that appears twice or is missing makes it invalid; names that
 /// are not known are ignored.
@@ -15,7 +17,7 @@ pub(crate) struct Document {
     version: u64,
     pub(crate) urls: Urls,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) test_endpoint: Option<String>,
+    test_endpoint: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,8 +38,12 @@ impl Document {
         Ok(Self { version: 1, urls, test_endpoint: None })
     }
 
-    /// Reads one; says what is wrong with it.
+    /// Reads one; says in a line what is wrong with it.
     pub(crate) fn parse(bytes: &[u8], scheme: &str) -> Result<Self, String> {
+        Self::read(bytes, scheme).map_err(|found| line(&found))
+    }
+
+    fn read(bytes: &[u8], scheme: &str) -> Result<Self, String> {
         let document: Self = serde_json::from_slice(bytes)
             .map_err(|error| format!("its document at {PATH} is not one: {error}"))?;
         if document.version != 1 {
@@ -53,6 +59,30 @@ impl Document {
             }
         }
         Ok(document)
+    }
+
+    /// The host that is to be asked instead of the one that the document came from, and the port
+    /// there, which is `port` if the addresses name none.
+    pub(crate) fn instead(&self, port: u16) -> Option<(&str, u16)> {
+        let endpoint = self.test_endpoint.as_deref()?;
+        Some((endpoint, self.urls.small.port_u16().unwrap_or(port)))
+    }
+}
+
+/// What a server has said, as a line that does nothing to a terminal, cut off where it gets long.
+pub(crate) fn line(found: &str) -> String {
+    let shown: String = found.chars().take(TOLD + 1).map(shown).collect();
+    match shown.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    }
+}
+
+fn shown(character: char) -> String {
+    if character.is_control() || "\u{2028}\u{2029}".contains(character) {
+        character.escape_unicode().to_string()
+    } else {
+        character.to_string()
     }
 }
 
@@ -96,6 +126,19 @@ mod tests {
         assert!(refusal(&GOOD.replace("upload_url", "up")).contains("upload_url"));
         assert!(refusal(&GOOD.replace("\"new\"", "\"version\"")).contains("duplicate"));
         assert!(refusal("<html>").contains("is not one"));
+    }
+
+    #[test]
+    fn a_refusal_is_a_line_whatever_the_server_says() {
+        let odd = GOOD.replace("https://h/s", "http://h/\u{9b}2J\u{85}\u{2028}");
+        let said = refusal(&odd);
+        assert!(said.contains("http://h/\\u{9b}2J\\u{85}\\u{2028}, https://h/u"), "{said}");
+        let long = GOOD.replace("https://h/s", &format!("http://h/{}", "s".repeat(60_000)));
+        for said in [refusal(&long), refusal(&format!("{{\"version\": \"{}\"", "v".repeat(60_000)))]
+        {
+            assert!(said.starts_with("its ") && said.ends_with('…'), "{said}");
+            assert_eq!(said.chars().count(), TOLD + 1);
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod body;
 mod client;
 mod document;
 mod error;
+#[cfg(feature = "harness")]
+pub mod harness;
 mod phase;
 mod score;
 mod server;
