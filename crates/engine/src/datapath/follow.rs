@@ -3,7 +3,7 @@
 
 use std::array;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use autorate::PROBES;
 use frame::LinkType;
@@ -39,6 +39,8 @@ pub(crate) struct Stamps {
 
 #[derive(Debug, Default)]
 struct Stamp {
+    /// Of the probe that it is for, the latest of those that share it.
+    number: AtomicU32,
     departed: AtomicU64,
     bytes_before: AtomicU64,
     returned: AtomicU64,
@@ -71,30 +73,40 @@ impl Stamps {
 
     /// Nothing has been seen of the next probe of this number.
     pub(crate) fn clear(&self, number: u32) {
-        let stamp = self.of(number);
+        let stamp = self.slot(number);
         stamp.departed.store(0, Ordering::Relaxed);
         stamp.returned.store(0, Ordering::Relaxed);
+        stamp.number.store(number, Ordering::Release);
     }
 
     /// A probe departs at this time, as nothing sees it pass.
     pub(crate) fn departs(&self, number: u32, at: Nanos) {
-        self.of(number).departed.store(at.0, Ordering::Release);
+        if let Some(stamp) = self.of(number) {
+            stamp.departed.store(at.0, Ordering::Release);
+        }
     }
 
-    fn of(&self, number: u32) -> &Stamp {
+    fn slot(&self, number: u32) -> &Stamp {
         &self.stamps[number as usize % PROBES]
+    }
+
+    /// None of a probe that is forgotten or was never sent: what is said of it would be taken to be
+    /// said of another one.
+    fn of(&self, number: u32) -> Option<&Stamp> {
+        let stamp = self.slot(number);
+        (stamp.number.load(Ordering::Acquire) == number).then_some(stamp)
     }
 
     /// When it left, and behind how many bytes, if that was seen.
     pub(crate) fn departed(&self, number: u32) -> Option<(Nanos, u64)> {
-        let stamp = self.of(number);
+        let stamp = self.of(number)?;
         let at = stamp.departed.load(Ordering::Acquire);
         (at > 0).then(|| (Nanos(at), stamp.bytes_before.load(Ordering::Relaxed)))
     }
 
     /// When its answer came, if that was seen.
     pub(crate) fn returned(&self, number: u32) -> Option<Nanos> {
-        let at = self.of(number).returned.load(Ordering::Relaxed);
+        let at = self.of(number)?.returned.load(Ordering::Relaxed);
         (at > 0).then_some(Nanos(at))
     }
 }
@@ -128,7 +140,9 @@ impl Note {
             return;
         }
         if let Some(number) = self.stamps.number(frame) {
-            self.stamps.of(number).returned.store(now.0, Ordering::Relaxed);
+            if let Some(stamp) = self.stamps.of(number) {
+                stamp.returned.store(now.0, Ordering::Relaxed);
+            }
         } else if let Some(trips) = &self.trips {
             trips.comes(self.link, frame, now);
         }
@@ -142,9 +156,10 @@ impl Note {
             return;
         }
         if let Some(number) = self.stamps.number(frame) {
-            let stamp = self.stamps.of(number);
-            stamp.bytes_before.store(before, Ordering::Relaxed);
-            stamp.departed.store(now.0, Ordering::Release);
+            if let Some(stamp) = self.stamps.of(number) {
+                stamp.bytes_before.store(before, Ordering::Relaxed);
+                stamp.departed.store(now.0, Ordering::Release);
+            }
         } else if let Some(trips) = &self.trips {
             trips.leaves(self.link, frame, before, now);
         }
@@ -168,6 +183,7 @@ mod tests {
         };
         let [out, back] = [Passing::Departing, Passing::Returning].map(note);
         let frame = |number| [&[7; 42][..], &stamps.payload(number)].concat();
+        stamps.clear(3);
         out.left(&[0; 66], 1000, Nanos(5));
         out.came(&frame(3), 66, Nanos(6));
         out.left(&frame(3), 66, Nanos(7));
@@ -180,6 +196,29 @@ mod tests {
         assert_eq!(gauge.received.load(Ordering::Relaxed), 132);
         stamps.clear(3);
         assert_eq!((stamps.departed(3), stamps.returned(3)), (None, None));
+    }
+
+    #[test]
+    fn an_answer_to_a_probe_of_long_ago_is_none_to_the_one_in_its_place() {
+        let stamps = Arc::new(Stamps::new(*b"a secret"));
+        let note = |passing| Note {
+            gauge: Arc::default(),
+            stamps: stamps.clone(),
+            passing,
+            trips: None,
+            link: LinkType::Ethernet,
+        };
+        let [out, back] = [Passing::Departing, Passing::Returning].map(note);
+        let (old, new) = (3, 3 + PROBES as u32);
+        let frame = |number| [&[7; 42][..], &stamps.payload(number)].concat();
+        stamps.clear(old);
+        out.left(&frame(old), 66, Nanos(7));
+        stamps.clear(new);
+        out.left(&frame(new), 66, Nanos(9));
+        back.came(&frame(old), 66, Nanos(10));
+        back.came(&frame(new + PROBES as u32), 66, Nanos(11));
+        assert_eq!((stamps.returned(new), stamps.returned(old)), (None, None));
+        assert_eq!((stamps.departed(new), stamps.departed(old)), (Some((Nanos(9), 66)), None));
     }
 
     #[test]

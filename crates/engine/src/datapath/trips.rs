@@ -122,7 +122,9 @@ impl Trips {
             sought.number.compare_exchange(number, spent, Ordering::AcqRel, Ordering::Relaxed);
         let put = self.put.load(Ordering::Relaxed);
         let is_full = put.wrapping_sub(self.taken.load(Ordering::Acquire)) >= FOUND;
-        if same.is_err() || is_full || now - Nanos(departed) > LATEST {
+        // Packets are stamped one by one, so that an answer may seem to be the earlier one.
+        let is_trip = Nanos(departed) <= now && now - Nanos(departed) <= LATEST;
+        if same.is_err() || is_full || !is_trip {
             return;
         }
         let found = &self.found[put % FOUND];
@@ -276,6 +278,14 @@ mod tests {
         trips.leaves(LINK, &packet(false, 1, Some((51, 0)), 100), 0, ms(2_000));
         trips.comes(LINK, &packet(true, 1, Some((1, 51)), 0), ms(2_020));
         assert_eq!(times(&trips), [(2_000, 2_020, 0)]);
+    }
+
+    #[test]
+    fn what_seems_to_be_answered_before_it_left_gives_none() {
+        let trips = trips();
+        trips.leaves(LINK, &packet(false, 1, Some((50, 0)), 100), 0, ms(5));
+        trips.comes(LINK, &packet(true, 1, Some((1, 50)), 0), ms(4));
+        assert_eq!(times(&trips), []);
     }
 
     #[test]
