@@ -1,8 +1,11 @@
-//! What is said on the control socket, for fuzzing.
+//! What is said on the control socket, and to the pilot's probes, for fuzzing.
+
+mod probes;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::probes::Probes;
 use super::protocol::{Answer, Request, hear, say};
 
 /// What a client says.

@@ -169,7 +169,7 @@ impl Pilot {
         if !self.steers() {
             return Vec::new();
         }
-        self.note_departures();
+        note_departures(&mut self.path, &self.stamps);
         while let Some(trip) = self.trips.as_ref().and_then(|trips| trips.take()) {
             self.traffic.answer(trip);
         }
@@ -186,18 +186,9 @@ impl Pilot {
     }
 
     fn hear(&mut self, number: u32, now: Nanos, late: bool) {
-        let stamp = self.stamps.departed(number);
-        let returned = self.stamps.returned(number).or((!late).then_some(now));
-        if let (Some((departed, bytes)), Some(returned)) = (stamp, returned) {
-            let bytes_before = self.sees_departures.then_some(bytes);
-            self.path.answer(number, Echo { departed, returned, bytes_before });
+        if let Some(echo) = echo(&self.stamps, number, now, late, self.sees_departures) {
+            self.path.answer(number, echo);
         }
-    }
-
-    fn note_departures(&mut self) {
-        let seen = |number: u32| Some((number, self.stamps.departed(number)?.0));
-        let departed: Vec<(u32, Nanos)> = self.path.awaited().filter_map(seen).collect();
-        departed.into_iter().for_each(|(number, at)| self.path.depart(number, at));
     }
 
     /// Sends a probe, if it is time to.
@@ -323,6 +314,27 @@ impl Pilot {
             decisions: way.told(now),
         })
     }
+}
+
+/// When the probe that is answered left and when its answer came, as far as that was seen. An answer
+/// that is read in time and was not seen to pass comes now.
+pub(super) fn echo(
+    stamps: &Stamps,
+    number: u32,
+    now: Nanos,
+    late: bool,
+    counts_bytes: bool,
+) -> Option<Echo> {
+    let (departed, bytes) = stamps.departed(number)?;
+    let returned = stamps.returned(number).or((!late).then_some(now))?;
+    Some(Echo { departed, returned, bytes_before: counts_bytes.then_some(bytes) })
+}
+
+/// Tells a path which of its probes have been seen to leave.
+pub(super) fn note_departures(path: &mut Path, stamps: &Stamps) {
+    let seen = |number: u32| Some((number, stamps.departed(number)?.0));
+    let departed: Vec<(u32, Nanos)> = path.awaited().filter_map(seen).collect();
+    departed.into_iter().for_each(|(number, at)| path.depart(number, at));
 }
 
 impl Way {

@@ -14,6 +14,8 @@ use nix::sys::socket::{
 use crate::datapath::follow::{PAYLOAD, Stamps};
 
 const HEADER: usize = 8;
+const REQUEST: u8 = 8;
+const REQUEST_V6: u8 = 128;
 const REPLY: u8 = 0;
 const REPLY_V6: u8 = 129;
 
@@ -53,14 +55,7 @@ impl Prober {
     /// Sends one. That it cannot be sent is told by its never being answered.
     pub(super) fn send(&self, number: u32) {
         self.stamps.clear(number);
-        let mut packet = [0; HEADER + PAYLOAD];
-        packet[0] = if self.address.is_ipv4() { 8 } else { 128 };
-        packet[6..8].copy_from_slice(&(number as u16).to_be_bytes());
-        packet[HEADER..].copy_from_slice(&self.stamps.payload(number));
-        if self.address.is_ipv4() {
-            let sum = checksum(&packet);
-            packet[2..4].copy_from_slice(&sum.to_be_bytes());
-        }
+        let packet = request(&self.stamps, self.address.is_ipv4(), number);
         // A device that is down has no route, so it is connected anew each time.
         let _ = self.socket.connect(self.address).and_then(|()| self.socket.send(&packet));
     }
@@ -76,12 +71,9 @@ impl Prober {
                 Err(_) => self.socket.recv(&mut packet).ok()?,
             };
             let packet = packet.get(..length)?;
-            let kind = length.checked_sub(HEADER + PAYLOAD).and_then(|at| packet.get(at));
-            let reply = if self.address.is_ipv4() { REPLY } else { REPLY_V6 };
-            if kind == Some(&reply)
-                && let Some(number) = self.stamps.number(packet)
-            {
-                return Some(number);
+            let number = answered(&self.stamps, self.address.is_ipv4(), packet);
+            if number.is_some() {
+                return number;
             }
         }
     }
@@ -91,6 +83,27 @@ impl AsFd for Prober {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// An echo request with this number. The kernel makes the checksum of ICMPv6.
+pub(super) fn request(stamps: &Stamps, is_ipv4: bool, number: u32) -> [u8; HEADER + PAYLOAD] {
+    let mut packet = [0; HEADER + PAYLOAD];
+    packet[0] = if is_ipv4 { REQUEST } else { REQUEST_V6 };
+    packet[6..8].copy_from_slice(&(number as u16).to_be_bytes());
+    packet[HEADER..].copy_from_slice(&stamps.payload(number));
+    if is_ipv4 {
+        let sum = checksum(&packet);
+        packet[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    packet
+}
+
+/// The number of the probe that a packet says it answers; none if it is no echo reply with the
+/// token. It may have its IP header in front.
+pub(super) fn answered(stamps: &Stamps, is_ipv4: bool, packet: &[u8]) -> Option<u32> {
+    let kind = packet.get(packet.len().checked_sub(HEADER + PAYLOAD)?)?;
+    let reply = if is_ipv4 { REPLY } else { REPLY_V6 };
+    if *kind == reply { stamps.number(packet) } else { None }
 }
 
 /// The Internet checksum.
@@ -104,6 +117,22 @@ fn checksum(packet: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_an_echo_reply_with_the_token_whatever_is_in_front_of_it() {
+        let stamps = Stamps::new(*b"a secret");
+        for (is_ipv4, reply) in [(true, REPLY), (false, REPLY_V6)] {
+            let mut packet = request(&stamps, is_ipv4, 7).to_vec();
+            assert_eq!(answered(&stamps, is_ipv4, &packet), None, "the request itself");
+            packet[0] = reply;
+            assert_eq!(answered(&stamps, is_ipv4, &packet), Some(7));
+            assert_eq!(answered(&stamps, is_ipv4, &[&[0x45; 20][..], &packet].concat()), Some(7));
+            for length in 0..packet.len() {
+                assert_eq!(answered(&stamps, is_ipv4, &packet[..length]), None, "{length}");
+            }
+            assert_eq!(answered(&Stamps::new(*b"another!"), is_ipv4, &packet), None);
+        }
+    }
 
     #[test]
     fn a_checksum_makes_the_sum_all_ones() {

@@ -1,5 +1,7 @@
 //! Drives a direction with fake I/O and a fake clock, for fuzzing and soak tests.
 
+mod trips;
+
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
@@ -7,6 +9,7 @@ use frame::Fingerprinter;
 use sched::edge::EdgeSpec;
 use sched::{Nanos, ParamError};
 
+pub use self::trips::RoundTrips;
 use crate::datapath::buffers::Buffers;
 use crate::datapath::command::Command;
 use crate::datapath::direction::{Direction, Parts};
