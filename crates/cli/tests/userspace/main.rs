@@ -10,8 +10,6 @@ mod auto;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod killed;
 mod path;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-mod tracer;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

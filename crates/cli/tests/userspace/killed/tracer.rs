@@ -11,6 +11,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+/// A call that a process is about to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Its number in the kernel.
+    pub(super) number: u64,
+    /// The first three of its arguments.
+    pub(super) arguments: [u64; 3],
+}
+
 /// What befalls a call, which is not made then, or not yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -25,14 +34,14 @@ pub(super) enum Fault {
 
 /// Runs it to the end of all that it started. `fault` is the number of a call, by all of them
 /// together, and what befalls that; `meanwhile` happens where one waits. `ended` is told how the command
-/// itself ended. Returns the calls by their numbers in the kernel.
+/// itself ended. Returns the calls.
 #[expect(clippy::zombie_processes, reason = "it is waited for with all that it starts")]
 pub(super) fn trace(
     command: &mut Command,
     fault: Option<(usize, Fault)>,
     mut meanwhile: impl FnMut(),
     ended: impl FnOnce(ExitStatus),
-) -> nix::Result<Vec<u64>> {
+) -> nix::Result<Vec<Call>> {
     // SAFETY: it makes one system call, and allocates nothing, between fork and exec.
     unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
     let child = command.spawn().expect("the command starts");
@@ -89,7 +98,7 @@ fn at_call(
     pid: Pid,
     fault: Option<(usize, Fault)>,
     meanwhile: &mut impl FnMut(),
-    calls: &mut Vec<u64>,
+    calls: &mut Vec<Call>,
     failing: &mut HashMap<Pid, Errno>,
 ) -> nix::Result<()> {
     let mut registers = ptrace::getregs(pid)?;
@@ -100,7 +109,8 @@ fn at_call(
         }
         return Ok(());
     }
-    calls.push(registers.orig_rax);
+    let arguments = [registers.rdi, registers.rsi, registers.rdx];
+    calls.push(Call { number: registers.orig_rax, arguments });
     match fault.filter(|(at, _)| *at + 1 == calls.len()) {
         Some((_, Fault::Kill)) => kill(pid, Signal::SIGKILL),
         Some((_, Fault::Fail(call, errno))) if call == registers.orig_rax => {
