@@ -211,7 +211,14 @@ test-bare: ## README's lines and the packages on Debian 12 and 13 with nothing i
 
 .PHONY: test-killed
 test-killed: setup ## Kill commands and engine at every system call, and have every call fail that can (KILLED_STEP=1)
-	KILLED_STEP=$(or $(KILLED_STEP),1) $(CARGO) test --locked --package shortlane $(FEATURES) --test userspace killed:: -- --nocapture
+	KILLED_STEP=$(or $(KILLED_STEP),1) $(CARGO) test --locked --package shortlane $(FEATURES) --test userspace killed:: -- \
+		--nocapture --test-threads 20
+
+# What the emulator takes for one run is seconds: one call in ten, and all that have an effect.
+.PHONY: test-killed-kernel
+test-killed-kernel: kernel-guest ## The same for `register` and the kernel engine, in QEMU (KILLED_STEP=10)
+	KILLED_STEP=$(or $(KILLED_STEP),10) KILLED_EFFECTS=1 TIMEOUT=14400 CARGO="$(CARGO)" \
+		scripts/test-older-kernel.sh newest killed::kernel
 
 .PHONY: test-prometheus
 test-prometheus: setup ## A real Prometheus scrapes the metrics, and answers the dashboard's queries; skipped where none can be had
@@ -254,7 +261,7 @@ wheel: setup-python setup-package ## The Python package as a wheel, for every Py
 	mv $(WHEELS)/partial/*.whl $(WHEELS)/
 
 .PHONY: test-all
-test-all: test lint test-random test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove loom papers-part kernel-test kernel-test-older test-killed test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
+test-all: test lint test-random test-long test-newcomer test-features test-toolchains test-bare docs fuzz mutants prove loom papers-part kernel-test kernel-test-older test-killed test-killed-kernel test-operators test-states ## `make test` and what takes longer: licences, fuzzing, mutants, kernels
 
 # The parts of `make test-ci`, those first that CI should miss least: .ci/run starts none of them late.
 TEST_CI := prove loom kernel-test-quick kernel-test-older-quick papers-part test-long test-bare-quick test-operators docs test-toolchains test-features test-newcomer

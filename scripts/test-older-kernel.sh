@@ -20,16 +20,17 @@ command=$(realpath "$target/debug/shortlane")
 validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
 	--program "$command" \
 	--program /usr/bin/setpriv --program /usr/bin/prlimit \
-	--out target/kernel-runs/userspace --timeout 2400 -- sh -c "
+	--out target/kernel-runs/userspace --timeout "${TIMEOUT:-2400}" -- sh -c "
 		set -e
+		export KILLED_STEP=${KILLED_STEP:-400} KILLED_EFFECTS=${KILLED_EFFECTS:-}
 		mkdir -p '$(dirname "$command")'
 		ln -s /usr/bin/shortlane '$command'
 		mkdir -p /etc
 		touch /etc/resolv.conf
 		if [ -n '${selected[*]}' ]; then
-			exec test-userspace --test-threads 1 ${selected[*]}
+			exec test-userspace --test-threads 1 --nocapture ${selected[*]}
 		fi
 		test-xdp --test-threads 1
 		test-attach_userspace --test-threads 1
 		# Rates that follow a link go by real time, of which an emulator on a busy machine has too little.
-		KILLED_STEP=${KILLED_STEP:-400} test-userspace --test-threads 1 --skip auto::"
+		test-userspace --test-threads 1 --skip auto::"
