@@ -1,6 +1,7 @@
 //! Writes the corpora of the targets `path` and `captures`: well-formed frames of every kind, in
-//! scripts that pass them through each discipline, and in captures of every format. `cargo run
-//! --example seeds`, in this directory.
+//! scripts that pass them through each discipline, and in captures of every format; and those of
+//! `probes` and `segments`: what is answered in time, late, twice and never. `cargo run --example
+//! seeds`, in this directory.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +35,79 @@ fn main() -> std::io::Result<()> {
     fs::write(corpus.join("offloads"), offloads())?;
     fs::write(corpus.join("answers"), answers())?;
     fs::write(corpus.join("burst"), burst())?;
+    for (target, scripts) in [("probes", probes()), ("segments", segments())] {
+        let corpus = corpora.join(target);
+        fs::create_dir_all(&corpus)?;
+        for (name, script) in scripts {
+            fs::write(corpus.join(name), script)?;
+        }
+    }
     Ok(())
+}
+
+type Scripts = Vec<(&'static str, Vec<u8>)>;
+
+/// Probes and their answers, for the target of that name.
+fn probes() -> Scripts {
+    const SENT: &[u8] = &[8, 1];
+    const LATER: &[u8] = &[0, 1];
+    const LEAVES: &[u8] = &[1, 0];
+    const PASSES: &[u8] = &[21, 0x10, 0x27];
+    const ANSWERED: &[u8] = &[2, 0];
+    const UNSEEN: &[u8] = &[18, 0];
+    const LATE: &[u8] = &[82, 0];
+    const TOO_EARLY: &[u8] = &[10, 0];
+    let path = |version, trips: &[&[u8]]| [&[version], trips.concat().as_slice()].concat();
+    let trip = [SENT, PASSES, ANSWERED].concat();
+    vec![
+        ("v4", path(0, &[&trip.repeat(8)])),
+        ("v6", path(1, &[&trip.repeat(8)])),
+        ("unseen", path(0, &[SENT, PASSES, UNSEEN, SENT, PASSES, LATE])),
+        ("waits", path(1, &[LATER, PASSES, LEAVES, PASSES, ANSWERED, ANSWERED])),
+        ("early", path(0, &[TOO_EARLY, &trip])),
+        ("silent", path(0, &[&trip, &[8, 10], PASSES, &[2, 9], &[2, 3]])),
+        ("broken", path(1, &[SENT, PASSES, &[3, 0, 60, 1], &[3, 0, 40, 8]])),
+        ("bytes", path(0, &[SENT, &[4, 8], b"a secret", PASSES, ANSWERED])),
+    ]
+}
+
+/// Segments and what acknowledges them, for the target of that name.
+fn segments() -> Scripts {
+    const LEAVES: u8 = 0;
+    const COMES: u8 = 1;
+    const PASSES: &[u8] = &[4, 0x10, 0x27];
+    const STAMPED: u8 = 32;
+    const FIN: u8 = 1;
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    // Payloads are of 8 bytes, in steps of which numbers are told.
+    let data = |how: u8, number| vec![LEAVES, how, 0, ACK, number, 0, 8, 0, 90];
+    let answer = |how: u8, number| vec![COMES, how, 1, ACK, 0, number, 0, 0, 60];
+    let stamped = |how: u8, mut segment: Vec<u8>, stamps: [u8; 2]| {
+        segment[1] = how | STAMPED;
+        segment.extend(stamps);
+        segment
+    };
+    let mut scripts = Scripts::new();
+    for (name, link, how) in [
+        ("v4", 0, 0),
+        ("v6", 1, 1),
+        ("options", 0, 2),
+        ("extension", 0, 3),
+        ("tag", 0, 4),
+        ("cut", 1, 8),
+        ("padded", 0, 16),
+    ] {
+        let trip = [&data(how, 4)[..], PASSES, &answer(how, 5), PASSES].concat();
+        let out = stamped(how, data(how, 5), [50, 1]);
+        let back = stamped(how, answer(how, 6), [9, 50]);
+        scripts.push((name, [&[link], &trip[..], &out, &out, PASSES, &back, &back].concat()));
+    }
+    let opens = [LEAVES, 0, 0, SYN, 0, 0, 0, 0, 0];
+    let ends = [LEAVES, 0, 0, FIN | ACK, 9, 9, 0xd0, 5, 128];
+    let raw = [2, 4, 1, 2, 3, 4, 3, 2, 5, 6];
+    scripts.push(("flags", [&[1], &opens[..], &ends, &raw, &[7, 1, 0]].concat()));
+    scripts
 }
 
 /// Discipline and rate, a limit of 32 packets, and observer and edge that go with the discipline's
