@@ -8,9 +8,10 @@ mod account;
 mod orders;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 
 use frame::{Fingerprinter, LinkType, Parsed, mark_ce, set_dscp};
 use nix::errno::Errno;
@@ -120,15 +121,17 @@ impl<O: Observer> Direction<O> {
     }
 
     /// Runs until either flag is set, or an interface fails. The fields of the report that
-    /// only the bridge knows are left empty.
+    /// only the bridge knows are left empty. `started` is dropped once it takes frames.
     pub(crate) fn run(
         mut self,
         stop: &AtomicBool,
         halt: &AtomicBool,
+        started: Sender<Infallible>,
     ) -> (DirectionReport, Option<Fault>) {
         take_exact_timers();
         let begin = clock::now();
-        let mut fault = None;
+        let mut fault = self.work(clock::now).err();
+        drop(started);
         while fault.is_none() && !stop.load(Ordering::Relaxed) && !halt.load(Ordering::Relaxed) {
             fault = self.step().err();
         }

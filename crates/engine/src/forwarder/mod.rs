@@ -238,7 +238,7 @@ fn steered(
 /// From, to, and the discipline.
 type Names = (String, String, String);
 
-/// Runs directions, a thread each, and `meanwhile` on the calling one.
+/// Runs directions, a thread each, and `meanwhile` on the calling one, once all take frames.
 fn run<O: Observer>(
     prepared: Vec<(Direction<O>, Names)>,
     stop: &AtomicBool,
@@ -250,16 +250,21 @@ fn run<O: Observer>(
     let ended = thread::scope(|scope| -> io::Result<(Vec<_>, _)> {
         // Those that have started end if another cannot.
         let _halt = Halt(&halt);
+        let (started, all_started) = channel();
         let run = |direction: Direction<O>| {
-            thread::Builder::new().spawn_scoped(scope, || {
-                let _halt = Halt(&halt);
-                direction.run(stop, &halt)
+            let (started, halt) = (started.clone(), &halt);
+            thread::Builder::new().spawn_scoped(scope, move || {
+                let _halt = Halt(halt);
+                direction.run(stop, halt, started)
             })
         };
         let watch =
             watch.map(|watch| thread::Builder::new().spawn_scoped(scope, || watch.run(&halt)));
         let watch = watch.transpose()?;
         let threads: Vec<_> = directions.into_iter().map(run).collect::<io::Result<_>>()?;
+        drop(started);
+        // Nothing is ever sent: it ends when the last direction has started, or has ended.
+        let _ = all_started.recv();
         meanwhile(&halt);
         Ok((threads.into_iter().map(join).collect(), watch.and_then(join)))
     });
