@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What each mechanism of fq-lanes is good for: runs it with and without, and writes the table.
 
-Every setting runs fq-codel, cake, las, fq-lanes, and fq-lanes without one mechanism after another,
-on the same seeds. Rows are ratios to fq-codel's figures, except delays, stalls and link use.
+Every setting runs fq-codel, cake, las, fq-lanes, fq-lanes with another target, and fq-lanes without
+one mechanism after another, on the same seeds. Rows are ratios to fq-codel's figures, except delays, stalls and link use.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ WITHOUT = (
     "floor",
     "half-life",
     "clock",
-    "target",
     "ahead",
     "idle",
 )
+#: With the target of RFC 8290.
+OTHERWISE = ("fq-lanes:target=5ms",)
 CLASSES = ("<=20", "20-100", "100-1000")
 BEGIN, END = "<!-- ablation: begin -->", "<!-- ablation: end -->"
 
@@ -193,7 +194,8 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="SETTING", help="one of the settings")
     parser.add_argument("--into", type=Path, help="the page to write the tables into")
     options = parser.parse_args()
-    schedulers = [REFERENCE, *PEERS, OURS, *(f"{OURS}:without={what}" for what in WITHOUT)]
+    without = [f"{OURS}:without={what}" for what in WITHOUT]
+    schedulers = [REFERENCE, *PEERS, OURS, *OTHERWISE, *without]
     settings = Settings().all
     unknown = set(options.only or ()) - set(settings)
     if unknown:

@@ -31,7 +31,7 @@ PLACES = {
     "half-life": (0, 10, "left"),
     "ages": (-8, -3, "right"),
     "clock": (0, 8, "left"),
-    "target": (-4, -14, "left"),
+    "fq-lanes:target=5ms": (-4, -14, "left"),
 }
 
 

@@ -67,8 +67,8 @@ BUGS = [
         "of idle time an eighth is credited",
         "fq-lanes",
         "fq_lanes/idle.h",
-        "#define CREDIT_SHIFT 1",
-        "#define CREDIT_SHIFT 3",
+        "(u64)idle->last << FQL_BITS);",
+        "(u64)idle->last << FQL_BITS) >> 3;",
     ),
     (
         "the fattest host is not the thinner for what left it",

@@ -112,7 +112,7 @@ pub const ALL: &[Reduction] = &[
     Reduction("fq-codel:buckets=1,target=inf", "fifo:limit=10240packets", OwnLimits),
     // Without ages and hosts it is FQ-CoDel, whose CoDel leaves a frame of Ethernet alone here.
     Reduction(
-        "fq-lanes:without=ages,hosts=none,limit=10240packets",
+        "fq-lanes:without=ages,hosts=none,limit=10240packets,target=5ms",
         "fq-codel:mtu=1514b,memory=1gb,buckets=1048576",
         OwnBuckets,
     ),

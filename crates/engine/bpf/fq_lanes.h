@@ -49,7 +49,6 @@ enum fql_without {
 	FQL_FLOOR,
 	FQL_HALF_LIFE,
 	FQL_CLOCK,
-	FQL_TARGET,
 	FQL_AHEAD,
 	FQL_IDLE,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What fq-lanes credits for idle time, from any state that its own steps keep: no factor, and so no
- * product, is too large for 64 bits; no more than half of 4.3 s is credited at once, what the link
- * needed for its last packet is not, and nothing where nothing may be; a pace is that of a stretch of at least
- * 8.4 ms which began when the queue had been busy for a while.
+ * product, is too large for 64 bits; no more than 4.3 s is credited at once, what the link needed
+ * for its last packet is not, and nothing where nothing may be; a pace is that of a stretch of at
+ * least 8.4 ms which began when the queue had been busy for a while.
  *
  * Bounds: a credit below 2^62; of what is credited the value at a pace of 2^30 only
  */
@@ -35,7 +35,7 @@ int main(void)
 			__CPROVER_assert(idle->credit == before.credit, "nothing here");
 		else if (before.pace == 1 << 30)
 			__CPROVER_assert(idle->credit - before.credit ==
-						 minus(could, (u64)before.last << FQL_BITS) >> 1,
+						 minus(could, (u64)before.last << FQL_BITS),
 					 "the time at its pace");
 		__CPROVER_assert(!idle->began && idle->settled > now, "a stretch ends");
 		return 0;

@@ -35,7 +35,7 @@ pub struct FqLanes {
     rules: Rules,
     host_rules: Rules,
     limit: Amount,
-    laws: [Law; 2],
+    law: Law,
     most_ahead: u64,
     /// Whether the clock of the oldest ever stands.
     stands: bool,
@@ -95,7 +95,7 @@ impl FqLanes {
             rules: Rules::without(without),
             host_rules: OF_HOSTS,
             limit: Amount::UNLIMITED,
-            laws: [law; 2],
+            law,
             most_ahead: if without == "ahead" { 0 } else { 15_000 },
             stands: without != "clock",
             packets: Vec::new(),
@@ -301,7 +301,7 @@ impl FqLanes {
             .collect();
         let count = heads.len();
         let codel = &mut self.flows.get_mut(&flow).expect("known").codel;
-        let mark = codel.judge(self.laws[usize::from(oldest)], now.into(), &mut heads);
+        let mark = codel.judge(self.law, now.into(), &mut heads);
         for _ in heads.len()..count {
             let head = self.head(flow).expect("it was there");
             self.losses.push(self.packets.remove(head).packet.id);
@@ -408,24 +408,15 @@ impl Model for FqLanes {
         self.limit = params.amount("limit");
         let (target, interval) = (params.time("target").0, params.time("interval").0);
         let ecn = params.flag("ecn");
-        let patient = match params.word("without") {
-            "ages" | "target" => target,
-            _ => target.saturating_mul(6),
-        };
-        self.laws = [target, patient].map(|target| Law {
-            target,
-            interval: interval.into(),
-            mtu: QUANTUM as u64,
-            ecn,
-        });
+        self.law = Law { target, interval: interval.into(), mtu: QUANTUM as u64, ecn };
     }
 
     /// All but what it answered last.
     fn digest(&self, mut into: &mut dyn Hasher) -> bool {
-        let Self { hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead, .. } = self;
+        let Self { hosts_by, most_flows, rules, host_rules, limit, law, most_ahead, .. } = self;
         let Self { stands, packets, flows, hosts, root, line, fattest, .. } = self;
         let Self { asked, stood, standing, credits, idle, marks: _, losses: _, .. } = self;
-        (hosts_by, most_flows, rules, host_rules, limit, laws, most_ahead).hash(&mut into);
+        (hosts_by, most_flows, rules, host_rules, limit, law, most_ahead).hash(&mut into);
         (stands, packets, flows, hosts, root, line, fattest).hash(&mut into);
         (asked, stood, standing, credits, idle).hash(&mut into);
         true

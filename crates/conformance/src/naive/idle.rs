@@ -39,7 +39,7 @@ impl Idle {
         let (taken, size) = self.last;
         let idle = u128::from((now - taken).min(MOST_IDLE));
         let could = (idle * self.pace / STRETCH) as u64;
-        self.credit += could.saturating_sub(256 * u64::from(size)) / 2;
+        self.credit += could.saturating_sub(256 * u64::from(size));
         self.since = Some(now);
         self.stretch.clear();
     }

@@ -50,7 +50,7 @@ static __always_inline bool may_drop(const struct fq_lanes *fq, struct fql_flow 
 	const struct sl_config *config = fq->q.config;
 	bool oldest = is_oldest(turn);
 
-	if (sojourn(fq->block, head->stamp, turn->now, oldest) < target_of(config, oldest) ||
+	if (sojourn(fq->block, head->stamp, turn->now, oldest) < config->target ||
 	    flow->bytes - head->size <= FQL_QUANTUM) {
 		flow->control.first_above = FQL_NEVER;
 		return false;

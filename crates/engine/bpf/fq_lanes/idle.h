@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the link could have sent while nothing was queued: half of it is everybody's.
+ * What the link could have sent while nothing was queued: everybody's fair share of that time.
  *
  * The link's rate is measured while packets are queued. Of several queues of one device none knows
  * whether the link is idle: there nothing is credited.
@@ -18,8 +18,6 @@
 #define MOST_IDLE (1ULL << 32)
 #define MOST_PACE ((1ULL << 31) - 1)
 #define MOST_SENT 0xffffffffULL
-/* Half is credited. */
-#define CREDIT_SHIFT 1
 
 /* The link takes a packet. */
 static __always_inline void idle_takes(struct fql_block *block, u32 size, u64 now)
@@ -57,7 +55,7 @@ static __always_inline void idle_ends(struct fql_block *block, u64 now)
 	if (without(FQL_IDLE) || parts.common)
 		return;
 	could = (time < MOST_IDLE ? time : MOST_IDLE) * idle->pace >> STRETCH_BITS;
-	idle->credit += minus(could, (u64)idle->last << FQL_BITS) >> CREDIT_SHIFT;
+	idle->credit += minus(could, (u64)idle->last << FQL_BITS);
 }
 
 #endif

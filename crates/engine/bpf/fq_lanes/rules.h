@@ -23,7 +23,6 @@
 /* Bytes that a host may send ahead of its turn, beyond its fair share. */
 #define MOST_AHEAD 15000
 /* The multiple of CoDel's target that the oldest may stand. */
-#define PATIENT_TARGET 6
 
 static __always_inline bool without(enum fql_without what)
 {
@@ -91,16 +90,6 @@ static __always_inline s64 owed(u64 share, u32 members, u64 size)
 	u64 floor = without(FQL_FLOOR) ? 0 : size >> FLOOR_SHIFT;
 
 	return part > floor ? part : floor;
-}
-
-/* The standing delay that is accepted; SL_UNLIMITED stays what it is. */
-static __always_inline u64 target_of(const struct sl_config *config, bool oldest)
-{
-	u64 target = config->target;
-
-	if (!oldest || without(FQL_TARGET))
-		return target;
-	return target < SL_UNLIMITED / PATIENT_TARGET ? target * PATIENT_TARGET : SL_UNLIMITED;
 }
 
 static __always_inline u64 minus(u64 a, u64 b)

@@ -1,8 +1,6 @@
-//! What the link could have sent while nothing was queued: half of it is everybody's.
+//! What the link could have sent while nothing was queued: everybody's fair share of that time.
 //!
-//! Not all of it, since a download leaves the link idle as well, between its windows, and would lose
-//! CoDel's patience with the oldest. Half is more than what a stream of a third of the link sends,
-//! and less than what a download does.
+//! So a stream of less than half of an idle link never ages.
 //!
 //! The link's rate is not known to a discipline. It is measured while packets are queued: over
 //! stretches of at least 8 ms, since a link may take packets in batches, and not in the first 17 ms,
@@ -17,8 +15,6 @@ const SETTLING: Nanos = Nanos(1 << 24);
 /// Of idle time more than 4.3 s does not count at once, and no rate above 8 Gbit/s.
 const MOST_IDLE: u64 = 1 << 32;
 const MOST_PACE: u64 = (1 << 31) - 1;
-/// Half is credited.
-const PART_SHIFT: u32 = 1;
 
 /// The link's pace, and what it could have sent.
 #[derive(Clone, Copy, Debug, Default, Hash)]
@@ -77,7 +73,7 @@ impl Idle {
             let time = now.since(self.taken).0.min(MOST_IDLE);
             let could = (time * self.pace) >> STRETCH_BITS;
             let last = u64::from(self.last) << BITS;
-            self.credit += could.saturating_sub(last) >> PART_SHIFT;
+            self.credit += could.saturating_sub(last);
         }
         (self.settled, self.began) = (now + SETTLING, None);
     }
@@ -103,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_worth_half_of_what_the_link_sends_in_it() {
+    fn idle_time_is_worth_what_the_link_sends_in_it() {
         let mut idle = Idle::new(true);
         let left = busy(&mut idle, Nanos(5 * MS), 30);
         assert_eq!(credited(&idle), 0, "its pace was not known");
         idle.ends(Nanos(left.0 + 8 * MS));
-        assert!((4_990..=5_000).contains(&credited(&idle)), "8 ms at 10 Mbit/s: {idle:?}");
+        assert!((9_980..=10_000).contains(&credited(&idle)), "8 ms at 10 Mbit/s: {idle:?}");
     }
 
     #[test]
@@ -120,7 +116,7 @@ mod tests {
             idle.takes(1250, now);
             now.0 += MS;
         }
-        assert!(credited(&idle) < 100, "{idle:?}");
+        assert!(credited(&idle) < 200, "{idle:?}");
     }
 
     #[test]
@@ -143,6 +139,6 @@ mod tests {
         assert_eq!(idle.pace, MOST_PACE);
         idle.ends(Nanos::MAX);
         let most = (MOST_IDLE * MOST_PACE) >> STRETCH_BITS;
-        assert_eq!(idle.credit(), (most - (1 << BITS)) >> PART_SHIFT);
+        assert_eq!(idle.credit(), most - (1 << BITS));
     }
 }

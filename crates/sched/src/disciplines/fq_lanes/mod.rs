@@ -9,7 +9,8 @@
 //! a 32nd of the link.
 //!
 //! The oldest wait for the younger, which is no sign of congestion. So their sojourn time, for
-//! CoDel, counts only while no younger packet is sent, and six times `target` is accepted.
+//! CoDel, counts only while no younger packet is sent. A queue delays its own flow alone, so `target`
+//! is larger than where flows share one.
 //!
 //! Cost: constant per packet, but for a packet that is larger than a quantum, which takes as many
 //! turns as it has quanta. 80 bytes a flow and 240 a host beside the tables', 64 a packet.
@@ -39,8 +40,6 @@ use crate::queues::per_flow::{NONE, PacketStore};
 
 /// Bytes that a host may send ahead of its turn, beyond its fair share: ten packets.
 const MOST_AHEAD: u64 = 15_000;
-/// The multiple of `target` that the oldest may stand.
-const PATIENT_TARGET: u64 = 6;
 
 /// The rules among hosts.
 const HOST_RULES: Rules = Rules::of_hosts();
@@ -51,7 +50,6 @@ pub(crate) struct FqLanes {
     limit: Amount,
     rules: Rules,
     law: Law,
-    patient_law: Law,
     table: Table,
     /// The hosts.
     root: Stage,
@@ -101,7 +99,7 @@ impl Discipline for FqLanes {
         params: &[
             shared::LIMIT.with_default("4mb", "Linux sch_cake").any(),
             HOSTS.any(),
-            TARGET.any(),
+            TARGET.with_default("30ms", "ours; RFC 8290 has 5 ms").any(),
             INTERVAL.any(),
             ECN.with_default("yes", "RFC 8290, section 5.2").any(),
             shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024").any(),
@@ -120,13 +118,11 @@ impl FqLanes {
     fn new(params: &Params) -> Self {
         let without = params.get(WITHOUT_PART);
         let limit = params.get(shared::LIMIT);
-        let (law, patient_law) = Self::laws(params);
         Self {
             params: params.clone(),
             limit,
             rules: Rules::of_flows(without),
-            law,
-            patient_law,
+            law: Self::law(params),
             table: Table::new(params),
             root: Stage::default(),
             ahead: (NONE, NONE),
@@ -139,16 +135,9 @@ impl FqLanes {
         }
     }
 
-    /// CoDel's law for everybody, and for the oldest.
-    fn laws(params: &Params) -> (Law, Law) {
-        let law =
-            |target| Law::of(target, params.get(INTERVAL), u64::from(QUANTUM), params.get(ECN));
-        let target = params.get(TARGET);
-        let patient = match params.get(WITHOUT_PART) {
-            "ages" | "target" => target,
-            _ => Nanos(target.0.saturating_mul(PATIENT_TARGET)),
-        };
-        (law(target), law(patient))
+    fn law(params: &Params) -> Law {
+        let (target, interval) = (params.get(TARGET), params.get(INTERVAL));
+        Law::of(target, interval, u64::from(QUANTUM), params.get(ECN))
     }
 
     /// Whether a flow of `list` is of the oldest, for whom the clock stands.
@@ -241,8 +230,7 @@ impl FqLanes {
         let head = self.packets.front(&flow.queue)?;
         let arrived = now - self.clock.sojourn(Stamp(head.tag), now, oldest);
         let behind = flow.bytes - u64::from(head.packet.size);
-        let law = if oldest { &self.patient_law } else { &self.law };
-        let must_act = flow.watch.must_act(law, now, arrived, behind);
+        let must_act = flow.watch.must_act(&self.law, now, arrived, behind);
         let mark = must_act && self.act(turn, oldest, now, sink)?;
 
         let Table { hosts, flows, .. } = &mut self.table;
@@ -272,8 +260,7 @@ impl FqLanes {
         now: Nanos,
         sink: &mut S,
     ) -> Option<bool> {
-        let law = if oldest { self.patient_law } else { self.law };
-        let flow = turn.flow;
+        let (law, flow) = (self.law, turn.flow);
         let (mut watch, mut course) =
             (self.table.flows[flow].watch, self.table.courses[flow as usize]);
         let mark =
@@ -403,9 +390,9 @@ impl Queue for FqLanes {
     }
 
     fn digest(&self, mut into: &mut dyn Hasher) -> bool {
-        let Self { params: _, limit, rules, law, patient_law, table, root, .. } = self;
+        let Self { params: _, limit, rules, law, table, root, .. } = self;
         let Self { ahead, most_ahead, packets, backlog, fattest, clock, idle, .. } = self;
-        (limit, rules, law, patient_law, table, root).hash(&mut into);
+        (limit, rules, law, table, root).hash(&mut into);
         (ahead, most_ahead, packets, backlog, fattest, clock, idle).hash(&mut into);
         true
     }
@@ -413,7 +400,7 @@ impl Queue for FqLanes {
     fn change(&mut self, params: &Params) -> Result<(), ParamError> {
         self.params.check_live(params)?;
         self.limit = params.get(shared::LIMIT);
-        (self.law, self.patient_law) = Self::laws(params);
+        self.law = Self::law(params);
         self.params = params.clone();
         Ok(())
     }

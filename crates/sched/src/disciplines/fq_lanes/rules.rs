@@ -29,19 +29,8 @@ const PATIENCE: u32 = 4;
 pub(super) const MOST_OWED: i32 = 8 * QUANTUM as i32;
 
 /// What can be left out: see the parameter `without`.
-pub(super) const WITHOUT: &[&str] = &[
-    "nothing",
-    "ages",
-    "new",
-    "patience",
-    "part",
-    "floor",
-    "half-life",
-    "clock",
-    "target",
-    "ahead",
-    "idle",
-];
+pub(super) const WITHOUT: &[&str] =
+    &["nothing", "ages", "new", "patience", "part", "floor", "half-life", "clock", "ahead", "idle"];
 
 /// The rules of a stage.
 #[derive(Clone, Copy, Debug, Hash)]

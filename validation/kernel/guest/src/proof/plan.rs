@@ -65,17 +65,8 @@ impl Family {
         }
         if name == FQ_LANES {
             choose(random, "hosts", &["destination", "source", "none"]);
-            let parts = [
-                "ages",
-                "new",
-                "patience",
-                "part",
-                "floor",
-                "half-life",
-                "clock",
-                "target",
-                "ahead",
-            ];
+            let parts =
+                ["ages", "new", "patience", "part", "floor", "half-life", "clock", "ahead", "idle"];
             let without = if random.chance(60) { "nothing" } else { random.pick(&parts) };
             choose(random, "without", &[without]);
         }
