@@ -4,8 +4,8 @@
     scripts/fuzz-coverage.py                 of all targets, as a table
     scripts/fuzz-coverage.py --left frames   and the lines of this one's reader that nothing reaches
 
-Counted are edges of the control flow, each once for every copy of it that the compiler made. They
-are assigned to files by the lines that they begin at: the rest of a program (the target, the
+Counted are edges of the control flow, each once for every copy of it that the compiler made, and
+the lines that they begin at. By these they belong to a file: the rest of a program (the target, the
 standard library, libraries that a reader calls) does not count. It takes `scripts/fuzz.py` to have
 built the targets, and `addr2line`.
 """
@@ -79,6 +79,11 @@ def lines_of(path: Path, addresses: list[int]) -> list[str]:
     return [line.split(" ")[0].removeprefix(f"{ROOT}/") for line in told.stdout.splitlines()]
 
 
+def part(hits: list[bool]) -> str:
+    """How many of all are reached."""
+    return f"{sum(hits):,} of {len(hits):,}"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
@@ -87,7 +92,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--left", action="store_true", help="lines of which no edge is reached")
     arguments = parser.parse_args()
-    print("| Target | Its reader | Edges | Reached | Part |\n|---|---|---:|---:|---:|")
+    print("| Target | Its reader | Edges | Lines |\n|---|---|---:|---:|")
     for target in TARGETS:
         if arguments.targets and target.name not in arguments.targets:
             continue
@@ -97,10 +102,10 @@ def main() -> None:
         for edge, place in enumerate(places):
             if place.rsplit(":", 1)[0].startswith(target.reader):
                 by_line[place].append(edge in hit)
-        of = sum(map(len, by_line.values()))
-        has = sum(map(sum, by_line.values()))
+        every = [hit for hits in by_line.values() for hit in hits]
         reader = ", ".join(f"`{prefix.removeprefix('crates/')}`" for prefix in target.reader)
-        print(f"| `{target.name}` | {reader} | {of:,} | {has:,} | {100 * has / max(of, 1):.1f} % |")
+        lines = list(map(any, by_line.values()))
+        print(f"| `{target.name}` | {reader} | {part(every)} | {part(lines)} |", flush=True)
         if arguments.left:
             print("\n".join(sorted(line for line, hits in by_line.items() if not any(hits))))
 
