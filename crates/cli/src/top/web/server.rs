@@ -149,7 +149,7 @@ impl Site {
         since.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    fn take(&self, sample: &Sample, now: Option<Bytes>) {
+    pub(super) fn take(&self, sample: &Sample, now: Option<Bytes>) {
         let text = serde_json::to_vec(sample).expect("a sample has nothing that JSON lacks");
         let end = self.with_held(|held| {
             held.history.push(sample.at_ms, Bytes::from(text));
