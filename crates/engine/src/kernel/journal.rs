@@ -96,7 +96,7 @@ impl Journals {
             inode: fs::metadata("/proc/thread-self/ns/net")?.ino(),
             cookie: netns::cookie()?,
             boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
-            _lock: lock(directory)?,
+            _lock: lock(directory, 0o700)?,
         };
         journals.clear_out()?;
         Ok(journals)
@@ -192,10 +192,10 @@ impl Drop for Journals {
     }
 }
 
-/// Locks the directory, making it if there is none.
-fn lock(directory: &Path) -> io::Result<Flock<File>> {
+/// Locks the directory, making it with this mode if there is none.
+pub(super) fn lock(directory: &Path, mode: u32) -> io::Result<Flock<File>> {
     loop {
-        match DirBuilder::new().mode(0o700).create(directory) {
+        match DirBuilder::new().mode(mode).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }

@@ -3,12 +3,13 @@
 //! A kind is kept by files in a BPF file system, in a directory of its name: `link`, which is
 //! the registration, and `state`, which tells what was registered and how much of it is in use.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::MapHandle;
+use nix::fcntl::Flock;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use sched::Spec;
 use serde::Serialize;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use super::compose::{compose, refused};
 use super::error::KernelError;
 use super::instance::text;
+use super::journal;
 use super::load::{Registered, load};
 use super::memory::{INSTANCES, Shared};
 use super::privileges::{BPF, NET_ADMIN, PERFMON, require};
@@ -43,6 +45,27 @@ pub struct Kind {
     pub in_use: usize,
 }
 
+/// Nobody else registers or unregisters meanwhile. The directory goes with the last kind.
+struct Lock {
+    _directory: Flock<File>,
+}
+
+impl Lock {
+    /// Waits until no other command is at work.
+    fn take() -> Result<Self, KernelError> {
+        let locked = journal::lock(Path::new(DIRECTORY), 0o777);
+        let failed = |error| system("locking /sys/fs/bpf/shortlane", error);
+        Ok(Self { _directory: locked.map_err(failed)? })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // It is not empty while a kind is registered.
+        let _ = fs::remove_dir(DIRECTORY);
+    }
+}
+
 /// What `tc` calls a discipline: at most 15 bytes, and a part of a C identifier.
 #[must_use]
 pub fn kind_name(discipline: &str) -> String {
@@ -60,6 +83,7 @@ pub fn kind_name(discipline: &str) -> String {
 pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
     require("registering", &[NET_ADMIN, BPF, PERFMON])?;
     check_file_system()?;
+    let _lock = Lock::take()?;
     let name = kind_name(spec.info().name);
     let directory = Path::new(DIRECTORY).join(&name);
     if directory.join(LINK).exists() {
@@ -79,7 +103,7 @@ pub fn register(spec: &Spec, instances: u32) -> Result<String, KernelError> {
 }
 
 fn pin(registered: &mut Registered, directory: &Path) -> Result<(), KernelError> {
-    fs::create_dir_all(directory).map_err(|error| system("making a directory for it", error))?;
+    fs::create_dir(directory).map_err(|error| system("making a directory for it", error))?;
     registered
         .state
         .pin(directory.join(STATE))
@@ -93,6 +117,8 @@ fn pin(registered: &mut Registered, directory: &Path) -> Result<(), KernelError>
 /// If it is not registered, or its files cannot be removed.
 pub fn unregister(name: &str) -> Result<(), KernelError> {
     check_file_system()?;
+    // What there is to be locked may be all that a process has left that was killed.
+    let _lock = Path::new(DIRECTORY).exists().then(Lock::take).transpose()?;
     let names = names()?;
     if !names.iter().any(|known| known == name) {
         return Err(KernelError::NotRegistered { name: name.to_owned(), known: names });
@@ -146,10 +172,7 @@ fn remove(directory: &Path) -> Result<(), KernelError> {
     for file in [LINK, STATE] {
         gone(fs::remove_file(directory.join(file)))?;
     }
-    gone(fs::remove_dir(directory))?;
-    // Only if it is empty.
-    let _ = fs::remove_dir(DIRECTORY);
-    Ok(())
+    gone(fs::remove_dir(directory))
 }
 
 fn check_file_system() -> Result<(), KernelError> {
