@@ -55,15 +55,17 @@ const fn in_kernel(case: Case) -> Case {
     Case { kind: Kind::Qdisc, ..case }
 }
 
+const fn registry(case: Case) -> Case {
+    Case { kind: Kind::Registry, undo: UNREGISTER, ..case }
+}
+
 pub(super) const KERNEL_ATTACH_CASE: Case = in_kernel(case("kernel: attach", None, IN_KERNEL));
 pub(super) const KERNEL_CHANGE_CASE: Case =
     in_kernel(case("kernel: change", Some(IN_KERNEL), CHANGE));
 pub(super) const KERNEL_DETACH_CASE: Case =
     in_kernel(case("kernel: detach", Some(IN_KERNEL), DETACH));
-pub(super) const REGISTER_CASE: Case =
-    Case { undo: UNREGISTER, ..in_kernel(case("register", None, REGISTER)) };
-pub(super) const UNREGISTER_CASE: Case =
-    Case { undo: UNREGISTER, ..in_kernel(case("unregister", Some(REGISTER), UNREGISTER)) };
+pub(super) const REGISTER_CASE: Case = registry(case("register", None, REGISTER));
+pub(super) const UNREGISTER_CASE: Case = registry(case("unregister", Some(REGISTER), UNREGISTER));
 
 /// A case during which another command is given.
 pub(super) struct Race {
@@ -100,6 +102,18 @@ pub(super) const UNREGISTER_AND_REGISTER: Race =
     race(Case { name: "unregister, register", ..UNREGISTER_CASE }, REGISTER);
 pub(super) const TWO_UNREGISTER: Race =
     race(Case { name: "unregister, unregister", ..UNREGISTER_CASE }, UNREGISTER);
+
+/// Commands of `bpf(2)` that make more than something without a name, which ends with its process.
+const BPF_EFFECTS: [u64; 7] = {
+    const MAP_UPDATE_ELEM: u64 = 2;
+    const OBJ_PIN: u64 = 6;
+    const PROG_ATTACH: u64 = 8;
+    const PROG_DETACH: u64 = 9;
+    const LINK_CREATE: u64 = 28;
+    const LINK_UPDATE: u64 = 29;
+    const LINK_DETACH: u64 = 34;
+    [MAP_UPDATE_ELEM, OBJ_PIN, PROG_ATTACH, PROG_DETACH, LINK_CREATE, LINK_UPDATE, LINK_DETACH]
+};
 
 /// How a kernel may fail a call, by its manual page.
 pub(super) fn failures(call: Call) -> &'static [Errno] {
@@ -147,21 +161,20 @@ pub(super) fn failures(call: Call) -> &'static [Errno] {
     }
 }
 
-/// Whether something is there, or gone, after it that was not before.
+/// Whether there is something after it that was not there before, and may outlive the process.
 pub(super) fn has_effects(call: Call) -> bool {
     match call.number as libc::c_long {
+        libc::SYS_bpf => BPF_EFFECTS.contains(&call.arguments[0]),
+        libc::SYS_openat => call.arguments[2] as i32 & (libc::O_CREAT | libc::O_WRONLY) != 0,
         libc::SYS_clone3
-        | libc::SYS_bpf
         | libc::SYS_sendto
         | libc::SYS_sendmsg
         | libc::SYS_ioctl
         | libc::SYS_bind
-        | libc::SYS_setsockopt
         | libc::SYS_rename
         | libc::SYS_mkdir
         | libc::SYS_unlink
         | libc::SYS_rmdir => true,
-        libc::SYS_openat => call.arguments[2] as i32 & (libc::O_CREAT | libc::O_WRONLY) != 0,
         _ => false,
     }
 }

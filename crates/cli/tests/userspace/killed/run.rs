@@ -6,13 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::cases::{Case, Race};
-use super::scene::Scene;
+use super::scene::{Kind, Scene};
 use super::tracer::{Call, Fault, trace};
 use crate::path::{PATIENCE, SHORTLANE};
 
 const TICK: Duration = Duration::from_millis(20);
-/// How long a command is held up for its rival.
+/// How long a command may take: an emulator on a busy machine needs a minute to load a qdisc.
+const COMMAND: Duration = Duration::from_secs(300);
+/// How long a command is held up for its rival, which may in turn wait for it.
 const HELD_UP: Duration = Duration::from_millis(500);
+/// The same in an emulator.
+const HELD_UP_THERE: Duration = Duration::from_secs(20);
 
 /// What came of a run.
 struct Done {
@@ -70,8 +74,8 @@ fn run_beside(
             let _ = ends.send(());
             output.status.success()
         });
-        // It may in turn wait for who is held up here.
-        let _ = rival_ended.recv_timeout(HELD_UP);
+        let emulated = matches!(case.kind, Kind::Qdisc | Kind::Registry);
+        let _ = rival_ended.recv_timeout(if emulated { HELD_UP_THERE } else { HELD_UP });
         came.send(rival).expect("somebody waits");
     };
     let traced = || {
@@ -83,7 +87,7 @@ fn run_beside(
     thread::scope(|scope| {
         let tracer = scope.spawn(|| path.here.run(traced).expect("a thread"));
         let mut ended = None;
-        let works = comes_true(PATIENCE, || {
+        let works = comes_true(COMMAND, || {
             ended = end.recv_timeout(TICK).ok();
             ended.is_some() || case.stays && scene.is_bridged()
         });
@@ -133,7 +137,7 @@ struct Hangs;
 
 /// Whether a command succeeded.
 fn join(command: thread::JoinHandle<bool>) -> Result<bool, Hangs> {
-    if comes_true(PATIENCE, || command.is_finished()) {
+    if comes_true(COMMAND, || command.is_finished()) {
         command.join().map_err(|_| Hangs)
     } else {
         Err(Hangs)

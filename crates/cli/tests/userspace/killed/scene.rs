@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Device,
     /// `t0`, on a kernel that takes qdiscs written in BPF.
     Qdisc,
+    /// The same, and what is registered is looked at.
+    Registry,
     /// `t0` and `u0`, each with a host behind it.
     Bridge,
     /// The same, and both are ports of a bridge of the kernel.
@@ -45,7 +47,7 @@ impl Scene {
     pub(super) fn new(kind: Kind) -> Option<Self> {
         let path = Path::new()?;
         let mut alone = None;
-        if kind == Kind::Qdisc {
+        if matches!(kind, Kind::Qdisc | Kind::Registry) {
             if let Err(why) = machine().qdisc {
                 eprintln!("SKIPPED, nothing was tested: {why}");
                 return None;
@@ -75,6 +77,10 @@ impl Scene {
         match self.kind {
             // Of a port only the bridge gets anything.
             Kind::KernelBridge => self.crosses(),
+            // And what is registered can be told.
+            Kind::Registry => {
+                self.path.reaches() && self.path.shortlane("register").status == Some(0)
+            }
             _ => self.path.reaches(),
         }
     }
@@ -103,13 +109,12 @@ impl Scene {
 
     pub(super) fn state(&self) -> String {
         let more = match self.kind {
-            Kind::Device => "true",
+            Kind::Device | Kind::Qdisc => "true",
             Kind::Bridge | Kind::KernelBridge => "ethtool -k u0; tc filter show dev u0 ingress",
             // What is registered can be put in place, whatever files there are.
-            Kind::Qdisc => {
-                "find /sys/fs/bpf; for kind in fifo fql; do \
-                 tc qdisc add dev lo root shortlane_$kind 2>/dev/null && \
-                 tc qdisc del dev lo root && echo \"$kind is registered\"; done"
+            Kind::Registry => {
+                "find /sys/fs/bpf; tc qdisc add dev lo root shortlane_fifo 2>/dev/null && \
+                 tc qdisc del dev lo root && echo \"fifo is registered\""
             }
         };
         let state = self.path.state() + &self.path.shell(more).output;
