@@ -97,12 +97,12 @@ impl Scene {
         lanes.filter_map(|lane| lane["sent_packets"].as_u64()).sum::<u64>() > 0
     }
 
-    /// Whether a datagram gets from the one side of the bridge to the other.
+    /// Whether a datagram gets from behind `u0` to the far side, which `t0` counts as sent.
     fn crosses(&self) -> bool {
         let Some(behind) = &self.behind else { return false };
-        let sink = behind.run(|| UdpSocket::bind((BEHIND, 0)).unwrap()).unwrap();
+        let sink = self.path.far.run(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
         sink.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        let source = self.path.far.run(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+        let source = behind.run(|| UdpSocket::bind((BEHIND, 0)).unwrap()).unwrap();
         source.send_to(b"there?", sink.local_addr().unwrap()).unwrap();
         sink.recv(&mut [0; 10]).is_ok()
     }
