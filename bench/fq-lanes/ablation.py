@@ -2,7 +2,8 @@
 """What each mechanism of fq-lanes is good for: runs it with and without, and writes the table.
 
 Every setting runs fq-codel, cake, las, fq-lanes, fq-lanes with another target, and fq-lanes without
-one mechanism after another, on the same seeds. Rows are ratios to fq-codel's figures, except delays, stalls and link use.
+one mechanism after another, on the same seeds. Rows are ratios to fq-codel's figures, except
+delays, stalls and link use.
 """
 
 from __future__ import annotations
