@@ -25,13 +25,12 @@ LEFT_OUT = f"{OURS}:without="
 PLACES = {
     "cake": (0, -13, "center"),
     "fq-lanes": (9, -2, "left"),
-    "new": (-8, -4, "right"),
-    "patience": (6, -13, "left"),
-    "idle": (2, -14, "left"),
-    "half-life": (0, 10, "left"),
+    "fq-lanes:target=5ms": (0, -14, "center"),
+    "patience": (0, 9, "center"),
+    "idle": (0, 8, "center"),
+    "half-life": (-8, -4, "right"),
     "ages": (-8, -3, "right"),
-    "clock": (0, 8, "left"),
-    "fq-lanes:target=5ms": (-4, -14, "left"),
+    "clock": (-8, -3, "right"),
 }
 
 
