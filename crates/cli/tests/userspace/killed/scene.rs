@@ -64,9 +64,12 @@ impl Scene {
         }
         wait_for("the devices are up", || !path.shell("ip link").output.contains("NO-CARRIER"));
         let mut scene = Self { path, kind, behind, before: String::new(), _alone: alone };
-        // The kernel's bridge has to listen first, and hosts to find each other.
+        // The kernel's bridge has to listen first, and hosts to find each other. The kernel tells its
+        // state up to a second late.
         if kind == Kind::KernelBridge {
             wait_for("the bridge of the kernel forwards", || scene.crosses());
+            let state = || scene.path.shell("ip link show br0").output;
+            wait_for("the bridge of the kernel is up", || state().contains("state UP"));
         }
         scene.before = scene.state();
         Some(scene)
