@@ -7,6 +7,8 @@ const FILES: [&str; 3] = ["datapath/follow.rs", "datapath/trips.rs", "io/xdp/rin
 
 fn main() {
     println!("cargo::rerun-if-env-changed=SHORTLANE_ENGINE");
+    // What only the kernel's engine needs is left out here.
+    println!("cargo::rustc-check-cfg=cfg(feature, values(\"kernel\"))");
     let engine = env::var("SHORTLANE_ENGINE").unwrap_or_else(|_| "../../crates/engine/src".into());
     let out = env::var("OUT_DIR").expect("cargo sets it");
     for file in FILES {

@@ -58,6 +58,7 @@ mod tests {
     fn a_departure_comes_with_the_bytes_before_it() {
         loom::model(|| {
             let stamps = Arc::new(Stamps::new(*b"a secret"));
+            stamps.clear(2);
             let gauge = Arc::<Gauge>::default();
             let (direction, probe) = (note(&stamps, &gauge), stamps.payload(2));
             let sends = thread::spawn(move || {
