@@ -6,6 +6,7 @@ mod joined;
 mod killed;
 mod made;
 mod others;
+mod tcx;
 
 use std::net::UdpSocket;
 use std::thread;

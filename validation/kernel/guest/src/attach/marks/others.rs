@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::super::machine::Machine;
 use super::super::{FAR, Path, root_kind, succeed};
-use super::{FEW, MANY, Packets, drained, fault, flow, only, passes, told_apart};
+use super::{FEW, MANY, Packets, drained, fault, flow, only, passes, tcx, told_apart};
 use crate::command::run as shell;
 
 const ATTACH: &str = "attach v0 --rate 10mbit --engine marks --queues cake";
@@ -32,8 +32,10 @@ pub(super) fn run() -> Result<()> {
     }
     queues_removed(&path)?;
     before.must_be_back().context("the queues removed")?;
-    beside_programs(&path)?;
-    before.must_be_back().context("beside others' programs")?;
+    beside_filters(&path)?;
+    before.must_be_back().context("beside others' filters")?;
+    tcx::run(&path)?;
+    before.must_be_back().context("beside others' TCX programs")?;
     joined_queues_removed(&path)?;
     before.must_be_back().context("what was joined is gone")?;
     drop(path);
@@ -91,7 +93,7 @@ fn queues_removed(path: &Path) -> Result<()> {
 }
 
 /// Filters in front and behind, and the clsact that they are in, which was there before.
-fn beside_programs(path: &Path) -> Result<()> {
+fn beside_filters(path: &Path) -> Result<()> {
     shell("tc qdisc add dev v0 clsact")?;
     shell("tc filter add dev v0 egress prio 1 protocol all matchall action continue")?;
     shell("tc filter add dev v0 egress prio 100 protocol all matchall action ok")?;
