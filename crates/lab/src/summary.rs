@@ -58,6 +58,8 @@ pub struct SchedulerSummary {
     pub transfer_fragments: Option<f64>,
     /// Segments that TCP sent again, of all flows.
     pub retransmissions: u64,
+    /// Segments that arrived a second time, of all flows.
+    pub duplicates: u64,
     /// Retransmission timeouts, of all flows; `None` where the kernel does not tell.
     pub timeouts: Option<u64>,
 }
@@ -225,6 +227,7 @@ fn summarise(
             flows(own, FlowKind::Transfer).filter_map(|f| f.fragments).map(|n| n as f64),
         ),
         retransmissions: tcp().filter_map(|flow| flow.retransmissions).sum(),
+        duplicates: tcp().filter_map(|flow| flow.duplicates).sum(),
         timeouts: (!timeouts.is_empty()).then(|| timeouts.iter().sum()),
     }
 }

@@ -156,7 +156,7 @@ fn queue_table(summary: &Summary) -> String {
         })
         .column("fragments: of\na transfer", |s| number(s, s.transfer_fragments))
         .column("1000 packets of\na download", |s| number(s, s.download_fragments_per_1000_packets))
-        .column("sent\nagain", |s| s.retransmissions.to_string())
+        .column("sent again\n(in vain)", |s| format!("{} ({})", s.retransmissions, s.duplicates))
         .column("time-\nouts", |s| s.timeouts.map_or("-".into(), |n| n.to_string()))
         .to_string()
 }
@@ -295,6 +295,7 @@ mod tests {
             download_fragments_per_1000_packets: Some(123.4),
             transfer_fragments: Some(12.3),
             retransmissions: 123_456,
+            duplicates: 12_345,
             timeouts: Some(12_345),
         }
     }

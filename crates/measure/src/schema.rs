@@ -260,6 +260,9 @@ table! {
         demotions: Option<u64> ["number"],
         /// Segments that TCP sent again (TCP_INFO, `tcpi_total_retrans`).
         retransmissions: Option<u64> ["packets"],
+        /// Segments that arrived a second time: as the sender was told (RFC 2883; TCP_INFO,
+        /// `tcpi_dsack_dups`), in a simulation as the receiver saw them.
+        duplicates: Option<u64> ["packets"],
         /// Retransmission timeouts. Linux counts those of the handshake among them (TCP_INFO,
         /// `tcpi_total_rto`), a simulation does not.
         timeouts: Option<u64> ["number"],

@@ -370,20 +370,22 @@ fn losses_are_told_of_every_transfer_and_stream_from_its_start() {
         let (streams, transfers): (Vec<&Flow>, Vec<&Flow>) =
             flows.iter().partition(|flow| flow.kind == FlowKind::Stream);
         assert!(transfers.iter().any(|flow| !flow.complete));
-        let mut sums = [0; 4];
+        let mut sums = [0; 5];
         for flow in &transfers {
+            assert!(flow.duplicates <= flow.retransmissions, "nothing duplicates: {flow:?}");
             let told = [
                 flow.packets,
                 flow.dropped_packets,
                 flow.retransmissions,
+                flow.duplicates,
                 flow.timeouts.zip(flow.handshake_timeouts).map(|(data, syn)| data + syn),
             ];
             for (sum, told) in sums.iter_mut().zip(told) {
                 *sum += told.unwrap_or_else(|| panic!("{flow:?}"));
             }
         }
-        let [packets, dropped, again, timeouts] = sums;
-        assert!(again > 0 && timeouts > 0);
+        let [packets, dropped, again, in_vain, timeouts] = sums;
+        assert!(again > 0 && in_vain > 0 && timeouts > 0);
         let [stream] = streams[..] else { panic!("there is one stream") };
         // Of every 20 ms, from 5 s on: what came before the end of the warm-up counts as well.
         assert_eq!((stream.start_ns, stream.packets), (5_000_000_000, Some(55 * 50)));

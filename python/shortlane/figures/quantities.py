@@ -36,6 +36,7 @@ def _known() -> dict[str, Quantity]:
         Quantity("packets", flows, "packets", "", 1.0),
         Quantity("fragments", flows, "fragments", "", 1.0),
         Quantity("retransmissions", flows, "segments sent again", "", 1.0),
+        Quantity("duplicates", flows, "segments that arrived twice", "", 1.0),
         Quantity("timeouts", flows, "retransmission timeouts", "", 1.0),
         Quantity("delay_ns", "probes", "delay", "ms", 1e-6),
         Quantity("lost_percent", "probes", "packets lost", "%", 1.0),

@@ -84,6 +84,7 @@ impl Source<'_> {
             dropped_long_lane: in_lanes(false),
             fragments: record.map(|r| r.fragments),
             retransmissions: info.and_then(|i| i.retransmissions).map(u64::from),
+            duplicates: info.and_then(|i| i.duplicates).map(u64::from),
             timeouts: info.and_then(|i| i.timeouts).map(u64::from),
             ..Flow::default()
         }

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct TcpInfo {
     /// Segments retransmitted in all (`tcpi_total_retrans`).
     pub retransmissions: Option<u32>,
+    /// Segments that arrived a second time, as the receiver said (RFC 2883; `tcpi_dsack_dups`).
+    pub duplicates: Option<u32>,
     /// Retransmission timeouts in all (`tcpi_total_rto`, Linux 6.7).
     pub timeouts: Option<u16>,
     /// Congestion window, in segments.
@@ -68,6 +70,7 @@ impl TcpInfo {
             min_rtt_us: u32_at(bytes, 148),
             data_segments: u32_at(bytes, 156),
             bytes_sent: field(bytes, 200).map(u64::from_ne_bytes),
+            duplicates: u32_at(bytes, 216),
             timeouts: field(bytes, 240).map(u16::from_ne_bytes),
         }
     }
@@ -97,13 +100,14 @@ mod tests {
     #[test]
     fn fields_are_where_the_kernel_has_them() {
         let words = [(16, 1448), (68, 20_100), (76, 11), (80, 12), (100, 3), (148, 20_000)];
-        let mut bytes = raw(248, &words);
+        let mut bytes = raw(248, &[&words[..], &[(216, 1)]].concat());
         bytes[120..128].copy_from_slice(&30_001u64.to_ne_bytes());
         bytes[156..160].copy_from_slice(&24u32.to_ne_bytes());
         bytes[200..208].copy_from_slice(&34_000u64.to_ne_bytes());
         bytes[240..242].copy_from_slice(&2u16.to_ne_bytes());
         let expected = TcpInfo {
             retransmissions: Some(3),
+            duplicates: Some(1),
             timeouts: Some(2),
             cwnd: Some(12),
             ssthresh: Some(11),

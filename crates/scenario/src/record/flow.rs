@@ -31,7 +31,7 @@ impl Recording<'_> {
         };
         let sent: u64 = sum(|a| a.sent.iter().map(|n| u64::from(*n)).sum()).unwrap_or(0);
         let queued = sum(|a| a.sojourn_sum.0).unwrap_or(0);
-        let sender = report.tcp.map(|stats| sender_of(&stats));
+        let [sender, receiver] = [0, 1].map(|end| report.tcp.map(|ends| by_role(&ends)[end]));
         Flow {
             key: self.key.clone(),
             index: self.index(number, report.index),
@@ -67,15 +67,16 @@ impl Recording<'_> {
             fragments: sum(|a| u64::from(a.fragments)),
             demotions: sum(|a| u64::from(a.demotions)),
             retransmissions: sender.map(|stats| u64::from(stats.retransmissions)),
+            duplicates: receiver.map(|stats| u64::from(stats.duplicates_received)),
             timeouts: sender.map(|stats| u64::from(stats.timeouts)),
             handshake_timeouts: report.tcp.map(|ends| handshake_timeouts(&ends)),
         }
     }
 }
 
-/// What the end that sends the data counted: the one that sent more data.
-fn sender_of(stats: &[tcp::Stats; 2]) -> tcp::Stats {
-    if stats[1].data_segments > stats[0].data_segments { stats[1] } else { stats[0] }
+/// What the end that sends the data counted, which is the one that sent more of it, and the other.
+fn by_role(&[one, other]: &[tcp::Stats; 2]) -> [tcp::Stats; 2] {
+    if other.data_segments > one.data_segments { [other, one] } else { [one, other] }
 }
 
 fn handshake_timeouts(ends: &[tcp::Stats; 2]) -> u64 {
