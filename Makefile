@@ -19,7 +19,7 @@ PACKETS ?= 300000000
 KERNELS ?= oldest newest
 KERNEL_TESTS ?= smoke proof framing probes attach leak change misuse removal unload memory register killed flood mq marks proof-marks
 # These run on a counted clock, which a busy machine does not disturb.
-KERNEL_COUNTED_TESTS ?= live bench lab ecn nat queues
+KERNEL_COUNTED_TESTS ?= live bench lab suite ecn nat queues
 # Marks take no BPF qdisc: which older kernels `make kernel-test-older` boots for them, and which tests
 # run in each.
 MARKS_KERNELS ?= 6.1 6.12
@@ -276,7 +276,7 @@ print-test-ci:
 .PHONY: kernel-test-quick
 kernel-test-quick:
 	SHORTLANE_KERNEL_MISSING=$(or $(SHORTLANE_KERNEL_MISSING),skip) $(MAKE) --no-print-directory kernel-test \
-		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS='"nat sent" "queues place hosts"'
+		KERNEL_TESTS='smoke "proof --sequences 300"' KERNEL_COUNTED_TESTS='"nat sent" "queues place hosts" "suite mild"'
 
 .PHONY: kernel-test-older-quick
 kernel-test-older-quick:

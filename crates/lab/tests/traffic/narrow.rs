@@ -74,7 +74,10 @@ pub(crate) fn loss_and_queueing_show_in_both_reports() {
         let [sent, again] = [info.bytes_sent.unwrap(), info.retransmissions.unwrap().into()];
         assert_eq!(sent > 20_000, again > 0, "{info:?}");
         assert!(sent <= 20_000 + again * 1448, "{info:?}");
-        assert!(info.duplicates <= info.retransmissions, "the network duplicates nothing: {info:?}");
+        assert!(
+            info.duplicates <= info.retransmissions,
+            "the network duplicates nothing: {info:?}"
+        );
         lossy += u32::from(again > 0);
     }
     assert!(lossy > 0, "a full queue dropped nothing");

@@ -1,6 +1,7 @@
 //! `shortlane lab FILE --engine kernel` through qdiscs that only this kernel has.
 //!
-//! `lab` runs a small file; `bench [SCHEDULER]...` one of `make bench-kernel`, and judges ours by it.
+//! `lab` runs a small file; `bench [SCHEDULER]...` one of `make bench-kernel`, and judges ours by it;
+//! `suite [FILE]...` a part of the suite after RFC 7928, which is held against the simulator.
 
 use std::fs;
 
@@ -50,14 +51,26 @@ const PEER: &str = "kernel:fq_codel";
 /// Those that are judged if none is named.
 const OURS: [&str; 2] = ["fq-lanes", "marks:cake"];
 
+/// Files of the suite: seven long flows of one host, and ten of two.
+const SUITE: [(&str, &str); 2] = [
+    ("mild", include_str!("../../../../scenarios/rfc7928/mild.toml")),
+    ("fairness", include_str!("../../../../scenarios/rfc7928/fairness.toml")),
+];
+/// How far measurement may be from prediction: parts of a completion time and of a rate, and a delay
+/// in ms.
+const WITHIN: [f64; 3] = [0.1, 0.02, 2.0];
+
+/// What a command says of a file, by scheduler.
+fn said_of(text: &str, command: &str) -> Result<Value> {
+    fs::write("/tmp/lab.toml", text)?;
+    serde_json::from_str(&command::run(&format!("shortlane {command} --json"))?).context("no JSON")
+}
+
 /// What the lab says of a file.
 fn measured(text: &str, options: &str) -> Result<Vec<Value>> {
-    fs::write("/tmp/lab.toml", text)?;
-    let said = command::run(&format!(
-        "shortlane lab /tmp/lab.toml --engine kernel --late-limit 60% --jobs 1 --json {options}"
-    ))?;
-    let document: Value = serde_json::from_str(&said).context("no JSON")?;
-    ensure!(document["scenario"]["engine"] == "kernel", "{said}");
+    let lab = "lab /tmp/lab.toml --engine kernel --late-limit 60% --jobs 1";
+    let document = said_of(text, &format!("{lab} {options}"))?;
+    ensure!(document["scenario"]["engine"] == "kernel", "{document}");
     // Nothing of it is left, and the names of our qdiscs are free again.
     ensure!(!command::run("ip link")?.contains("clients"), "an interface is left");
     let left = fs::read_dir("/run/shortlane").into_iter().flatten().flatten();
@@ -92,6 +105,46 @@ pub(crate) fn bench(words: &[String]) -> Result<()> {
         };
         let (own, theirs) = (lost(own)?, lost(peer)?);
         ensure!(own <= theirs + 0.01, "{name}: of the voice packets {own:.3} were lost");
+    }
+    Ok(())
+}
+
+/// What the kernel's qdisc does is what the simulator says of the same file: of all, or of those
+/// that are named.
+pub(crate) fn suite(names: &[String]) -> Result<()> {
+    const SIZE: &str = "--seeds 1 --duration 15s --scheduler fq-lanes";
+    let number = |all: &Value, path: &str| {
+        let found = all.pointer(path).and_then(Value::as_f64);
+        found.with_context(|| format!("no number at {path} of {all}"))
+    };
+    let wanted = |&(name, _): &(&str, _)| names.is_empty() || names.iter().any(|it| it == name);
+    for (name, text) in SUITE.into_iter().filter(wanted) {
+        let document = said_of(text, &format!("sim /tmp/lab.toml {SIZE}"))?;
+        let predicted = &document["summary"]["schedulers"][0];
+        let traffic = predicted["traffic"].as_array().context("no traffic")?;
+        let of = |name| traffic.iter().find(|it| it["name"] == name).context("not in the file");
+        let rates = traffic.iter().filter(|it| it["kind"] == "persistent");
+        let rates = rates.map(|it| number(it, "/mbit/value")).collect::<Result<Vec<f64>>>()?;
+        let expected = [
+            number(of("short")?, "/classes/0/completion_ms/value")?,
+            rates.iter().sum(),
+            number(of("call")?, "/delay_ms/p95/value")?,
+        ];
+        let measured = measured(text, &format!("{SIZE} --out /out"))?;
+        let own = measured.first().context("nothing was measured")?;
+        let found = [
+            number(own, "/classes/0/completion_ms/mean/value")?,
+            number(own, "/downloads_mbit/value")?,
+            number(own, "/streams/call/delay_ms/p95/value")?,
+        ];
+        println!("{name}: short transfers in ms, long flows in Mbit/s, p95 of the call in ms:");
+        println!("{name}: predicted {expected:.3?}, measured {found:.3?}");
+        let apart = [
+            (found[0] / expected[0] - 1.0).abs(),
+            (found[1] / expected[1] - 1.0).abs(),
+            (found[2] - expected[2]).abs(),
+        ];
+        ensure!(apart.iter().zip(WITHIN).all(|(&it, most)| it <= most), "{name}: {apart:.3?}");
     }
     Ok(())
 }

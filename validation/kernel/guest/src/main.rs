@@ -64,6 +64,7 @@ const TESTS: &[Test] = &[
     ("follow", "measures rates that follow a link, beside cake-autorate", follow::run),
     ("lab", "the command's lab through this kernel's qdiscs, and ours", lab::run),
     ("bench", "short fetches beside downloads, in less time than fq_codel takes", lab::bench),
+    ("suite", "files after RFC 7928, as the simulator predicts them", lab::suite),
 ];
 #[cfg(not(feature = "kernel"))]
 const TESTS: &[Test] = &[];
