@@ -38,6 +38,17 @@ fn with_any_parameters() {
     random_sequences_hold(Setup::Random, 256);
 }
 
+/// As a coarse clock does between two of its ticks.
+#[test]
+fn while_time_stands_still() {
+    for_every_discipline(|info| {
+        strategy::for_all(info, &[], Setup::Random, 128, &|spec, operations, seed| {
+            let still = operations.iter().filter(|one| !matches!(one, Operation::Advance(_)));
+            check(spec, &still.cloned().collect::<Vec<_>>(), seed)
+        });
+    });
+}
+
 /// Both ends of every range can be built and used.
 #[test]
 fn at_both_ends_of_every_parameter() {
