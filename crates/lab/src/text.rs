@@ -23,7 +23,8 @@ pub fn report(summary: &Summary) -> String {
         wrap(
             "n: values behind a figure, of a ratio independent batches of them; -: too few values, or \
              no such thing; incomplete: not done when its block ended, so excluded from means; \
-             fragments: entries in the flow table that a flow had one after another.",
+             fragments: entries in the flow table that a flow had one after another, a transfer, or \
+             a download per 1000 packets.",
         ),
         String::new(),
     ];
@@ -154,9 +155,9 @@ fn queue_table(summary: &Summary) -> String {
             Some(peak) if peak > 0 => format!("{} ({peak})", number(s, s.flow_table_mean)),
             _ => "-".into(),
         })
-        .column("fragments: of\na transfer", |s| number(s, s.transfer_fragments))
-        .column("1000 packets of\na download", |s| number(s, s.download_fragments_per_1000_packets))
-        .column("sent again\n(in vain)", |s| format!("{} ({})", s.retransmissions, s.duplicates))
+        .column("fragments:\na transfer", |s| number(s, s.transfer_fragments))
+        .column("1000 of a\ndownload", |s| number(s, s.download_fragments_per_1000_packets))
+        .column("resent\n(in vain)", |s| format!("{} ({})", s.retransmissions, s.duplicates))
         .column("time-\nouts", |s| s.timeouts.map_or("-".into(), |n| n.to_string()))
         .to_string()
 }
