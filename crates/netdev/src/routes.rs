@@ -110,6 +110,12 @@ fn is_up(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 0x201 == 1)
 }
 
+/// Whether a device is a router's way out: behind it are the clients that send there.
+#[must_use]
+pub fn clients_send_by(device: &str) -> bool {
+    forwarding() && lead_out_by(device)
+}
+
 /// Whether packets of others pass through this machine: a device of the namespace is a router's.
 #[must_use]
 pub fn forwarding() -> bool {

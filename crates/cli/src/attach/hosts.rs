@@ -9,7 +9,7 @@ const HOSTS: &str = "hosts";
 /// there; at the far end of any other device are those that it sends to.
 pub(crate) fn leaving(spec: &Spec, device: &str) -> Spec {
     let is_open = spec.params().has(HOSTS) && !spec.params().is_given(HOSTS);
-    if is_open && routes::forwarding() && routes::lead_out_by(device) {
+    if is_open && routes::clients_send_by(device) {
         return set(spec, "source");
     }
     spec.clone()

@@ -1,9 +1,13 @@
 //! Flows as programs in the kernel tell of them: their names, and the rate of their last second.
 
+use std::collections::BTreeMap;
+
+use account::Tally;
 use frame::{Endpoints, FlowKey, Selector};
 use sched::Nanos;
 
 use super::skeleton::marks::types::flow_key;
+use crate::status::{Host, Seen};
 
 /// Without a packet for this long, a flow is not told any more.
 pub(super) const LATELY: Nanos = Nanos::from_secs(30);
@@ -33,6 +37,18 @@ impl Second {
         };
         (u64::from(bytes) * 8 * 1_000_000_000) >> SECOND
     }
+}
+
+/// The busiest of the hosts that flows are of, by each flow's host, its rate, and what was sent of it.
+pub(super) fn busiest_hosts(flows: impl Iterator<Item = (String, u64, Tally)>) -> Vec<Host> {
+    let mut hosts = BTreeMap::<String, Host>::new();
+    for (name, arriving_bps, sent) in flows {
+        let host = hosts.entry(name).or_default();
+        host.flows += 1;
+        host.arriving_bps += arriving_bps;
+        host.sent += sent;
+    }
+    Seen::busiest(hosts.into_iter().map(|(name, host)| Host { host: name, ..host }))
 }
 
 /// A key as the programs' parser leaves it (`headers.h`); `None` if it is none.

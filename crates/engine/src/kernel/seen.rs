@@ -1,7 +1,6 @@
 //! Flows and hosts of `fq-lanes` by name: what its qdisc tells of each (`bpf/fq_lanes/seen.h`).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
@@ -11,11 +10,11 @@ use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapHandle};
 use sched::{Nanos, Spec, standing_of_age};
 
-use super::flows::{LATELY, Second, key};
+use super::flows::{LATELY, Second, busiest_hosts, key};
 use super::fq_lanes::NAME;
 use super::memory::{Table, from_bytes, to_bytes};
 use super::skeleton::fq_lanes::types::fql_seen;
-use crate::status::{Flow, Host, Seen, Standing};
+use crate::status::{Flow, Seen, Standing};
 
 /// What the qdiscs of a load tell of flows, by the map of the load that their maps are beside;
 /// `None` if they tell nothing.
@@ -56,22 +55,15 @@ fn in_words(known: &[Known], spec: &Spec, now: Nanos) -> Seen {
     Seen {
         busiest_hosts: match params.word("hosts") {
             "none" => Vec::new(),
-            end => hosts(known, end == "destination", now),
+            end => busiest_hosts(
+                known
+                    .iter()
+                    .map(|flow| (flow.host(end == "destination"), flow.rate(now), flow.sent())),
+            ),
         },
         biggest_flows: words(known.iter().collect(), |known| known.entry.sent_bytes),
         newest_flows: words(known.iter().collect(), |known| known.entry.since),
     }
-}
-
-fn hosts(known: &[Known], of_destination: bool, now: Nanos) -> Vec<Host> {
-    let mut hosts = BTreeMap::<String, Host>::new();
-    for flow in known {
-        let host = hosts.entry(flow.host(of_destination)).or_default();
-        host.flows += 1;
-        host.arriving_bps += flow.rate(now);
-        host.sent += flow.sent();
-    }
-    Seen::busiest(hosts.into_iter().map(|(name, host)| Host { host: name, ..host }))
 }
 
 /// A flow that was seen lately.

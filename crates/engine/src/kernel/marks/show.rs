@@ -1,10 +1,11 @@
 //! What marks have counted, and the queues behind them, in the shape of all engines.
 
 use netdev::device::Device;
+use netdev::routes;
 use netdev::tc::{self, handle_text};
 
 use super::program::{Counted, FLOWS, Placed};
-use super::tins::{Tin, Tins};
+use super::tins::{self, Tin, Tins};
 use super::{Marked, Work, flows};
 use crate::datapath::clock;
 use crate::kernel::error::KernelError;
@@ -45,7 +46,10 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
             Err(_) => [of_class(marks.short), of_class(marks.long)],
         };
         let (counted, seen) = match Placed::find(found.index)? {
-            Some(placed) => (Some(placed.counted()?), Some(flows::seen(&placed, clock::now())?)),
+            Some(placed) => {
+                let hosts = hosts_at_destination(&root, &device.name, direction);
+                (Some(placed.counted()?), Some(flows::seen(&placed, hosts, clock::now())?))
+            }
             None => (None, None),
         };
         let status = describe(&device, direction, &marks, root, lanes, counted.as_ref());
@@ -53,6 +57,13 @@ pub fn show(name: Option<&str>) -> Result<Vec<Status>, KernelError> {
     }
     shown.sort_by_key(|shown| (shown.ifindex, shown.direction));
     Ok(shown)
+}
+
+/// Whether packets go to the hosts that share the link, or come from them; `None` if no queue shares
+/// among hosts. As those of the other engines, hosts are a router's clients, or else the far ends.
+fn hosts_at_destination(root: &tc::Qdisc, device: &str, direction: Heading) -> Option<bool> {
+    let leaves = direction == Heading::Egress;
+    tins::shares_among_hosts(root).then(|| leaves != routes::clients_send_by(device))
 }
 
 fn describe(

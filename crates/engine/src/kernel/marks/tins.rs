@@ -16,6 +16,9 @@ pub(super) const BASE_RATE64: u16 = 2;
 pub(super) const DIFFSERV_MODE: u16 = 3;
 pub(super) const DIFFSERV3: u32 = 0;
 const DIFFSERV4: u32 = 1;
+const FLOW_MODE: u16 = 5;
+/// Bits of it: to share among sources, and among destinations.
+const BY_HOST: u64 = 3;
 /// `TCA_CAKE_STATS_TIN_STATS`.
 const TIN_STATS: u16 = 10;
 /// `TCA_CAKE_TIN_STATS_*`.
@@ -128,6 +131,12 @@ impl Tins {
         long.has_left(long_waiting, long_lost);
         both
     }
+}
+
+/// Whether it is a CAKE that shares among hosts.
+pub(super) fn shares_among_hosts(qdisc: &Qdisc) -> bool {
+    let options = attributes(qdisc.options.as_deref().unwrap_or_default()).unwrap_or_default();
+    qdisc.kind == "cake" && find(&options, FLOW_MODE).is_some_and(|mode| mode & BY_HOST != 0)
 }
 
 /// Without the bit that says that there are attributes within.

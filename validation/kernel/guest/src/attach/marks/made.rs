@@ -83,7 +83,12 @@ fn agrees(queues: &str, count: Count, early: u64) -> Result<()> {
     ensure!(shown.short >= tc.short, "{shown:?} is shown, {tc:?} in tc");
     let beside = beside_lanes(&status)?;
     ensure!(beside == early, "{beside} packets by the root alone, {early} before: {status:#}");
-    by_name(&status)
+    by_name(&status)?;
+    let hosts = status["busiest_hosts"].as_array().context("no hosts")?;
+    let named: Vec<_> = hosts.iter().filter_map(|host| host["host"].as_str()).collect();
+    let expected: &[&str] = if queues == "cake" { &[FAR] } else { &[] };
+    ensure!(named == expected, "{hosts:#?}");
+    Ok(())
 }
 
 /// The long flow, with its packets since it became one.
