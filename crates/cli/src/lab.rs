@@ -36,7 +36,7 @@ pub(crate) struct Options {
     ])]
     scenario: Option<PathBuf>,
     /// Build the bottleneck from this: the userspace engine, or qdiscs of this kernel, including its
-    /// own (kernel:cake)
+    /// own (kernel:cake) and those of a script (script:FILE)
     #[arg(long, value_enum, default_value_t = Engine::Userspace)]
     engine: Engine,
     /// Use these seeds instead of the scenario's, a round for each: 7, 1..10 or 1,2,5

@@ -1,12 +1,27 @@
 //! What is at the bottleneck: one of our disciplines, or a qdisc that this kernel brings along.
 
+mod own;
+
 use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use sched::{Amount, Spec, SpecError};
 use serde::Serialize;
 
 use crate::config::ConfigError;
 use crate::kernel;
+
+pub use own::Own;
+use own::{OWN, options};
+
+/// What stands before the names of qdiscs of the kernel's own.
+const KERNEL: &str = "kernel";
+/// What stands before the names of queues with marks in front of them, and these names.
+const MARKS: &str = "marks";
+const MARKED: [&str; 3] = ["cake", "prio", "htb"];
+/// What stands before the path of a script.
+const SCRIPT: &str = "script";
 
 /// What the bottleneck's queue is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,6 +64,8 @@ pub enum Scheduler {
     /// Marks in front of queues of the kernel's own, as `attach --engine marks` puts them there:
     /// the name of these queues.
     Marks(&'static str),
+    /// Whatever this program puts there: `docs/lab.md` says how it is called.
+    Script(PathBuf),
 }
 
 impl fmt::Display for Scheduler {
@@ -57,6 +74,9 @@ impl fmt::Display for Scheduler {
             Self::Ours(spec) => spec.fmt(f),
             Self::Own(own) => own.fmt(f),
             Self::Marks(queues) => write!(f, "{MARKS}:{queues}"),
+            Self::Script(path) => {
+                write!(f, "{SCRIPT}:{}", path.file_name().unwrap_or_default().to_string_lossy())
+            }
         }
     }
 }
@@ -74,7 +94,7 @@ impl Scheduler {
         match self {
             Self::Ours(spec) => spec.info().name == name,
             Self::Own(own) => own.qdisc.twin == Some(name),
-            Self::Marks(_) => false,
+            Self::Marks(_) | Self::Script(_) => false,
         }
     }
 
@@ -86,8 +106,8 @@ impl Scheduler {
         Ok(match self {
             Self::Ours(spec) => Self::Ours(spec.with_default("limit", &limit.to_string())?),
             Self::Own(own) => Self::Own(Own { limit: own.qdisc.packets(limit), ..own }),
-            // They keep what `attach` gives them.
-            Self::Marks(queues) => Self::Marks(queues),
+            // They keep what `attach`, or the script, gives them.
+            other @ (Self::Marks(_) | Self::Script(_)) => other,
         })
     }
 
@@ -96,136 +116,9 @@ impl Scheduler {
     pub const fn ours(&self) -> Option<&Spec> {
         match self {
             Self::Ours(spec) => Some(spec),
-            Self::Own(_) | Self::Marks(_) => None,
+            Self::Own(_) | Self::Marks(_) | Self::Script(_) => None,
         }
     }
-}
-
-/// A qdisc of the kernel's own, as `kernel:NAME` or `kernel:NAME:OPTION,...` names it.
-#[derive(Clone, Debug)]
-pub struct Own {
-    pub(crate) qdisc: &'static Qdisc,
-    /// Packets that it may hold, if it can be told.
-    pub(crate) limit: u64,
-    /// Its options, each a word for `tc`, or two with `=` between them.
-    pub(crate) options: Box<[String]>,
-}
-
-/// What is known of a qdisc of the kernel's own.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Qdisc {
-    /// As `tc` calls it.
-    pub(crate) kind: &'static str,
-    /// Our discipline that is the same thing.
-    pub(crate) twin: Option<&'static str>,
-    /// Whether it takes a limit in packets. CAKE reckons in memory, and keeps its own.
-    pub(crate) limited: bool,
-    /// Whether it has to be told to mark instead of drop.
-    pub(crate) asks_for_ecn: bool,
-}
-
-impl Qdisc {
-    /// Whether it paces by itself; the others stand behind `tbf`.
-    pub(crate) fn shapes(&self) -> bool {
-        self.kind == "cake"
-    }
-
-    /// A limit in packets that it takes.
-    fn packets(&self, limit: Amount) -> u64 {
-        let packets = match limit {
-            Amount::Packets(packets) => packets,
-            Amount::Bytes(bytes) => bytes.div_ceil(FULL_FRAME),
-        };
-        packets.clamp(1, u32::MAX.into())
-    }
-
-    /// It with its default limit, and with these options.
-    fn with(&'static self, options: Box<[String]>) -> Scheduler {
-        Scheduler::Own(Own { qdisc: self, limit: self.packets(LIMIT), options })
-    }
-}
-
-const fn qdisc(kind: &'static str, twin: Option<&'static str>) -> Qdisc {
-    Qdisc { kind, twin, limited: true, asks_for_ecn: false }
-}
-
-const fn asked_for_ecn(kind: &'static str, twin: Option<&'static str>) -> Qdisc {
-    Qdisc { asks_for_ecn: true, ..qdisc(kind, twin) }
-}
-
-const OWN: [Qdisc; 8] = [
-    Qdisc { limited: false, ..qdisc("cake", Some("cake")) },
-    asked_for_ecn("codel", Some("codel")),
-    qdisc("fq_codel", Some("fq-codel")),
-    asked_for_ecn("fq_pie", None),
-    qdisc("hhf", None),
-    qdisc("pfifo", Some("fifo")),
-    asked_for_ecn("pie", None),
-    qdisc("sfq", None),
-];
-
-/// What stands before the names of qdiscs of the kernel's own.
-const KERNEL: &str = "kernel";
-/// What stands before the names of queues with marks in front of them, and these names.
-const MARKS: &str = "marks";
-const MARKED: [&str; 3] = ["cake", "prio", "htb"];
-/// Until it is given another.
-const LIMIT: Amount = Amount::Packets(1000);
-/// A full frame, to reckon limits in bytes in packets.
-const FULL_FRAME: u64 = 1514;
-
-/// What the lab gives a qdisc, so that no option may.
-const GIVEN: [&str; 7] = ["bandwidth", "unlimited", "limit", "dev", "root", "parent", "handle"];
-
-impl fmt::Display for Own {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{KERNEL}:{}", self.qdisc.kind)?;
-        if self.options.is_empty() {
-            return Ok(());
-        }
-        write!(f, ":{}", self.options.join(","))
-    }
-}
-
-impl Own {
-    /// Whether it has queues of its own for some DSCPs.
-    pub(crate) fn has_tins(&self) -> bool {
-        self.options.iter().any(|option| option.starts_with("diffserv"))
-    }
-
-    /// The words that `tc` makes it by.
-    pub(crate) fn words(&self, ecn: bool) -> String {
-        let mut words = self.qdisc.kind.to_owned();
-        if self.qdisc.limited {
-            words += &format!(" limit {}", self.limit);
-        }
-        if ecn && self.qdisc.asks_for_ecn {
-            words += " ecn";
-        }
-        for option in &self.options {
-            words += &format!(" {}", option.replacen('=', " ", 1));
-        }
-        words
-    }
-}
-
-/// The options in `diffserv4,rtt=20ms`. Whether a qdisc has them, `tc` says.
-fn options(text: &str) -> Result<Box<[String]>, String> {
-    let is_word = |word: &str| {
-        let letters = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.%".contains(&byte);
-        word.starts_with(|first: char| first.is_ascii_alphanumeric()) && word.bytes().all(letters)
-    };
-    let one = |option: &str| {
-        let (name, value) = option.split_once('=').unwrap_or((option, "1"));
-        if GIVEN.contains(&name) {
-            return Err(format!("the lab gives every qdisc its rate, limit and place: no {name}"));
-        }
-        match is_word(name) && is_word(value) {
-            true => Ok(option.to_owned()),
-            false => Err(format!("'{option}' is no option: a word of tc, or two as NAME=VALUE")),
-        }
-    };
-    text.split(',').map(one).collect()
 }
 
 /// The disciplines of these names, `kernel:cake`, `marks:cake` and their like among them.
@@ -237,7 +130,8 @@ pub fn parse(names: &[String], engine: Engine) -> Result<Vec<Scheduler>, String>
 }
 
 fn named(name: &str, engine: Engine) -> Result<Scheduler, String> {
-    let of_kernel = name.split_once(':').filter(|(family, _)| [KERNEL, MARKS].contains(family));
+    let families = [KERNEL, MARKS, SCRIPT];
+    let of_kernel = name.split_once(':').filter(|(family, _)| families.contains(family));
     let Some((family, kind)) = of_kernel else {
         return name.parse().map(Scheduler::Ours).map_err(|error: SpecError| error.to_string());
     };
@@ -248,11 +142,24 @@ fn named(name: &str, engine: Engine) -> Result<Scheduler, String> {
         let queues = MARKED.into_iter().find(|queues| *queues == kind);
         return queues.map(Scheduler::Marks).ok_or_else(|| none(name, MARKS, &MARKED));
     }
+    if family == SCRIPT {
+        return script(kind).map(Scheduler::Script).map_err(|why| format!("{name}: {why}"));
+    }
     let (kind, given) = kind.split_once(':').map_or((kind, None), |(kind, of)| (kind, Some(of)));
     let own = OWN.iter().find(|own| own.kind == kind);
     let own = own.ok_or_else(|| none(name, KERNEL, &OWN.map(|own| own.kind)))?;
     let given = given.map(options).transpose().map_err(|why| format!("{name}: {why}"))?;
     Ok(own.with(given.unwrap_or_default()))
+}
+
+/// A program by its path, which holds for every working directory.
+fn script(path: &str) -> Result<PathBuf, String> {
+    let found = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
+    let mode = found.metadata().map_err(|error| error.to_string())?.permissions().mode();
+    match found.is_file() && mode & 0o111 != 0 {
+        true => Ok(found),
+        false => Err("it is no program that can be run".into()),
+    }
 }
 
 fn none(name: &str, family: &str, all: &[&str]) -> String {
@@ -340,6 +247,10 @@ mod tests {
         for name in ["kernel:cake", "marks:cake"] {
             let here = parse(&[name.into()], Engine::Userspace);
             assert!(here.unwrap_err().contains("--engine kernel"));
+        }
+        for (name, says) in [("script:/no such", "No such file"), ("script:/", "can be run")] {
+            let error = named(name).unwrap_err();
+            assert!(error.contains(name) && error.contains(says), "{error}");
         }
         // LAS has no form in any kernel, and the twin of CoDel knows nothing of our parameters.
         for spec in ["las", "codel:target=9ms"] {

@@ -258,26 +258,37 @@ pub(crate) fn a_scenario_of_everything() {
 pub(crate) fn a_scenario_in_the_kernel() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
-    let run = ["lab", "one-link", "--engine", "kernel", "--scheduler", "kernel:pfifo"];
+    let script = directory.path().join("queue.sh");
+    fs::write(&script, "#!/bin/sh\ntc qdisc $1 dev $2 root tbf rate $3bit burst 2kb limit 450kb\n")
+        .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let schedulers = ["kernel:pfifo", "script:queue.sh"];
+    let script = format!("script:{}", script.display());
+    let run =
+        ["lab", "one-link", "--engine", "kernel", "--scheduler", schedulers[0], "--scheduler"];
     let files = ["--format", "csv", "--json", "--seeds", "1", "--out", out, "--late-limit", "10%"];
-    let document = succeed(&[SHORTLANE], &[&run[..], &files].concat()).json();
+    let document = succeed(&[SHORTLANE], &[&run[..], &[&script], &files].concat()).json();
     assert_eq!(document["scenario"]["engine"], "kernel");
-    assert_eq!(document["scenario"]["schedulers"], serde_json::json!(["kernel:pfifo"]));
-    let scheduler = &document["summary"]["schedulers"][0];
-    sane(scheduler);
-    let used = scheduler["utilisation"].as_f64().unwrap();
-    // Where the processor is stolen, packets and their acknowledgements come late.
-    assert!(used > 0.6, "two downloads fill the link: {used}");
+    assert_eq!(document["scenario"]["schedulers"], serde_json::json!(schedulers));
+    for scheduler in document["summary"]["schedulers"].as_array().unwrap() {
+        sane(scheduler);
+        let used = scheduler["utilisation"].as_f64().unwrap();
+        // Where the processor is stolen, packets and their acknowledgements come late.
+        assert!(used > 0.6, "two downloads fill the link: {used}");
+    }
     let info: Value =
         serde_json::from_str(&fs::read_to_string(directory.path().join("run.json")).unwrap())
             .unwrap();
     assert_eq!((&info["run"], &info["engine"]), (&"lab-kernel".into(), &"kernel".into()));
     let links = csv(&directory.path().join("links.csv"));
-    let down = links.iter().find(|row| row["link"] == "down").unwrap();
-    let number = |column: &str| down[column].parse::<u64>().unwrap();
-    assert!(number("arrived_packets") >= number("sent_packets"), "{down:?}");
-    let peak = number("backlog_peak_packets");
-    assert!((100..=302).contains(&peak), "300 packets, and what tbf has taken: {peak}");
+    let down: Vec<_> = links.iter().filter(|row| row["link"] == "down").collect();
+    assert_eq!(down.len(), schedulers.len());
+    for down in down {
+        let number = |column: &str| down[column].parse::<u64>().unwrap();
+        assert!(number("arrived_packets") >= number("sent_packets"), "{down:?}");
+        let peak = number("backlog_peak_packets");
+        assert!((100..=302).contains(&peak), "300 packets, and what tbf has taken: {peak}");
+    }
     let flows = csv(&directory.path().join("flows.csv"));
     assert!(flows.iter().any(|row| row["kind"] == "transfer" && row["complete"] == "true"));
 }

@@ -230,15 +230,26 @@ pub(crate) fn steady_hashes() -> io::Result<()> {
 
 /// Runs `tc` in the calling thread's namespace.
 fn tc(line: &str) -> io::Result<()> {
-    let output = Command::new("tc").args(line.split_whitespace()).output().map_err(|error| {
-        io::Error::other(format!("it needs the command tc (iproute2): {error}"))
-    })?;
+    run(Command::new("tc").args(line.split_whitespace())).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            io::Error::other(format!("it needs the command tc (iproute2): {error}"))
+        }
+        _ => error,
+    })
+}
+
+/// Runs a program to its end. The error is what it says first.
+fn run(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("tc failed").trim();
-    Err(io::Error::other(said.trim_start_matches("Error: ").to_owned()))
+    let said = said.lines().next().map(|said| said.trim().trim_start_matches("Error: "));
+    Err(io::Error::other(match said {
+        Some(said) if !said.is_empty() => said.to_owned(),
+        _ => format!("{} failed", command.get_program().to_string_lossy()),
+    }))
 }
 
 /// What `bytes` take on a link, and some for the machine.

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use sched::Rate;
@@ -10,7 +12,7 @@ use socket2::SockRef;
 use crate::config::Bottleneck;
 use crate::scheduler::{Own, Scheduler};
 
-use super::{ours, tc, time_of};
+use super::{ours, run, tc, time_of};
 
 /// How far a late shaper may catch up, beside one packet: a millisecond, as our engines.
 pub(super) const BURST_PER_SECOND: u64 = 1000;
@@ -38,6 +40,7 @@ impl Queue {
             Scheduler::Own(own) => own_lines("add", device, own, rate, link.ecn)?,
             Scheduler::Ours(spec) => ours::put(device, spec, rate)?,
             Scheduler::Marks(queues) => ours::put_marks(device, queues, rate)?,
+            Scheduler::Script(path) => script(path, "add", device, rate)?,
         }
         Ok(Self { device: device.to_owned(), scheduler: scheduler.clone(), rate })
     }
@@ -49,6 +52,7 @@ impl Queue {
             Scheduler::Own(own) => own_lines("change", &self.device, own, rate, false),
             Scheduler::Ours(_) => ours::change(&self.device, rate),
             Scheduler::Marks(_) => ours::change_marks(&self.device, rate),
+            Scheduler::Script(path) => script(path, "change", &self.device, rate),
         }
     }
 
@@ -87,6 +91,8 @@ impl Queue {
             Scheduler::Own(own) if own.has_tins() => &[0, CS1, AF41, EF],
             Scheduler::Own(own) if own.qdisc.shapes() => &[0],
             Scheduler::Marks("cake") => &[0, CS1],
+            // It may have a CAKE in it.
+            Scheduler::Script(_) => &[0, CS1, AF41, EF],
             _ => &[],
         };
         for class in classes {
@@ -104,6 +110,11 @@ impl Queue {
     }
 }
 
+/// Has somebody's program add or change what it has.
+fn script(path: &Path, verb: &str, device: &str, Rate(rate): Rate) -> io::Result<()> {
+    run(Command::new(path).args([verb, device]).arg(rate.to_string()))
+}
+
 /// Adds or changes one of the kernel's own.
 fn own_lines(verb: &str, device: &str, own: &Own, Rate(rate): Rate, ecn: bool) -> io::Result<()> {
     let words = own.words(ecn);
@@ -119,4 +130,25 @@ fn own_lines(verb: &str, device: &str, own: &Own, Rate(rate): Rate, ecn: bool) -
         return Ok(());
     }
     tc(&format!("qdisc {verb} dev {device} parent 1:1 handle 10: {words}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_script_is_told_what_to_do_and_says_why_it_cannot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue.sh");
+        let text =
+            "#!/bin/sh\n[ $1 = add ] && exit\necho \"Error: no $*\" >&2\necho more >&2\nexit 3\n";
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&path, "add", "clients", Rate(8_000)).unwrap();
+        let refused = script(&path, "change", "clients", Rate(8_000)).unwrap_err();
+        assert_eq!(refused.to_string(), "no change clients 8000");
+    }
 }
