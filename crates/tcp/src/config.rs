@@ -219,8 +219,9 @@ pub struct Config {
     pub syn_timeout: Nanos,
     /// SYNs or SYN-ACKs sent before giving up.
     pub syn_tries: u32,
-    /// One segment instead of the initial window if a SYN or SYN-ACK was lost (RFC 5681, 3.1).
-    pub cautious_after_syn_loss: bool,
+    /// One segment instead of the initial window if more SYNs or SYN-ACKs than this were sent: 1 in
+    /// RFC 5681 (3.1), 2 in Linux.
+    pub trusted_syns: u32,
     /// Timeout before the first round-trip time sample.
     pub initial_rto: Nanos,
     /// The same if a SYN or SYN-ACK was lost (RFC 6298, 5.7).

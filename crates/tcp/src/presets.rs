@@ -42,7 +42,7 @@ impl Default for Config {
             pacing: None,
             syn_timeout: SECOND,
             syn_tries: 7,
-            cautious_after_syn_loss: true,
+            trusted_syns: 1,
             initial_rto: SECOND,
             rto_after_syn_loss: Nanos::from_secs(3),
             min_rto: SECOND,
@@ -79,7 +79,7 @@ impl Config {
             rescue: false,
             timestamps: false,
             syn_timeout: Nanos::from_secs(3),
-            cautious_after_syn_loss: false,
+            trusted_syns: u32::MAX,
             initial_rto: Nanos::from_secs(3),
             rto_after_syn_loss: Nanos::from_secs(3),
             min_rto: Nanos::from_millis(200),
@@ -114,8 +114,8 @@ impl Config {
         }
     }
 
-    /// Near Linux: Cubic with HyStart, SACK, timestamps, PRR, least timeout 200 ms, quick
-    /// acknowledgments at the start and 40 ms of delay afterwards. RACK is left off. No undo.
+    /// Near Linux: Cubic with HyStart, SACK, timestamps, RACK, PRR, least timeout 200 ms, quick
+    /// acknowledgments at the start and 40 ms of delay afterwards. No undo.
     #[must_use]
     pub fn linux() -> Self {
         Self {
@@ -124,6 +124,8 @@ impl Config {
             reduce_from: ReduceFrom::Window,
             cubic_in_segments: true,
             slow_start_exit: SlowStartExit::HyStart(HyStartLaw::LINUX),
+            trusted_syns: 2,
+            rack: true,
             tail_loss_probe: true,
             rescue: false,
             min_rto: Nanos::from_millis(200),
@@ -157,7 +159,7 @@ impl Config {
             reduce_on_every_timeout: true,
             syn_timeout: Nanos::from_secs(3),
             syn_tries: 6,
-            cautious_after_syn_loss: false,
+            trusted_syns: u32::MAX,
             rto_after_syn_loss: SECOND,
             karn_backoff: false,
             data_tries: 6,

@@ -165,8 +165,8 @@ impl Sender {
         self.board.una() > self.end
     }
 
-    /// The handshake is over: the SYN is acknowledged.
-    pub(crate) fn establish(&mut self, config: &Config, window: u32, syn_lost: bool) {
+    /// The handshake is over: one of so many SYNs is acknowledged.
+    pub(crate) fn establish(&mut self, config: &Config, window: u32, syns: u32) {
         self.board.sent(1);
         self.board.advance(1);
         if config.rack && self.sack {
@@ -174,10 +174,10 @@ impl Sender {
         }
         self.edge = 1 + u64::from(window);
         self.rto_at = NEVER;
-        if syn_lost {
-            if config.cautious_after_syn_loss {
-                self.control.cwnd = config.mss;
-            }
+        if syns > config.trusted_syns {
+            self.control.cwnd = config.mss;
+        }
+        if syns > 1 {
             self.rtt.be_cautious();
         }
     }

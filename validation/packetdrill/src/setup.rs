@@ -98,7 +98,7 @@ struct Peer {
 
 impl Asked {
     fn new() -> Self {
-        let config = Config { rack: true, restart_after_idle: false, ..Config::linux() };
+        let config = Config { restart_after_idle: false, ..Config::linux() };
         let setting = Setting {
             config,
             connects: false,

@@ -185,9 +185,9 @@ fn after_a_lost_syn_the_window_is_one_segment() {
         net.bursts(CLIENT)[0]
     };
     let first_syn = |s: &crate::net::Sent| s.from == CLIENT && s.number == 0;
-    let cautious = Config { cautious_after_syn_loss: true, initial_window: 10, ..plain() };
+    let cautious = Config { trusted_syns: 1, initial_window: 10, ..plain() };
     assert_eq!(run(cautious.clone(), first_syn), (3020, 1));
-    let careless = Config { cautious_after_syn_loss: false, ..cautious.clone() };
+    let careless = Config { trusted_syns: 2, ..cautious.clone() };
     assert_eq!(run(careless, first_syn), (3020, 10));
     assert_eq!(run(cautious, |_| false), (20, 10));
 }
