@@ -64,6 +64,8 @@ pub(crate) struct Rack {
     fack: u64,
     fack_before: u64,
     reordering_seen: bool,
+    /// The last detection found that a repair is lost.
+    lost_again: bool,
     arrival: Arrival,
     /// When the reordering timer is due.
     pub(crate) timer: Nanos,
@@ -84,6 +86,7 @@ impl Rack {
             fack: una,
             fack_before: una,
             reordering_seen: false,
+            lost_again: false,
             arrival: Arrival { now: Nanos::ZERO, echo: None, min_rtt: Nanos::MAX },
             timer: NEVER,
         }
@@ -106,6 +109,11 @@ impl Rack {
 
     pub(crate) fn reordering_seen(&self) -> bool {
         self.reordering_seen
+    }
+
+    /// Whether the last detection found that what had been sent again is lost.
+    pub(crate) fn lost_again(&self) -> bool {
+        self.lost_again
     }
 
     /// `all` and `sacked` are those of the scoreboard.
@@ -257,6 +265,7 @@ impl Rack {
     /// there was something.
     pub(crate) fn detect(&mut self, now: Nanos, window: Nanos) -> bool {
         let (mut wait, mut found) = (Nanos::ZERO, false);
+        self.lost_again = false;
         for index in 0..self.segments.len() {
             let Sent { end, at, fate, again } = self.segments[index];
             if matches!(fate, Fate::Lost | Fate::Sacked) {
@@ -273,6 +282,7 @@ impl Rack {
             if due <= now {
                 self.set(index, Fate::Lost);
                 found = true;
+                self.lost_again |= fate == Fate::Repaired;
             } else {
                 wait = wait.max(due.since(now));
             }

@@ -5,7 +5,7 @@
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
 use crate::prr::{Prr, Room};
-use crate::rack::Arrival;
+use crate::rack::{Arrival, Rack};
 use crate::segment::{Flags, Segment};
 use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
@@ -213,6 +213,11 @@ impl Sender {
         if !(lost && is_new && self.board.flight() > 0) {
             return false;
         }
+        self.enter_recovery(config, t, stats);
+        true
+    }
+
+    pub(crate) fn enter_recovery(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
         stats.fast_retransmits += 1;
         let mut pipe = self.board.pipe();
         if self.board.rack().is_some() {
@@ -236,7 +241,6 @@ impl Sender {
         self.force = self.board.has_unrepaired();
         self.cwr_due = true;
         self.start_reduction(config, t);
-        true
     }
 
     fn in_recovery(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
@@ -286,6 +290,10 @@ impl Sender {
     fn in_loss(&mut self, config: &Config, t: &Trouble, stats: &mut Stats) {
         if self.sack {
             self.mark_lost(config, t.now);
+        }
+        if self.board.rack().is_some_and(Rack::lost_again) {
+            // The loss of a repair is a second sign of congestion (RFC 5681, 4.3).
+            return self.enter_recovery(config, t, stats);
         }
         if t.acked == 0 {
             return;

@@ -345,6 +345,7 @@ impl Sender {
         let fin = end > self.end;
         let len = (end - seq) as u32 - u32::from(fin);
         let new = why == Why::New;
+        let restarts = config.restart_with_repair && seq == self.board.una();
         let mut cwr = false;
         if new {
             self.board.sent(end);
@@ -368,7 +369,7 @@ impl Sender {
             self.probe = if new { Probe::New } else { Probe::Again };
             self.probe_left = self.board.flight() as u32;
             stats.tail_probes += 1;
-        } else if self.rto_at == NEVER || self.probe == Probe::Timed {
+        } else if self.rto_at == NEVER || self.probe == Probe::Timed || (restarts && !new) {
             self.start_timer(config, now);
         }
         if config.pacing.is_some() {

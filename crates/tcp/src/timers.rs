@@ -74,7 +74,7 @@ impl Sender {
 
     /// The reordering timer is due.
     pub(crate) fn on_reordering_timer(&mut self, config: &Config, now: Nanos, stats: &mut Stats) {
-        if self.detect_losses(config, now) && matches!(self.phase, Phase::Open | Phase::Cwr) {
+        if self.detect_losses(config, now) && self.phase != Phase::Recovery {
             // What it has waited for counts as one segment delivered, as in Linux.
             let t = Trouble {
                 acked: config.mss.into(),
@@ -85,7 +85,12 @@ impl Sender {
                 ece: false,
                 now,
             };
-            self.enter_recovery_if_lost(config, &t, stats);
+            if self.phase == Phase::Loss {
+                // As in Linux, another recovery, whatever was lost.
+                self.enter_recovery(config, &t, stats);
+            } else {
+                self.enter_recovery_if_lost(config, &t, stats);
+            }
         }
     }
 

@@ -160,3 +160,40 @@ fn all_of_a_lost_flight_is_repaired_after_the_timeout() {
     assert_eq!(second, [240, 260]);
     assert_eq!(net.ends[CLIENT].stats().timeouts, 1);
 }
+
+/// Where a segment is lost again and again while others arrive.
+#[test]
+fn the_timer_may_start_again_with_each_repair() {
+    let timeouts = |restart_with_repair| {
+        let config = Config { restart_with_repair, ..config(true) };
+        let mut net = Net::of(config, 10 * MS);
+        // Every copy of the first segment in the first 400 ms: twice the timeout.
+        net.fate = Box::new(|sent| {
+            let is_first = sent.from == CLIENT && sent.has_data() && sent.index(1000) == 0;
+            if is_first && sent.at < 400 * MS { Fate::Lost } else { Fate::Arrive }
+        });
+        net.open();
+        net.write(CLIENT, 100_000);
+        net.run(2000);
+        assert_eq!(net.ends[SERVER].received(), 100_000);
+        net.ends[CLIENT].stats().timeouts
+    };
+    assert_eq!(timeouts(true), 0);
+    assert!(timeouts(false) > 0);
+}
+
+/// RFC 5681, section 4.3: a window that a timeout has reduced is reduced again.
+#[test]
+fn the_loss_of_a_repair_after_a_timeout_is_a_second_loss() {
+    // The whole first window, and of what is sent again, by twos after the first, 1.
+    let lost: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11];
+    let net = transfer(config(true), 20_000, lost);
+    let stats = net.ends[CLIENT].stats();
+    assert_eq!((stats.timeouts, stats.fast_retransmits), (1, 1));
+    let again = net.again(CLIENT);
+    assert_eq!(again[..4], [(220, 0), (240, 1), (240, 2), (260, 1)]);
+    // Without that loss, the window doubles until it is half of what it was.
+    let net = transfer(config(true), 20_000, &lost[..10]);
+    assert_eq!(net.ends[CLIENT].stats().fast_retransmits, 0);
+    assert_eq!(net.again(CLIENT)[3..7], [(260, 3), (260, 4), (260, 5), (260, 6)]);
+}
