@@ -26,7 +26,7 @@ fn main() {
     let cases = [
         ("cubic, sack, timestamps", window(Config::default())),
         ("linux", window(Config::linux())),
-        ("linux, rack", window(Config { rack: true, ..Config::linux() })),
+        ("linux, no rack", window(Config { rack: false, ..Config::linux() })),
         ("ns-3", window(Config::ns3())),
         ("ns-2 (every segment acknowledged)", window(Config::ns2())),
         ("cubic, paced", window(Config { pacing: Some(Pacing::LINUX), ..Config::default() })),
