@@ -228,8 +228,9 @@ pub struct Config {
     pub rto_after_syn_loss: Nanos,
     /// Least timeout.
     pub min_rto: Nanos,
-    /// The retransmission timer starts again when the first segment outstanding is sent again, as in
-    /// Linux, and not only when something new is acknowledged (RFC 6298, 5.3).
+    /// The retransmission timer starts again when the first segment outstanding is sent again and, with
+    /// `rack`, when what was sent before that is SACKed, as in Linux; and not only when something new
+    /// is acknowledged (RFC 6298, 5.3).
     pub restart_with_repair: bool,
     /// What the least timeout applies to.
     pub rto_floor: RtoFloor,

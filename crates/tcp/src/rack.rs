@@ -67,6 +67,8 @@ pub(crate) struct Rack {
     /// The last detection found that a repair is lost.
     lost_again: bool,
     arrival: Arrival,
+    /// The longest round trip of what this acknowledgment SACKs, if that was sent once.
+    sacked_rtt: Option<Nanos>,
     /// When the reordering timer is due.
     pub(crate) timer: Nanos,
 }
@@ -88,6 +90,7 @@ impl Rack {
             reordering_seen: false,
             lost_again: false,
             arrival: Arrival { now: Nanos::ZERO, echo: None, min_rtt: Nanos::MAX },
+            sacked_rtt: None,
             timer: NEVER,
         }
     }
@@ -109,6 +112,14 @@ impl Rack {
 
     pub(crate) fn reordering_seen(&self) -> bool {
         self.reordering_seen
+    }
+
+    /// The round trip that this acknowledgment's SACK measures, and whether what it is of was sent
+    /// before the first segment outstanding was sent last.
+    pub(crate) fn sacked_rtt(&self) -> Option<(Nanos, bool)> {
+        let rtt = self.sacked_rtt?;
+        let first = self.segments.front()?;
+        Some((rtt, self.arrival.now.since(first.at) < rtt))
     }
 
     /// Whether the last detection found that what had been sent again is lost.
@@ -195,6 +206,7 @@ impl Rack {
     pub(crate) fn arrives(&mut self, arrival: Arrival) {
         self.arrival = arrival;
         self.fack_before = self.fack;
+        self.sacked_rtt = None;
     }
 
     /// The segments within `start..end` were SACKed; part of a segment does not count, as in Linux.
@@ -210,6 +222,10 @@ impl Rack {
                 new += (sent.end - from) as u32;
                 self.set(index, Fate::Sacked);
                 self.has_arrived(sent, false);
+                if !sent.again {
+                    let rtt = self.arrival.now.since(sent.at);
+                    self.sacked_rtt = Some(self.sacked_rtt.unwrap_or_default().max(rtt));
+                }
             }
             index += 1;
         }

@@ -63,6 +63,14 @@ impl Sender {
             0
         };
         let mut rtt = None;
+        let of_sack = self.board.rack().and_then(Rack::sacked_rtt);
+        if let (0, Some((rtt, before_first))) = (acked, of_sack) {
+            // As in Linux, what is SACKed measures as well.
+            self.rtt.sample(rtt);
+            if before_first && config.restart_with_repair && self.probe != Probe::Timed {
+                self.start_timer(config, now);
+            }
+        }
         if acked > 0 {
             rtt = match echo {
                 Some(echo) => Some(now.since(echo)),

@@ -197,3 +197,22 @@ fn the_loss_of_a_repair_after_a_timeout_is_a_second_loss() {
     assert_eq!(net.ends[CLIENT].stats().fast_retransmits, 0);
     assert_eq!(net.again(CLIENT)[3..7], [(260, 3), (260, 4), (260, 5), (260, 6)]);
 }
+
+/// As in Linux: else the timeout would not follow a queue that grows while the first is missing.
+#[test]
+fn what_is_sacked_measures_the_round_trip() {
+    let srtt = |rack| {
+        let mut net = Net::of(config(rack), 10 * MS);
+        net.fate = Box::new(|sent| match sent.from == CLIENT && sent.has_data() {
+            true if sent.index(1000) == 0 => Fate::Lost,
+            true if sent.at > 30 * MS => Fate::Late(50 * MS),
+            _ => Fate::Arrive,
+        });
+        net.open();
+        net.write(CLIENT, 100_000);
+        net.run_until(200 * MS);
+        net.ends[CLIENT].srtt()
+    };
+    assert_eq!(srtt(false), Some(20 * MS));
+    assert!(srtt(true) > Some(30 * MS), "{:?}", srtt(true));
+}
