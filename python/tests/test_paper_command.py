@@ -116,7 +116,8 @@ def test_runs_of_an_older_setting_are_refused_with_their_line(paper, tmp_path):
     assert "runs done there are not in this one" in again.stderr
 
 
-def test_killed_at_any_time_it_goes_on(paper, tmp_path):
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_at_any_time_it_goes_on(paper, tmp_path, by):
     scale(paper, seeds="1..8")
     out = tmp_path / "out"
     arguments = (paper, "--quick", "--rows", "A-C3", "--out", out, "--jobs", "1")
@@ -125,7 +126,7 @@ def test_killed_at_any_time_it_goes_on(paper, tmp_path):
     )
     while process.poll() is None and not results(out):
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, by)
     process.wait()
     before = results(out)
     assert before
@@ -274,7 +275,8 @@ def test_all_papers_have_folders_of_their_own_and_one_page(tmp_path):
     arguments = ("--all", "--quick", "--rows", "A-F6", "--out", out)
     ended = shortlane(*arguments)
     assert ended.returncode == 0, ended.stderr
-    assert "paper 1 of 1: EFD: An efficient low-overhead scheduler" in ended.stderr
+    assert "efd, look 1 of 4: progress, 4 runs\n" in ended.stderr
+    assert "judging: EFD: An efficient low-overhead scheduler" in ended.stderr
     assert "A-F6" in ended.stdout
     index = (out / "README.md").read_text()
     assert "Of 1 claims in 1 papers: " in index
@@ -289,6 +291,26 @@ def test_all_papers_have_folders_of_their_own_and_one_page(tmp_path):
     assert (out / "README.md").read_text() == index
     [found] = json.loads(judged.stdout)["papers"]
     assert told(found) == of(evidence.read(out / "efd" / evidence.FILE))
+
+
+def test_papers_together_have_the_verdicts_that_they_have_alone(tmp_path):
+    rows = {"efd": "A-F6", "fair-service-curve": "C-TOY,C-TOY2"}
+    together = tmp_path / "together"
+    asked = ",".join(rows.values())
+    ended = shortlane("--all", "--quick", "--rows", asked, "--out", together, "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert [one["paper"] for one in json.loads(ended.stdout)["papers"]] == list(rows)
+    for name, ids in rows.items():
+        alone = tmp_path / name
+        assert shortlane(name, "--quick", "--rows", ids, "--out", alone).returncode == 0
+        found, expected = (evidence.read(out / evidence.FILE) for out in (together / name, alone))
+        assert [(row.id, row.verdict) for row in found.rows] == [
+            (row.id, row.verdict) for row in expected.rows
+        ]
+        assert [row.worst for row in found.rows] == [row.worst for row in expected.rows]
+        assert {path.name: path.read_bytes() for path in (together / name).glob("*.svg")} == {
+            path.name: path.read_bytes() for path in alone.glob("*.svg")
+        }
 
 
 def test_failed_runs_are_named_and_decide_nothing(paper, tmp_path):

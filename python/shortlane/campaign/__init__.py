@@ -10,9 +10,22 @@ print(flows.group_by("scheduler").mean().collect())
 ```
 """
 
-from shortlane.campaign.campaign import Campaign, Outcome
+from shortlane.campaign.campaign import Campaign
+from shortlane.campaign.part import Outcome, Part
 from shortlane.campaign.points import Point, Run
+from shortlane.campaign.pool import Pool
 from shortlane.campaign.results import Failure, Results, open
 from shortlane.campaign.values import quantity
 
-__all__ = ["Campaign", "Failure", "Outcome", "Point", "Results", "Run", "open", "quantity"]
+__all__ = [
+    "Campaign",
+    "Failure",
+    "Outcome",
+    "Part",
+    "Point",
+    "Pool",
+    "Results",
+    "Run",
+    "open",
+    "quantity",
+]

@@ -1,45 +1,17 @@
 """A campaign from its sweep to its results: load, run, resume."""
 
-import contextlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shortlane.campaign import points as expand
-from shortlane.campaign.plan import Plan, failed_file
+from shortlane.campaign.part import Outcome, Part
 from shortlane.campaign.points import Point, Run
-from shortlane.campaign.progress import Progress, Tell, on_stderr
-from shortlane.campaign.results import Failure, Results
+from shortlane.campaign.pool import Pool
+from shortlane.campaign.progress import Tell
 from shortlane.campaign.spec import Sweep
-from shortlane.campaign.store import Store
-from shortlane.campaign.work import Order
-from shortlane.errors import RunError
 
-if TYPE_CHECKING:
-    from shortlane.campaign.drive import Driver
-
-__all__ = ["Campaign", "Outcome"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a campaign stands when `Campaign.run` returns."""
-
-    #: Where the results are.
-    out: str
-    #: Runs of the campaign, in all, or those that were asked for.
-    runs: int
-    #: Runs with results, those of earlier starts included.
-    done: int
-    #: Runs that this start has simulated.
-    ran: int
-    #: Runs that failed in this start: each is tried again by the next.
-    failed: list[Failure] = field(default_factory=list)
-
-    def results(self) -> Results:
-        """Reads the results."""
-        return Results(self.out)
+__all__ = ["Campaign"]
 
 
 class Campaign:
@@ -99,48 +71,25 @@ class Campaign:
         `RunError` if it cannot go on (a full disk, a cluster that is gone, workers of another
         version). Whatever stops it, the runs that were done stay done.
         """
-        store = Store(out)
-        order = Order.of(self.sweep, store, limit_s)
-        with store.lock():
-            done = store.names("runs", ".parquet")
-            self._claim(store, done, again=again)
-            chosen = [run for run in self._runs if only is None or run.id in only]
-            left = [run for run in chosen if run.id not in done]
-            tell = on_stderr() if progress is True else progress or None
-            shown = Progress(tell, len(chosen), [run.point.duration_s for run in left])
-            if left:  # Dask takes a while to import.
-                from shortlane.campaign.cluster import connect
-                from shortlane.campaign.drive import Driver
+        part = self.part(out, limit_s=limit_s, again=again, only=only)
+        with Pool(
+            cluster=cluster, jobs=jobs, progress=progress, tries=tries, hang_s=hang_s
+        ) as pool:
+            pool.add(part)
+            [(_, outcome)] = pool.ended()
+        return outcome
 
-                with connect(cluster, jobs, hang_s=hang_s, tries=tries) as client, shown:
-                    driver = Driver(client, order, store, shown, shared=cluster is not None)
-                    self._drive(driver, left)
-            failed = self._settle(store)
-            failed = [one for one in failed if only is None or one.run_id in only]
-        return Outcome(store.url, len(chosen), shown.done, shown.done - shown.before, failed)
+    def part(
+        self,
+        out: str | Path,
+        *,
+        limit_s: float | None = None,
+        again: bool = False,
+        only: Collection[str] | None = None,
+        rank: int = 0,
+    ) -> Part:
+        """Runs for a `Pool`, of which those with a smaller `rank` come first; the rest as of `run`.
 
-    def _claim(self, store: Store, done: set[str], *, again: bool) -> None:
-        """Makes the folder this campaign's; raises `InputError` if it is another's."""
-        plan = Plan.of(self.sweep, self._runs)
-        there = Plan.read(store)
-        if there is not None:
-            plan.may_follow(there, done, store.url, again=again)
-        if plan != there:
-            plan.write(store)
-        store.clean()
-
-    def _drive(self, driver: "Driver", left: list[Run]) -> None:
-        try:
-            driver.run(left)
-        except RunError as error:
-            done = f"{driver.progress.done} of {len(self._runs)} runs are done"
-            raise RunError(f"{error}; {done}, and the same command continues") from error
-
-    def _settle(self, store: Store) -> list[Failure]:
-        """The runs that failed; those that have been done since are no failures any more."""
-        results = Results(store)
-        with contextlib.suppress(RunError):
-            for run in store.names("failed", ".json") & store.names("runs", ".parquet"):
-                store.remove(failed_file(run))
-                store.remove(failed_file(run, "toml"))
-        return results.failures()
+        Raises `InputError` if `out` is another campaign's or in use.
+        """
+        return Part(self.sweep, self._runs, out, limit_s=limit_s, again=again, only=only, rank=rank)

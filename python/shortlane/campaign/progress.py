@@ -1,5 +1,6 @@
 """How far a campaign is: a line that stays in place on a terminal, one for each tenth elsewhere."""
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -15,16 +16,12 @@ EVERY_S = 0.2
 
 
 class Progress:
-    """Counts runs, and simulated time, from which the time left follows."""
+    """Counts runs, and tells how much of the work is behind."""
 
-    def __init__(self, tell: Tell | None, runs: int, left_s: list[float]) -> None:
-        """`runs` in all, those before this start included; simulated time of each to come."""
+    def __init__(self, tell: Tell | None) -> None:
+        """Without any runs yet."""
         self.tell = tell
-        self.runs = runs
-        self.before = self.done = runs - len(left_s)
-        self.failed = 0
-        self.work_s = sum(left_s)
-        self.worked_s = 0.0
+        self.runs = self.done = self.failed = 0
         self.started = time.monotonic()
 
     def __enter__(self) -> "Progress":
@@ -32,17 +29,26 @@ class Progress:
         self.started = time.monotonic()
         return self
 
-    def add(self, *, simulated_s: float, failed: bool) -> None:
+    def expect(self, runs: int, done: int) -> None:
+        """There are more runs, some of which earlier starts have done."""
+        self.runs += runs
+        self.done += done
+
+    def add(self, *, failed: bool) -> None:
         """One run has ended."""
-        self.worked_s += simulated_s
         self.failed += failed
         self.done += not failed
 
-    def show(self, note: str = "") -> None:
-        """Tells how far things are, and `note`."""
+    def show(self, spent_s: float, ahead_s: float, note: str = "") -> None:
+        """Tells how far things are, by the work of this start and what is ahead, and `note`."""
         if self.tell is not None:
-            fraction = min(self.worked_s / self.work_s, 1.0) if self.work_s else 1.0
+            fraction = spent_s / (spent_s + ahead_s) if ahead_s > 0 else 1.0
             self.tell(fraction, self._text(fraction) + note)
+
+    def clear(self) -> None:
+        """What others say next on a terminal has its line."""
+        if isinstance(self.tell, _Terminal):
+            self.tell.clear()
 
     def __exit__(self, *_: object) -> None:
         """Nothing more is told: what comes next on a terminal has its own line."""
@@ -68,19 +74,28 @@ class _Terminal:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.told = float("-inf")
+        self.fraction = 0.0
 
     def __call__(self, fraction: float, text: str) -> None:
         now = time.monotonic()
         if fraction < 1 and now - self.told < EVERY_S:
             return
-        self.told = now
+        self.told, self.fraction = now, fraction
         bar = "#" * round(24 * fraction)
         self.stream.write(f"\r\x1b[K[{bar:24}] {100 * fraction:3.0f} %  {text}")
         self.stream.flush()
 
+    def clear(self) -> None:
+        self._leave("\r\x1b[K" if self.fraction < 1 else "\n")
+
     def end(self) -> None:
-        self.stream.write("\n")
-        self.stream.flush()
+        self._leave("\n")
+
+    def _leave(self, by: str) -> None:
+        if math.isfinite(self.told):
+            self.stream.write(by)
+            self.stream.flush()
+            self.told = float("-inf")
 
 
 class _Log:

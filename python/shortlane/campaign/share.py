@@ -38,6 +38,11 @@ class Waiting:
         """Whether anything is left."""
         return self._left > 0
 
+    @property
+    def next_s(self) -> float:
+        """Simulated time of the least that `take` gives, in seconds."""
+        return simulated_s(self._points[0][0])
+
     def take(self, pace: float, workers: int) -> Task:
         """The next task; `pace`: seconds that a simulated second takes, 0 if not known yet.
 

@@ -2,11 +2,11 @@
 
 import argparse
 import json
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from shortlane.errors import InputError, RunError
-from shortlane.paper import data, document, index, page, words
+from shortlane.paper import data, document, index, page, together, words
 from shortlane.paper.rerun import Options, Rerun
 
 __all__ = ["add_arguments", "run"]
@@ -69,7 +69,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
     out = _out(arguments, name)
     rerun = Rerun.of(arguments.paper, _options(arguments), out)
     _refuse_unknown(arguments, [rerun])
-    told = _carried_out(rerun, arguments)
+    [(_, told)] = _pages([rerun], arguments)
     if arguments.json:
         _print_json(document.of(told))
     else:
@@ -79,7 +79,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
 
 
 def _run_all(arguments: argparse.Namespace) -> None:
-    """Paper after paper; the index is there from the first one on, and grows."""
+    """The index is there from the first paper on, and grows."""
     out = _out(arguments, "papers")
     options = _options(arguments)
     reruns = [Rerun.of(name, options, out / name) for name in data.names()]
@@ -91,28 +91,31 @@ def _run_all(arguments: argparse.Namespace) -> None:
         if not reruns:
             raise InputError("--judge: there are no runs yet; it takes an --out with runs")
     told: dict[Path, page.Page] = {}
-    for place, rerun in enumerate(reruns):
-        title = rerun.paper.title
-        print(f"paper {place + 1} of {len(reruns)}: {title}", file=sys.stderr, flush=True)
-        told[rerun.out] = _carried_out(rerun, arguments)
+    for rerun, one in _pages(reruns, arguments):
+        told[rerun.out] = one
         index.write(out)
         if not arguments.json:
-            print(f"{title}\n\n{words.table(told[rerun.out].judged)}\n", flush=True)
+            print(f"{one.paper.title}\n\n{words.table(one.judged)}\n", flush=True)
     if arguments.json:
-        _print_json({"papers": [document.of(one) for one in told.values()]})
+        _print_json({"papers": [document.of(told[one.out]) for one in reruns]})
     else:
         _print_end(arguments, out)
     _raise_for_failed(told)
 
 
-def _carried_out(rerun: Rerun, arguments: argparse.Namespace) -> page.Page:
-    try:
-        rerun.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{rerun.out}: {error.strerror}; --out takes a folder to write to"
-        ) from error
-    return rerun.judge() if arguments.judge else rerun.run()
+def _pages(reruns: list[Rerun], arguments: argparse.Namespace) -> Iterator[tuple[Rerun, page.Page]]:
+    """Each paper with its page, when that is written."""
+    for rerun in reruns:
+        try:
+            rerun.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{rerun.out}: {error.strerror}; --out takes a folder to write to"
+            ) from error
+    if arguments.judge:
+        yield from ((rerun, rerun.judge()) for rerun in reruns)
+    else:
+        yield from together.run(reruns, _options(arguments))
 
 
 def _options(arguments: argparse.Namespace) -> Options:

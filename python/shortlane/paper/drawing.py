@@ -45,11 +45,17 @@ class Comparison:
 
 
 def draw_all(
-    plots: Sequence[Plot | Comparison], runs: Runs, judged: Sequence[Judged], folder: Path
+    plots: Sequence[Plot | Comparison],
+    runs: Runs,
+    judged: Sequence[Judged],
+    folder: Path,
+    *,
+    quick: bool,
 ) -> list[Drawn]:
     """Draws the figures that these rows are about, as SVG for the page and as PNG beside it.
 
-    One that lacks its runs has the reason in its place.
+    `quick` leaves out the PNG, which takes as long again. A figure that lacks its runs has the
+    reason in its place.
     """
     looks: Any = style.RC
     wanted = {one.row.figure for one in judged}
@@ -66,7 +72,8 @@ def draw_all(
             continue
         file = f"figure-{plot.id}.svg"
         style.save(figure, folder / file)
-        style.save(figure, (folder / file).with_suffix(".png"), dpi=150)
+        if not quick:
+            style.save(figure, (folder / file).with_suffix(".png"), dpi=150)
         drawn.append(Drawn(title, file, plot.caption))
     return drawn
 

@@ -1,8 +1,8 @@
-"""One paper run again: what is missing is run, all of it judged and drawn, and the page written."""
+"""One paper run again: which runs that takes, how they are judged and drawn, and the page."""
 
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +23,7 @@ from shortlane.paper.reader import line_with, read_text
 from shortlane.paper.runs import Job, Runs, affected, jobs
 from shortlane.paper.statistics import Statistic
 
-__all__ = ["Options", "Rerun"]
-
-#: Failed runs of a campaign that are told in full.
-SHOWN = 3
+__all__ = ["Asked", "Options", "Rerun"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,17 @@ class Options:
     sensitivity: bool = True
     jobs: int | None = None
     cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Runs that a paper's way to its page takes next."""
+
+    job: Job
+    #: What for.
+    words: str
+    #: Their ids; None: all of the campaign.
+    only: Collection[str] | None
 
 
 @dataclass(frozen=True)
@@ -75,26 +83,29 @@ class Rerun:
             job.check(points)
         return cls(name, paper, statistics, drawing, rows, variants, tuple(todo), options, out)
 
-    def run(self) -> page.Page:
-        """Runs what is missing, judges, and writes the page."""
+    def way(self) -> Generator[list[Asked], None, page.Page]:
+        """Gives the runs that each look takes, judges when they have ended, and writes the page.
+
+        What it gives follows from results alone, so that it is the same whatever ran beside.
+        """
         base = [job for job in self.jobs if not job.variant]
         runs = self._runs()
         course = Course(self.paper, self.rows, self.statistics, base, runs)
         for stage in range(len(looks.PARTS)):
             needs = course.needs(stage)
-            for job in base:
-                if only := needs.get(job.name):
-                    look = f"look {stage + 1} of {len(looks.PARTS)}"
-                    print(f"{look}: {job.name}", file=sys.stderr, flush=True)
-                    self._run(job, only)
+            look = f"look {stage + 1} of {len(looks.PARTS)}"
+            yield [Asked(job, look, needs[job.name]) for job in base if needs.get(job.name)]
             course.look(stage, self._settled(base))
         changed = [job for job in self.jobs if job.variant and self.options.sensitivity]
-        for place, job in enumerate(changed):
-            print(f"variant {place + 1} of {len(changed)}: {job.name}", file=sys.stderr, flush=True)
-            self._run(job)
+        yield [Asked(job, "a variant", None) for job in changed]
         there = self._there()
         variants = [one for one in self.variants if self._is_there(one, self.rows, there)]
         return self._write(course, runs, self.rows, variants, there)
+
+    def part(self, asked: Asked, rank: int) -> campaign.Part:
+        """What runs that are asked for are to a pool."""
+        folder = self.out / "runs" / asked.job.folder
+        return asked.job.campaign().part(folder, only=asked.only, rank=rank)
 
     def _there(self) -> list[Job]:
         """The campaigns that have been begun."""
@@ -136,21 +147,6 @@ class Rerun:
     def _settled(self, base: Sequence[Job]) -> dict[str, set[str]]:
         return {job.name: set(self._states(job)) for job in base}
 
-    def _run(self, job: Job, only: Collection[str] | None = None) -> None:
-        """Runs what is missing of a campaign, or of these runs of it."""
-        outcome = job.campaign().run(
-            self.out / "runs" / job.folder,
-            cluster=self.options.cluster,
-            jobs=self.options.jobs,
-            progress=True,
-            only=only,
-        )
-        for failure in outcome.failed[:SHOWN]:
-            print(f"failed: {failure.error}; again: {failure.command}", file=sys.stderr)
-        if len(outcome.failed) > SHOWN:
-            rest = f"and {len(outcome.failed) - SHOWN} more"
-            print(f"{rest}: shortlane campaign status {outcome.out}", file=sys.stderr)
-
     def _is_there(self, variant: Variant, rows: Sequence[Row], there: Sequence[Job]) -> bool:
         """Whether all campaigns that a variant changes for these rows are there."""
         concerned = affected(self.paper, rows, variant)
@@ -166,11 +162,12 @@ class Rerun:
         variants: Sequence[Variant],
         done: Sequence[Job],
     ) -> page.Page:
-        print("judging", file=sys.stderr, flush=True)
+        print(f"judging: {self.paper.title}", file=sys.stderr, flush=True)
         judged = course.judged()
         sensitivity = judge_variants(self.paper, runs, rows, self.statistics, variants)
         drawing = self.drawing
-        drawn = draw_all(drawing.FIGURES, runs, judged, self.out) if drawing else []
+        figures = drawing.FIGURES if drawing else []
+        drawn = draw_all(figures, runs, judged, self.out, quick=self.options.quick)
         states = {job.name: self._states(job) for job in done}
         counts = course.counts(states) | {
             job.name: _count(job, states[job.name]) for job in done if job.variant
