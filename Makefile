@@ -47,7 +47,7 @@ PAPERS_PART := A-F6,B-F7a,C-TOY,C-TOY2,D-F2a,D-F2b,E-T1a,F-4
 NS3 ?=
 NS3_LIBRARIES := traffic-control point-to-point internet network core
 C_SOURCES = $(shell git ls-files '*.c' '*.h')
-SHELL_SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh validation/kernel/bench.sh
+SHELL_SCRIPTS := $(wildcard scripts/*.sh packaging/*.sh scenarios/queues/*.sh) .ci/run .ci/skipped $(GUEST)/init $(GUEST)/probe.sh validation/kernel/bench.sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Kinds of qdisc that `tc` gets options for.
 TC_KINDS := fql efd run2c xprot sift sb sb_ko sb_sh lanes fifo

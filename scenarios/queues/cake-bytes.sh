@@ -1,15 +1,13 @@
 #!/bin/sh
-# add|change DEVICE RATE: a CAKE with tins, behind a rule that knows flows by what conntrack has counted
+# add|change DEVICE RATE: a CAKE with tins behind a rule that knows flows by what conntrack has counted
 # of them, as scripts for home routers have it (qosmate): a TCP connection that has had more than ten
 # seconds of the link goes to Bulk.
 set -eu
 verb=$1 device=$2 rate=$3
 tc qdisc "$verb" dev "$device" root cake bandwidth "${rate}bit" diffserv4
 [ "$verb" = add ] || exit 0
-echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct 2>/dev/null || {
-    modprobe nf_conntrack
-    echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct
-}
+modprobe nf_conntrack 2>/dev/null || true
+echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct
 nft -f - <<RULES
 table inet bytes_$device {
     chain forward {
