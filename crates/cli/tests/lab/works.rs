@@ -259,8 +259,11 @@ pub(crate) fn a_scenario_in_the_kernel() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
     let script = directory.path().join("queue.sh");
-    fs::write(&script, "#!/bin/sh\ntc qdisc $1 dev $2 root tbf rate $3bit burst 2kb limit 450kb\n")
-        .unwrap();
+    let text = "#!/bin/sh
+        tc qdisc $1 dev $2 root handle 1: tbf rate $3bit burst 2kb limit 1mb &&
+        tc qdisc $1 dev $2 parent 1:1 handle 10: pfifo limit 300
+    ";
+    fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let schedulers = ["kernel:pfifo", "script:queue.sh"];
     let script = format!("script:{}", script.display());
