@@ -12,7 +12,7 @@ nft -f - <<RULES
 table inet bytes_$device {
     chain forward {
         type filter hook forward priority 0; policy accept;
-        oifname "$device" meta l4proto tcp ct bytes > $((rate / 8 * 10)) ip dscp set cs1
+        oifname "$device" meta l4proto tcp ct bytes > $((rate * 10 / 8)) ip dscp set cs1
     }
 }
 RULES
