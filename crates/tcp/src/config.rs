@@ -250,6 +250,8 @@ pub struct Config {
     /// So many data segments at the start are acknowledged at once. Gaps, what fills them, and
     /// FIN always are.
     pub quick_acks: u32,
+    /// So is each segment by which the receive window grows (Linux). It takes timestamps.
+    pub quick_while_window_grows: bool,
 }
 
 impl Config {

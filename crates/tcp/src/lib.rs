@@ -35,6 +35,7 @@ mod config;
 mod control;
 mod cubic;
 mod endpoint;
+mod growth;
 mod handshake;
 mod hystart;
 mod presets;

@@ -55,6 +55,7 @@ impl Default for Config {
             ack_every: 2,
             ack_delay: Nanos::from_millis(200),
             quick_acks: 0,
+            quick_while_window_grows: false,
         }
     }
 }
@@ -134,8 +135,8 @@ impl Config {
             rto_floor: RtoFloor::Variation,
             max_rto: Nanos::from_secs(120),
             ack_delay: Nanos::from_millis(40),
-            // 16 to begin with, and more for as long as the receive window grows: hundreds.
-            quick_acks: 300,
+            quick_acks: 16,
+            quick_while_window_grows: true,
             ..Self::default()
         }
     }

@@ -1,6 +1,7 @@
 //! The half of an endpoint that receives data: reassembly, and when to acknowledge.
 
 use crate::config::Config;
+use crate::growth::Growth;
 use crate::ranges::Ranges;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::NEVER;
@@ -44,6 +45,7 @@ pub(crate) struct Receiver {
     unacked_bytes: u32,
     /// Segments yet to be acknowledged at once.
     quick: u16,
+    growth: Growth,
 }
 
 impl Receiver {
@@ -59,6 +61,7 @@ impl Receiver {
             unacked: 0,
             unacked_bytes: 0,
             quick: config.quick_acks.min(u16::MAX.into()) as u16,
+            growth: Growth::new(config),
         }
     }
 
@@ -122,7 +125,11 @@ impl Receiver {
             self.due = self.due.max(Due::Now);
         }
         // Not more than a window, which has 30 bits.
-        self.unacked_bytes = self.unacked_bytes.saturating_add((self.nxt - before) as u32);
+        let bytes = (self.nxt - before) as u32;
+        self.unacked_bytes = self.unacked_bytes.saturating_add(bytes);
+        if config.quick_while_window_grows && self.growth.on_data(config, segment, bytes, now) {
+            self.quick = self.quick.max(1);
+        }
         self.schedule_ack(config, now);
     }
 

@@ -249,6 +249,35 @@ fn quick_acknowledgments_come_first() {
     assert_eq!(net.now, 240 * MS);
 }
 
+/// Acknowledgments of 400 segments, sent so many in a round trip.
+fn acknowledgments(in_flight: u32, quick_while_window_grows: bool) -> usize {
+    let config = Config {
+        timestamps: true,
+        ack_every: 2,
+        quick_acks: 16,
+        initial_window: 10,
+        send_buffer: in_flight * 1000,
+        quick_while_window_grows,
+        ..plain()
+    };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    net.write(CLIENT, 400_000);
+    net.run(10_000);
+    assert_eq!(net.ends[SERVER].received(), 400_000);
+    net.sent_by(SERVER).skip(1).count()
+}
+
+#[test]
+fn each_segment_is_acknowledged_while_the_window_grows() {
+    // 16, and one for two of the others. Up to ten in a round trip nothing has to grow.
+    assert_eq!(acknowledgments(40, false), 16 + 192);
+    assert_eq!(acknowledgments(10, true), acknowledgments(10, false));
+    // Of 20 and then 33 in a round trip the window grows by 40 and 47 kB, two segments at a time:
+    // 44 are acknowledged at once, 22 more than otherwise, with one left over.
+    assert_eq!(acknowledgments(40, true), 16 + 192 + 21);
+}
+
 #[test]
 fn what_was_forgotten_still_answers_a_fin() {
     // The client closes second; the last acknowledgment is lost, and the server is gone.
