@@ -19,11 +19,15 @@ SEEDS = "1..10"
 #: A FIFO of a hundred packets is shorter with a real TCP, and behind tbf: docs/suite.md says why.
 SLOTS = "slots"
 #: Files in which the call is late by a full FIFO, which is all that its 99th percentile tells.
-FULL = ("fairness", "round-trips", "mild", "medium", "heavy", "mix")
+FULL = ("fairness", "unresponsive", "round-trips", "mild", "medium", "heavy", "mix")
+#: The kernel's CAKE limits itself; ours has the file's hundred packets.
+LIMIT = "limit"
 #: What explains a cell that chance does not: scenario, quantity and whose, discipline.
 CAUSES: dict[tuple[str, str, str], str] = {
     **{(name, f"{DELAY.title}: call", "fifo"): SLOTS for name in FULL},
     ("mix", f"{DELAY.title}: video", "fifo"): SLOTS,
+    ("unresponsive", f"{DELAY.title}: unresponsive", "fifo"): SLOTS,
+    ("unresponsive", f"{DELAY.title}: unresponsive", "cake"): LIMIT,
 }
 
 
