@@ -1,8 +1,8 @@
 //! The half of an endpoint that receives data: reassembly, and when to acknowledge.
 
 use crate::config::Config;
-use crate::growth::Growth;
 use crate::ranges::Ranges;
+use crate::right_sizing::RightSizing;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::NEVER;
 use crate::stats::Stats;
@@ -45,7 +45,7 @@ pub(crate) struct Receiver {
     unacked_bytes: u32,
     /// Segments yet to be acknowledged at once.
     quick: u16,
-    growth: Growth,
+    window: RightSizing,
 }
 
 impl Receiver {
@@ -61,7 +61,7 @@ impl Receiver {
             unacked: 0,
             unacked_bytes: 0,
             quick: config.quick_acks.min(u16::MAX.into()) as u16,
-            growth: Growth::new(config),
+            window: RightSizing::new(config),
         }
     }
 
@@ -127,7 +127,7 @@ impl Receiver {
         // Not more than a window, which has 30 bits.
         let bytes = (self.nxt - before) as u32;
         self.unacked_bytes = self.unacked_bytes.saturating_add(bytes);
-        if config.quick_while_window_grows && self.growth.on_data(config, segment, bytes, now) {
+        if config.quick_while_window_grows && self.window.on_data(config, segment, bytes, now) {
             self.quick = self.quick.max(1);
         }
         self.schedule_ack(config, now);

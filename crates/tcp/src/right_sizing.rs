@@ -1,8 +1,8 @@
 //! How the receive window grows in Linux: dynamic right-sizing, after Fisk and Feng (2001).
 //!
-//! A receiver offers 64 kB at first. Each segment in order lets it offer two more, up to a limit that follows the
-//! most that arrived within a round trip. Here this decides only how long each segment is acknowledged at once: all
-//! of `Config::receive_window` may be sent from the start.
+//! A receiver offers 64 kB at first. Each segment in order lets it offer two more, up to a limit
+//! that follows the most that arrived within a round trip. Here this decides only how long each
+//! segment is acknowledged at once: all of `Config::receive_window` may be sent from the start.
 
 use units::Nanos;
 
@@ -14,9 +14,9 @@ const FIRST: u32 = 1 << 16;
 /// What may arrive in the first round trip without a higher limit, in segments.
 const FIRST_SEGMENTS: u32 = 10;
 
-/// A window that grows. Small, since each endpoint has one; windows have 30 bits.
+/// A receive window. Small, since each endpoint has one; windows have 30 bits.
 #[derive(Clone, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct RightSizing {
     offered: u32,
     limit: u32,
     /// The most bytes of a round trip.
@@ -28,7 +28,7 @@ pub(crate) struct Growth {
     rtt_us: u32,
 }
 
-impl Growth {
+impl RightSizing {
     pub(crate) fn new(config: &Config) -> Self {
         let first = FIRST.min(config.receive_window);
         Self {
@@ -41,7 +41,7 @@ impl Growth {
         }
     }
 
-    /// Takes note of a segment by which so many bytes were put in order: does the window grow by it?
+    /// Takes note of a segment, by which so many bytes came to be in order: does the window grow?
     #[inline]
     pub(crate) fn on_data(
         &mut self,
@@ -53,7 +53,8 @@ impl Growth {
         self.measure(config, segment, now);
         let grows = self.offered < self.limit;
         if grows {
-            self.offered = self.offered.saturating_add(2 * segment.len).min(self.limit);
+            self.offered =
+                self.offered.saturating_add(segment.len.saturating_mul(2)).min(self.limit);
         }
         self.arrived = self.arrived.saturating_add(bytes);
         if self.rtt_us > 0 && now.since(self.since).0 / 1000 >= self.rtt_us.into() {
