@@ -19,9 +19,9 @@ const MANY: usize = 256;
 const FAR: usize = 48;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry<T> {
+pub(crate) struct Entry<T> {
     time: u64,
-    what: T,
+    pub(crate) what: T,
 }
 
 /// Events by time; those of the same time in the order in which they were scheduled.
@@ -85,13 +85,19 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// The next event, if it is not later than `until`.
+    /// The next event, if it is not later than `until`. `coming` is told of events that will be
+    /// next, in no order, before the first of them.
     #[inline]
-    pub(crate) fn pop_until(&mut self, until: u64) -> Option<(u64, T)> {
+    pub(crate) fn pop_until(
+        &mut self,
+        until: u64,
+        mut coming: impl FnMut(&[Entry<T>]),
+    ) -> Option<(u64, T)> {
         while self.run.is_empty() {
             if self.occupied == 0 || !self.open_next_slot(until) {
                 return None;
             }
+            coming(&self.run);
         }
         let next = self.run.last().filter(|entry| entry.time <= until)?;
         let (time, what) = (next.time, next.what);
@@ -217,7 +223,7 @@ mod tests {
                 let until = if short { now.saturating_add(1000) } else { u64::MAX };
                 for _ in 0..pops {
                     let expected = obvious.heap.peek().filter(|e| e.0.0 <= until).map(|e| e.0);
-                    prop_assert_eq!(queue.pop_until(until), expected);
+                    prop_assert_eq!(queue.pop_until(until, |_| {}), expected);
                     let Some((time, _)) = expected else { break };
                     obvious.heap.pop();
                     now = time;
@@ -233,8 +239,8 @@ mod tests {
             queue.push(1_000_000, event);
         }
         for event in 0..5000 {
-            assert_eq!(queue.pop_until(u64::MAX), Some((1_000_000, event)));
+            assert_eq!(queue.pop_until(u64::MAX, |_| {}), Some((1_000_000, event)));
         }
-        assert_eq!(queue.pop_until(u64::MAX), None);
+        assert_eq!(queue.pop_until(u64::MAX, |_| {}), None);
     }
 }

@@ -227,6 +227,16 @@ pub(crate) struct Datagrams {
 }
 
 impl Flow {
+    /// Reads something of each part of it that a packet from `sender` needs on arrival.
+    #[inline]
+    pub(crate) fn first_read(&self, sender: usize) -> u64 {
+        let Kind::Tcp(tcp) = &self.kind else { return 0 };
+        let end = &tcp.ends[1 - sender];
+        let timer = end.next_timer().map_or(0, |due| due.0);
+        let way = u64::from(self.ways[1 - sender].0);
+        end.received() ^ end.acked() ^ timer ^ end.stats().segments_sent ^ tcp.timer_at[0].0 ^ way
+    }
+
     pub(crate) fn name(&self, slot: u32) -> FlowName {
         FlowName { slot, generation: self.generation }
     }

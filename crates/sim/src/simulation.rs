@@ -134,8 +134,8 @@ impl Simulation {
             self.started = true;
             self.start(to)?;
         }
-        while let Some((time, event)) = self.world.events.pop_until(end.0) {
-            self.world.set_now(Nanos(time));
+        while let Some((time, event)) = self.world.next_event(end) {
+            self.world.set_now(time);
             self.events += 1;
             match event {
                 Event::Wake(source) => {

@@ -6,18 +6,19 @@ mod packets;
 mod ways;
 
 use std::collections::{HashMap, HashSet};
+use std::hint::black_box;
 
 use sched::Nanos;
 use tcp::Config;
 
 use self::ways::Feeder;
-use crate::events::EventQueue;
+use crate::events::{Entry, EventQueue};
 use crate::flow::{Flow, FlowReport, SourceId, Way};
 use crate::flow_names::{FlowName, FlowNames};
 use crate::link::Link;
 use crate::network::{LinkId, Network, NodeId};
 use crate::recorder::{Advance, Exchange, Probe};
-use crate::transit::Transits;
+use crate::transit::{Transit, Transits};
 
 /// Something that is to happen.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,9 @@ pub(crate) enum Notice {
     Advance(Advance),
     Exchange(Exchange),
 }
+
+/// Fewer flows stay in the processor's cache.
+const MANY_FLOWS: usize = 1000;
 
 /// Ends a way in the hop table.
 const END: LinkId = LinkId(u32::MAX);
@@ -114,6 +118,14 @@ impl World {
         self.flows.len() - self.free_flows.len()
     }
 
+    /// The next event, if it is not later than `until`.
+    #[inline]
+    pub(crate) fn next_event(&mut self, until: Nanos) -> Option<(Nanos, Event)> {
+        let Self { events, transits, flows, .. } = self;
+        let next = events.pop_until(until.0, |coming| fetch(coming, transits, flows));
+        next.map(|(time, event)| (Nanos(time), event))
+    }
+
     /// Lets happen what was scheduled for now.
     #[inline]
     pub(crate) fn handle(&mut self, event: Event) {
@@ -129,6 +141,25 @@ impl World {
     pub(crate) fn wake_at(&mut self, source: SourceId, time: Nanos) {
         self.events.push(time.max(self.now).0, Event::Wake(source.0));
     }
+}
+
+/// Reads what coming events will need of their packets and flows. Of thousands of flows all has
+/// left the processor's cache; these reads do not wait for each other, as those of the events do.
+fn fetch(coming: &[Entry<Event>], transits: &Transits, flows: &[Flow]) {
+    if flows.len() < MANY_FLOWS {
+        return;
+    }
+    let packets = || {
+        coming.iter().filter_map(|entry| match entry.what {
+            Event::Arrive(slot) => Some(transits.get(slot)),
+            _ => None,
+        })
+    };
+    black_box(packets().fold(0, |all, packet| all ^ packet.hop));
+    let flow = |packet: &Transit| flows.get(packet.flow().slot as usize);
+    black_box(packets().fold(0, |all, packet| {
+        all ^ flow(packet).map_or(0, |flow| flow.first_read(packet.sender()))
+    }));
 }
 
 /// The name of what one end sends: to a queue, the directions of a connection are two flows.
