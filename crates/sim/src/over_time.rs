@@ -42,6 +42,12 @@ impl TimeMean {
         closed.area
     }
 
+    /// The value that it has.
+    #[inline]
+    pub(crate) const fn value(&self) -> u64 {
+        self.value
+    }
+
     /// The largest value.
     #[must_use]
     pub const fn peak(&self) -> u64 {

@@ -82,7 +82,8 @@ impl Port {
     #[inline]
     #[must_use]
     pub fn next_service(&self) -> Option<Nanos> {
-        (self.qdisc.backlog().packets > 0)
+        // The ledger knows: a discipline would add up what it has just changed.
+        (self.ledger.backlog().value() > 0)
             .then(|| self.link.free_at().max(self.wait_until).max(self.now))
     }
 
