@@ -8,6 +8,7 @@ use crate::bounds::Bounds;
 use crate::decision::{Decision, Reason};
 use crate::meter::Meter;
 use crate::path::View;
+use crate::tolerance::Tolerance;
 
 /// Over which use is measured.
 const SPAN: Nanos = Nanos::from_millis(150);
@@ -28,6 +29,12 @@ const GEAR: f64 = 1.5;
 /// With a part of the rate below this it is not used fully: as it grows fastest, what was sent
 /// lately is 0.87 of it.
 const FULL: f64 = 0.85;
+/// With more than this part of the rate delivered, the link carries all that it is given; with less
+/// than that, it has slowed down.
+const ALL: f64 = 0.95;
+const SLOWED_DOWN: f64 = 0.75;
+/// Over which it is told whether a lower rate empties a queue: not much longer than it is lower.
+const LOWERED: Nanos = Nanos::from_millis(100);
 /// Without traffic for so long, what is known of the link is old.
 const IDLE: Nanos = Nanos::from_secs(5);
 
@@ -55,8 +62,10 @@ pub struct Controller {
     /// The queue that was found then is gone by then.
     gone_by: Nanos,
     draining: bool,
-    /// The rate at which it was found.
+    /// The rate at which it was found, and its extra delay.
     found_at: Rate,
+    found: Nanos,
+    tolerance: Tolerance,
     /// What the link carried as it had a queue.
     capacity: Option<Rate>,
     growth: f64,
@@ -78,6 +87,8 @@ impl Controller {
             gone_by: Nanos::ZERO,
             draining: false,
             found_at: bounds.base(),
+            found: Nanos::ZERO,
+            tolerance: Tolerance::new(now),
             capacity: None,
             growth: FIRST,
             stepped: now,
@@ -103,6 +114,13 @@ impl Controller {
         self.meter.over(SPAN).unwrap_or(0)
     }
 
+    /// Extra delay above [`View::threshold`] that is no queue of the link: it stayed as the rate was
+    /// lowered.
+    #[must_use]
+    pub const fn tolerance(&self) -> Nanos {
+        self.tolerance.get()
+    }
+
     /// What was decided is not to be: the rate has stayed at what it was.
     pub fn stay(&mut self, rate: Rate) {
         self.rate = rate;
@@ -111,6 +129,8 @@ impl Controller {
     /// Takes in what is known now, and decides: another rate, or none.
     pub fn decide(&mut self, view: &View, load: &Load, now: Nanos) -> Option<Decision> {
         self.meter.look(now, load.sent);
+        self.tolerance.fade(now);
+        let view = &View { threshold: view.threshold + self.tolerance(), ..*view };
         let sent = self.sent();
         let carries = sent >= self.bounds.floor().0 / 2;
         if carries {
@@ -130,7 +150,7 @@ impl Controller {
             return self.rest(now);
         }
         if self.draining {
-            return self.drained(view, now);
+            return self.drained(view, load, now);
         }
         self.raise(view, sent, now)
     }
@@ -153,12 +173,19 @@ impl Controller {
         let rate = self.rate.0;
         // Without an answer nothing gets through, or little.
         let delivered = load.delivered.unwrap_or(rate / 2);
+        let part = delivered as f64 / rate as f64;
+        if part < SLOWED_DOWN && !self.draining {
+            self.tolerance.halve();
+        }
+        // A link that carries all that it is given may carry more, as it did before.
+        let known = self.capacity.filter(|_| part >= ALL && !self.draining);
         // As long as it drains, more comes out of the queue than is sent.
         self.found_at = if self.draining { self.found_at } else { self.rate };
-        let capacity = delivered.min(self.found_at.0);
+        self.found = extra;
+        let carried = Rate(delivered.min(self.found_at.0));
         let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + view.mean.0 as f64);
-        let to = self.bounds.clamp((capacity as f64 * share).min(rate as f64));
-        self.capacity = Some(Rate(capacity));
+        let to = self.bounds.clamp((carried.0 as f64 * share).min(rate as f64));
+        self.capacity = known.max(Some(carried));
         self.growth = FIRST;
         self.draining = true;
         self.lowered = now;
@@ -168,8 +195,8 @@ impl Controller {
         self.set(to, Reason::Queue { extra, baseline, threshold, delivered }, now)
     }
 
-    /// Back to what the link carries, once the queue is gone.
-    fn drained(&mut self, view: &View, now: Nanos) -> Option<Decision> {
+    /// Back to what the link carries, once the queue is gone, or does not go.
+    fn drained(&mut self, view: &View, load: &Load, now: Nanos) -> Option<Decision> {
         let (extra, since) = view.recent?;
         // The traffic may have ended, or the queue be another's.
         let given_up = now > self.gone_by + DRAIN && view.queue().is_none();
@@ -180,6 +207,12 @@ impl Controller {
         self.stepped = now;
         let capacity = self.capacity?;
         let to = self.bounds.clamp(capacity.0 as f64 * AGAIN).max(self.rate);
+        let lowered = (self.meter.over(LOWERED).unwrap_or(0), load.delivered);
+        let jitters = view.threshold - self.tolerance();
+        if !view.is_clear() && self.tolerance.learn(self.found, view.threshold, lowered) {
+            let threshold = jitters + self.tolerance();
+            return self.set(to, Reason::Stayed { extra, threshold, capacity }, now);
+        }
         self.set(to, Reason::Drained { extra, capacity }, now)
     }
 

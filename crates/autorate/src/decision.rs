@@ -38,6 +38,15 @@ pub enum Reason {
         /// What the link carried as it had the queue.
         capacity: Rate,
     },
+    /// The delay stayed though the rate was lowered for it: it is no queue of this link.
+    Stayed {
+        /// The extra delay now.
+        extra: Nanos,
+        /// What extra delay has to exceed from now on.
+        threshold: Nanos,
+        /// What the link carried.
+        capacity: Rate,
+    },
     /// The rate was used fully without a queue beyond.
     Room {
         /// The extra delay.
@@ -61,6 +70,7 @@ impl Reason {
         match self {
             Self::Queue { .. } => "queue",
             Self::Drained { .. } => "drained",
+            Self::Stayed { .. } => "stayed",
             Self::Room { .. } => "room",
             Self::Idle { .. } => "idle",
             Self::Blind => "blind",
@@ -105,6 +115,14 @@ impl fmt::Display for Decision {
             Reason::Drained { extra, capacity } => {
                 write!(f, "queue gone ({}), the link carried {}", Ms(extra), Kbit(capacity))
             }
+            Reason::Stayed { extra, threshold, capacity } => write!(
+                f,
+                "delay stayed ({}) at the lower rate, not a queue of this link (now above {}), \
+                 which carried {}",
+                Ms(extra),
+                Ms(threshold),
+                Kbit(capacity)
+            ),
             Reason::Room { extra, sent } => {
                 write!(f, "{} sent, no queue ({})", Kbit(sent), Ms(extra))
             }

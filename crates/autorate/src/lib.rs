@@ -29,6 +29,7 @@ mod decision;
 mod least;
 mod meter;
 mod path;
+mod tolerance;
 mod traffic;
 
 pub use bounds::{Bounds, BoundsError};

@@ -54,6 +54,7 @@ proptest! {
             let decision = controller.decide(&view, &load, now);
             let rate = controller.rate();
             prop_assert!((FLOOR..=CEILING).contains(&rate.0));
+            prop_assert!(controller.tolerance() <= Nanos::from_millis(50));
             prop_assert!(!view.blind || rate.0 == BASE);
             let Some(decision) = decision else {
                 prop_assert_eq!(rate, before);
@@ -68,10 +69,12 @@ proptest! {
                     prop_assert!(controller.sent() >= FLOOR / 2);
                 }
                 Reason::Room { .. } => {
-                    prop_assert!(rate > before && view.is_clear());
+                    let threshold = view.threshold + controller.tolerance();
+                    let is_clear = View { threshold, ..view }.is_clear();
+                    prop_assert!(rate > before && is_clear);
                     prop_assert!(controller.sent() as f64 >= 0.85 * before.0 as f64);
                 }
-                Reason::Drained { .. } => prop_assert!(rate > before),
+                Reason::Drained { .. } | Reason::Stayed { .. } => prop_assert!(rate > before),
                 Reason::Idle { .. } => {
                     prop_assert!(rate.0.abs_diff(BASE) < before.0.abs_diff(BASE));
                 }

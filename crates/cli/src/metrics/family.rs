@@ -253,7 +253,7 @@ pub(super) const ALL: &[Family] = &[
         name: "shortlane_auto_decisions",
         kind: Counter,
         labels: &["reason"],
-        help: "Decisions on a rate that follows the link: queue, drained, room, idle or blind",
+        help: "Decisions on a rate that follows the link: queue, drained, stayed, room, idle or blind",
         read: Decisions,
     },
     whole(
