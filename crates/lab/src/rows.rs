@@ -85,14 +85,23 @@ impl Source<'_> {
         })
     }
 
-    /// The bits that a direction could send until the end of the plan.
-    fn capacity(&self, at: usize) -> f64 {
+    /// The bits that a direction can send from one time to another.
+    fn capacity(&self, at: usize, from: Nanos, to: Nanos) -> f64 {
         let fixed = [self.link.rate, self.link.up_rate][at];
-        let end = self.first().drain_end;
         match &self.sent.varying[at] {
-            Some(rates) => rates.bits(Nanos::ZERO, end) as f64,
-            None => fixed.0 as f64 * end.0 as f64 / 1e9,
+            Some(rates) => rates.bits(from, to) as f64,
+            None => fixed.0 as f64 * to.since(from).0 as f64 / 1e9,
         }
+    }
+
+    /// What share of its capacity a direction used, from the end of the warm-up to that of the plan.
+    fn utilisation(&self, at: usize, samples: &[report::Sample]) -> Option<f64> {
+        let (from, to) = (self.warm_up.0, self.first().drain_end.0);
+        let first = samples.iter().find(|sample| sample.t_ns >= from)?;
+        let last = samples.iter().rfind(|sample| sample.t_ns <= to)?;
+        let capacity = self.capacity(at, Nanos(first.t_ns), Nanos(last.t_ns));
+        let sent = last.sent_bytes.checked_sub(first.sent_bytes)?;
+        (capacity > 0.0).then(|| sent as f64 * 8.0 / capacity)
     }
 
     /// Application bytes over what the link carries during the arrivals.
@@ -141,7 +150,7 @@ impl Source<'_> {
                 short_lane_packets: Some(sample.short_lane_packets),
                 flow_entries: Some(sample.flows),
             }));
-            rows.links.push(self.link_use(name, direction, rate, self.capacity(at)));
+            rows.links.push(self.link_use(name, direction, rate, self.utilisation(at, samples)));
             let flows = observed.map_or(&[][..], |o| &o.flows);
             rows.drops.extend(self.drop_counts(name, flows, &classes));
         }
@@ -159,8 +168,8 @@ impl Source<'_> {
             short_lane_packets: None,
             flow_entries: None,
         }));
-        let capacity = self.capacity(at);
-        rows.links.push(counted.link_use(key, name, rate, self.warm_up, capacity));
+        let utilisation = self.utilisation(at, &counted.samples);
+        rows.links.push(counted.link_use(key, name, rate, self.warm_up, utilisation));
         rows.drops.extend(counted.drop_count(key, name));
     }
 
@@ -169,7 +178,7 @@ impl Source<'_> {
         name: &str,
         direction: &DirectionReport,
         rate: Rate,
-        capacity: f64,
+        utilisation: Option<f64>,
     ) -> LinkUse {
         let samples = direction.observed.as_ref().map_or(&[][..], |o| &o.samples);
         let during: Vec<_> = samples.iter().filter(|s| s.t_ns >= self.warm_up.0).collect();
@@ -178,11 +187,6 @@ impl Source<'_> {
             (!during.is_empty()).then(|| sum as f64 / during.len() as f64)
         };
         let punctuality = &direction.punctuality;
-        // What still waited at the end of the plan was sent after it.
-        let end = self.first().drain_end;
-        let waited = samples.iter().rfind(|s| s.t_ns <= end.0).map_or(0, |s| s.bytes);
-        let sent_later = waited.saturating_sub(direction.queued.bytes);
-        let sent = direction.sent.bytes.saturating_sub(sent_later);
         LinkUse {
             key: self.key.clone(),
             link: name.into(),
@@ -194,7 +198,7 @@ impl Source<'_> {
             dropped_packets: direction.dropped().packets,
             lost_in_kernel: Some(direction.lost_in_kernel),
             marked_packets: Some(direction.marked),
-            utilisation: Some(sent as f64 * 8.0 / capacity),
+            utilisation,
             backlog_mean_packets: mean(|s| s.packets),
             backlog_peak_packets: during.iter().map(|s| s.packets).max(),
             flow_entries_mean: mean(|s| s.flows),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -326,35 +325,7 @@ def _lost(run: Run) -> dict[tuple[str, str], Values]:
 
 
 def _uses(run: Run) -> dict[tuple[str, str], Values]:
-    """Of the whole run, warm-up and all, as the lab counts.
-
-    Where the rate varies, of the measured time alone: what the link could carry in the warm-up is
-    not in the results.
-    """
-    used: pl.Expr = 100 * pl.col("utilisation")
-    duration_ns = scenario_of(run.folder).get("duration_ns")
-    if run.engine == "simulator" and duration_ns:
-        whole = 8e11 * pl.col("sent_bytes") / (pl.col("rate_bps") * duration_ns)
-        there, back = _varying(run)
-        varies = pl.when(_BACK).then(pl.lit(back)).otherwise(pl.lit(there))
-        used = pl.when(varies).then(used).otherwise(whole)
-    return _of_links(run, used)
-
-
-def _varying(run: Run) -> tuple[bool, bool]:
-    """Whether the scenario says of any link that its rate varies, there and back."""
-    file = scenario_of(run.folder).get("file")
-    keys = set(_keys(tomllib.loads(file).get("topology")) if file else [])
-    return "varying" in keys, "back-varying" in keys
-
-
-def _keys(found: Any) -> Iterator[str]:
-    """All keys of a table, and of those in it."""
-    if isinstance(found, dict):
-        yield from found
-        found = list(found.values())
-    for one in found if isinstance(found, list) else []:
-        yield from _keys(one)
+    return _of_links(run, 100 * pl.col("utilisation"))
 
 
 _BACK = pl.col("link").str.ends_with("-back") | (pl.col("link") == "up")

@@ -250,9 +250,11 @@ impl Observer for Account<Records> {
 
     fn sample(&mut self, packets: u64, bytes: u64, flows: usize, now: Nanos) {
         let (short_lane_packets, flows) = (self.short_lane(), flows as u64);
+        let sent_bytes = self.totals().sent().bytes;
         let Observe { epoch, sample_every } = self.book.observe;
         let t_ns = now.since(epoch).0;
-        self.book.samples.push(Sample { t_ns, packets, bytes, short_lane_packets, flows });
+        let sample = Sample { t_ns, packets, bytes, short_lane_packets, flows, sent_bytes };
+        self.book.samples.push(sample);
         // Keeps to the grid; a sample that came a whole period late is not made up for.
         let every = sample_every.0.max(1);
         self.book.next_sample = epoch + Nanos((t_ns / every + 1).saturating_mul(every));

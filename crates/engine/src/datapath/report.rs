@@ -130,6 +130,8 @@ pub struct Sample {
     pub short_lane_packets: u64,
     /// Entries in its flow table.
     pub flows: u64,
+    /// Bytes that have left it so far.
+    pub sent_bytes: u64,
 }
 
 /// What became of one flow.

@@ -66,13 +66,14 @@ pub(super) fn both(
         let t = monotonic() - epoch;
         if t <= end {
             last = now;
-            for (counted, reading) in counted.iter_mut().zip(now) {
+            for ((counted, reading), first) in counted.iter_mut().zip(now).zip(first) {
                 counted.samples.push(Sample {
                     t_ns: t.0,
                     packets: reading.stats.qlen.into(),
                     bytes: reading.stats.backlog.into(),
                     short_lane_packets: 0,
                     flows: 0,
+                    sent_bytes: reading.stats.bytes - first.stats.bytes,
                 });
             }
         }
@@ -119,7 +120,7 @@ impl Counted {
         link: &str,
         rate: Rate,
         warm_up: Nanos,
-        capacity: f64,
+        utilisation: Option<f64>,
     ) -> LinkUse {
         let during = self.samples.iter().filter(|sample| sample.t_ns >= warm_up.0);
         let backlog: Vec<u64> = during.map(|sample| sample.packets).collect();
@@ -133,7 +134,7 @@ impl Counted {
             sent_packets: self.sent.packets,
             sent_bytes: self.sent.bytes,
             dropped_packets: self.dropped_packets,
-            utilisation: Some(self.sent.bytes as f64 * 8.0 / capacity),
+            utilisation,
             backlog_mean_packets: (!backlog.is_empty()).then_some(mean),
             backlog_peak_packets: backlog.into_iter().max(),
             ..LinkUse::default()
