@@ -33,8 +33,9 @@ const FULL: f64 = 0.85;
 /// than that, it has slowed down.
 const ALL: f64 = 0.95;
 const SLOWED_DOWN: f64 = 0.75;
-/// Over which it is told whether a lower rate empties a queue: not much longer than it is lower.
-const LOWERED: Nanos = Nanos::from_millis(100);
+/// Over which it is told whether a lower rate empties a queue: not much longer than it is lower, and
+/// the longer, the less noise of the path counts.
+const LOWERED: Nanos = Nanos::from_millis(150);
 /// Without traffic for so long, what is known of the link is old.
 const IDLE: Nanos = Nanos::from_secs(5);
 
@@ -121,6 +122,13 @@ impl Controller {
         self.tolerance.get()
     }
 
+    /// Over which [`Load::delivered`] is to be told of what arrives. While a queue drains, long
+    /// enough for what is sent then to be held against it.
+    #[must_use]
+    pub fn span(&self, view: &View) -> Nanos {
+        if self.draining { view.span.max(LOWERED) } else { view.span }
+    }
+
     /// What was decided is not to be: the rate has stayed at what it was.
     pub fn stay(&mut self, rate: Rate) {
         self.rate = rate;
@@ -175,7 +183,7 @@ impl Controller {
         let delivered = load.delivered.unwrap_or(rate / 2);
         let part = delivered as f64 / rate as f64;
         if part < SLOWED_DOWN && !self.draining {
-            self.tolerance.halve();
+            self.tolerance.doubt(view.length());
         }
         // A link that carries all that it is given may carry more, as it did before.
         let known = self.capacity.filter(|_| part >= ALL && !self.draining);
@@ -183,13 +191,14 @@ impl Controller {
         self.found_at = if self.draining { self.found_at } else { self.rate };
         self.found = extra;
         let carried = Rate(delivered.min(self.found_at.0));
-        let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + view.mean.0 as f64);
+        let length = view.length();
+        let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + length.0 as f64);
         let to = self.bounds.clamp((carried.0 as f64 * share).min(rate as f64));
         self.capacity = known.max(Some(carried));
         self.growth = FIRST;
         self.draining = true;
         self.lowered = now;
-        self.gone_by = now + baseline + view.mean + DRAIN;
+        self.gone_by = now + baseline + length + DRAIN;
         let delivered = load.delivered.map(Rate);
         let threshold = view.threshold;
         self.set(to, Reason::Queue { extra, baseline, threshold, delivered }, now)

@@ -89,6 +89,12 @@ impl View {
         self.extra.filter(|(extra, _)| *extra > self.threshold)
     }
 
+    /// How long the queue is, as time. While it grows, the newest probe says so before the mean.
+    #[must_use]
+    pub fn length(&self) -> Nanos {
+        self.newest.map_or(self.mean, |(extra, _)| extra.max(self.mean))
+    }
+
     /// Whether there is no queue: the newest probes were fast.
     #[must_use]
     pub fn is_clear(&self) -> bool {

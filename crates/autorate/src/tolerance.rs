@@ -36,9 +36,12 @@ impl Tolerance {
         }
     }
 
-    /// A link that has slowed down makes queues of its own.
-    pub(crate) fn halve(&mut self) {
-        self.extra = Nanos(self.extra.0 / 2);
+    /// Less than the rate gets through, with a queue of `length`. If that is more than may be
+    /// tolerated, the link has slowed down, and makes queues of its own.
+    pub(crate) fn doubt(&mut self, length: Nanos) {
+        if length > MOST {
+            self.extra = Nanos(self.extra.0 / 2);
+        }
     }
 
     /// The rate was lowered for a queue of `found`, above a threshold that includes the tolerance,
@@ -78,7 +81,9 @@ mod tests {
         assert_eq!(tolerance.get(), at(46));
         assert!(tolerance.learn(at(300), at(22 + 46), (10_000_000, Some(10_000_000))));
         assert_eq!(tolerance.get(), MOST);
-        tolerance.halve();
+        tolerance.doubt(MOST);
+        assert_eq!(tolerance.get(), MOST);
+        tolerance.doubt(at(60));
         assert_eq!(tolerance.get(), at(25));
         for second in 1..=44 {
             tolerance.fade(Nanos::from_secs(second));

@@ -37,6 +37,18 @@ fn extra_delay_is_what_every_probe_of_a_window_takes_more_than_the_fastest() {
 }
 
 #[test]
+fn a_queue_that_grows_is_as_long_as_the_newest_probe_says() {
+    let lasts = |takes: [u64; 6]| {
+        let mut path = Path::new();
+        (0..20).for_each(|n| probe(&mut path, Nanos(n * STEP.0), ms(20)));
+        (20..).zip(takes).for_each(|(n, takes)| probe(&mut path, Nanos(n * STEP.0), ms(takes)));
+        path.look(ms(800)).length()
+    };
+    assert_eq!(lasts([60, 70, 80, 90, 100, 110]), ms(90));
+    assert_eq!(lasts([110, 100, 90, 80, 70, 60]), ms(65), "one that shrinks, as their mean");
+}
+
+#[test]
 fn a_probe_that_is_overdue_is_late_and_one_that_was_overtaken_is_lost() {
     let mut path = Path::new();
     (0..20).for_each(|n| probe(&mut path, Nanos(n * STEP.0), ms(20)));

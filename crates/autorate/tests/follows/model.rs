@@ -173,7 +173,8 @@ impl Model {
                 under_way.push_back((number, now, far_in));
                 let packet = Nanos(8 * 1_500 * 1_000_000_000 / controller.rate().0);
                 let view = path.look(at(now)).beside(traffic.look(at(now), packet), true);
-                let delivered = if self.behind { arrived.over(view.span) } else { view.passed };
+                let delivered =
+                    if self.behind { arrived.over(controller.span(&view)) } else { view.passed };
                 let load = Load { sent: own_out as u64, delivered, other_busier: false };
                 run.decisions.extend(controller.decide(&view, &load, at(now)));
             }

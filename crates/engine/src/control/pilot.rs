@@ -224,15 +224,15 @@ impl Pilot {
         for (at, way) in self.ways.iter_mut().enumerate() {
             let other_busier = shares.iter().any(|share| *share > 2.0 * shares[at]);
             let gauge = &way.followed.gauge;
+            let Some(controller) = &mut way.controller else { continue };
             let load = Load {
                 sent: gauge.sent.load(Ordering::Relaxed),
                 delivered: match way.followed.passing {
                     Passing::Departing => self.view.passed,
-                    Passing::Returning => way.received.over(self.view.span),
+                    Passing::Returning => way.received.over(controller.span(&self.view)),
                 },
                 other_busier,
             };
-            let Some(controller) = &mut way.controller else { continue };
             if let Some(decision) = controller.decide(&self.view, &load, now) {
                 if self.dry_run {
                     controller.stay(decision.from);
