@@ -119,6 +119,13 @@ mod tests {
     }
 
     #[test]
+    fn capitals_in_a_host_are_of_no_account() {
+        let text = GOOD.replace("https://h/s", "https://H/s");
+        let document = Document::parse(text.as_bytes(), "https").unwrap();
+        assert_eq!(document.urls.small.host(), Some("H"));
+    }
+
+    #[test]
     fn what_the_draft_calls_invalid_is_refused() {
         assert!(refusal(&GOOD.replace("\"version\": 1", "\"version\": 2")).contains("version 2"));
         assert!(refusal(&GOOD.replace("https://h/s", "https://other/s")).contains("one host"));

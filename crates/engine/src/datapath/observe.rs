@@ -154,7 +154,7 @@ impl Record {
             self.departed_by_lane.resize(lane + 1, 0);
         }
         self.departed_by_lane[lane] += 1;
-        self.sojourn_sum += sojourn.0;
+        self.sojourn_sum = self.sojourn_sum.saturating_add(sojourn.0);
         self.sojourn_max = self.sojourn_max.max(sojourn.0);
     }
 
@@ -294,5 +294,21 @@ impl Hasher for FingerprintHasher {
 
     fn write_u64(&mut self, fingerprint: u64) {
         self.0 = fingerprint;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_waited_for_centuries_do_not_overflow_their_flows_sum() {
+        let endpoints = frame::Endpoints::Mac([1; 6], [2; 6]);
+        let key = FlowKey { endpoints, selector: frame::Selector::None, protocol: 0, vlans: 0 };
+        let mut record = Record::new(key, Nanos::ZERO);
+        record.departs(100, Lane(0), Nanos(u64::MAX - 1));
+        record.departs(100, Lane(0), Nanos(u64::MAX / 2));
+        let row = record.into_row(Nanos::ZERO);
+        assert_eq!((row.sojourn_sum_ns, row.sojourn_max_ns), (u64::MAX, u64::MAX - 1));
     }
 }
