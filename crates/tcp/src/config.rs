@@ -26,6 +26,9 @@ pub enum Congestion {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// BBR version 1, as in Linux. It takes SACK, finds losses as with `rack`, and paces by
+    /// itself. Where the peer has no SACK, it is Reno.
+    Bbr,
 }
 
 /// What an acknowledgment is worth to the congestion window.

@@ -2,6 +2,7 @@
 
 use units::Nanos;
 
+use crate::bbr::Bbr;
 use crate::config::{Config, Congestion, Growth, MAX_WINDOW, ReduceFrom, SlowStartExit};
 use crate::cubic::{BETA, Epoch, Memory};
 use crate::hystart::{HyStart, Signal};
@@ -19,11 +20,13 @@ pub(crate) struct Control {
     stage: Stage,
 }
 
-/// What only slow start needs, or only Cubic's avoidance; Reno's needs neither.
+/// What only slow start needs, or only Cubic's avoidance; Reno's needs neither. Or a model of the
+/// path, which sets the window instead.
 #[derive(Clone, Debug)]
 enum Stage {
     SlowStart(HyStart),
     Epoch(Epoch),
+    Model(Box<Bbr>),
 }
 
 impl Control {
@@ -37,6 +40,24 @@ impl Control {
         }
     }
 
+    /// From now on a model sets the window.
+    pub(crate) fn follow(&mut self, model: Bbr) {
+        self.stage = Stage::Model(Box::new(model));
+    }
+
+    #[inline]
+    pub(crate) fn has_model(&self) -> bool {
+        matches!(self.stage, Stage::Model(_))
+    }
+
+    #[inline]
+    pub(crate) fn model(&mut self) -> Option<&mut Bbr> {
+        match &mut self.stage {
+            Stage::Model(model) => Some(model),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -45,6 +66,9 @@ impl Control {
     /// `acked` bytes were acknowledged; `may_grow` if the window was the limit.
     #[inline]
     pub(crate) fn on_ack(&mut self, config: &Config, acked: u64, may_grow: bool, signal: &Signal) {
+        if self.has_model() {
+            return;
+        }
         // An acknowledgment of more than the largest window cannot be.
         let acked = acked.min(MAX_WINDOW.into()) as u32;
         let slow = self.in_slow_start() && !self.ends_slow_start(config, true, signal);
@@ -52,7 +76,7 @@ impl Control {
             self.slow_start(config, acked, may_grow, signal);
         } else if may_grow {
             match config.congestion {
-                Congestion::Reno => self.reno(config, acked),
+                Congestion::Reno | Congestion::Bbr => self.reno(config, acked),
                 Congestion::Cubic => self.cubic(config, acked, signal),
             }
         }
@@ -84,7 +108,7 @@ impl Control {
     fn ends_slow_start(&mut self, config: &Config, before: bool, signal: &Signal) -> bool {
         // Their HyStart is part of their Cubic; HyStart++ is for any.
         let exit = match (config.congestion, config.slow_start_exit) {
-            (Congestion::Reno, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
+            (Congestion::Reno | Congestion::Bbr, SlowStartExit::HyStart(_)) => SlowStartExit::Loss,
             (_, exit) => exit,
         };
         let due = matches!(exit, SlowStartExit::HyStart(law) if law.before_growth) == before;
@@ -146,8 +170,19 @@ impl Control {
         self.cwnd = (self.cwnd + config.mss).min(MAX_WINDOW);
     }
 
+    /// Recovery has shrunk the window as far as it had to.
+    pub(crate) fn settle(&mut self) {
+        if !self.has_model() {
+            self.cwnd = self.ssthresh;
+        }
+    }
+
     /// A loss or mark: sets the threshold, leaves the window to recovery.
     pub(crate) fn reduce(&mut self, config: &Config, flight: u64, pipe: u64) {
+        let window = self.cwnd;
+        if let Some(model) = self.model() {
+            return model.save(window);
+        }
         let from = match config.reduce_from {
             ReduceFrom::Flight => flight.min(MAX_WINDOW.into()) as u32,
             ReduceFrom::Pipe => pipe.min(MAX_WINDOW.into()) as u32,
@@ -156,7 +191,7 @@ impl Control {
         };
         let least = config.mss.saturating_mul(2);
         self.ssthresh = match config.congestion {
-            Congestion::Reno => (from / 2).max(least),
+            Congestion::Reno | Congestion::Bbr => (from / 2).max(least),
             Congestion::Cubic => {
                 let w = f64::from(self.cwnd) / f64::from(config.mss);
                 let w = if config.cubic_in_segments { w.trunc() } else { w };
@@ -184,6 +219,9 @@ impl Control {
     /// A timeout: one segment, and slow start.
     pub(crate) fn on_timeout(&mut self, config: &Config) {
         self.cwnd = config.mss;
+        if let Some(model) = self.model() {
+            return model.on_timeout();
+        }
         self.memory.reset();
         self.restart(config);
     }
@@ -193,7 +231,7 @@ impl Control {
         if let Stage::Epoch(epoch) = &mut self.stage {
             epoch.skip(idle, now);
         }
-        if restart && config.restart_after_idle {
+        if restart && config.restart_after_idle && !self.has_model() {
             self.cwnd = self.cwnd.min(config.initial_window.saturating_mul(config.mss));
         }
     }

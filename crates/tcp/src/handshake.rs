@@ -76,7 +76,7 @@ impl Endpoint {
         if let Some(rtt) = rtt {
             self.sender.rtt.sample(rtt);
         }
-        self.sender.establish(config, segment.window, self.syns.into());
+        self.sender.establish(config, segment.window, self.syns.into(), now);
         self.syn_due = false;
         self.stage = Stage::Open;
     }

@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bbr;
 mod config;
 mod control;
 mod cubic;
@@ -41,6 +42,7 @@ mod presets;
 mod prr;
 mod rack;
 mod ranges;
+mod rate;
 mod receiver;
 mod recovery;
 mod right_sizing;
@@ -50,6 +52,7 @@ mod segment;
 mod sender;
 mod stats;
 mod timers;
+mod windowed_max;
 
 pub use config::{
     Config, ConfigError, Congestion, Growth, HyStartLaw, MAX_WINDOW, Pacing, Recovery, ReduceFrom,

@@ -1,6 +1,8 @@
 //! Proportional rate reduction (RFC 6937, RFC 9937).
 
 use crate::config::Config;
+use crate::recovery::Trouble;
+use crate::sender::Sender;
 
 /// Proportional rate reduction: what was delivered and sent since recovery began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +49,49 @@ impl Prr {
 pub(crate) struct Room {
     pub(crate) pipe: u64,
     pub(crate) ssthresh: u32,
+}
+
+impl Sender {
+    pub(crate) fn start_reduction(&mut self, config: &Config, t: &Trouble) {
+        if !config.prr {
+            self.control.settle();
+            return;
+        }
+        let delivered = self.delivered(config, t);
+        // RFC 9937: without what was SACKed before this acknowledgment.
+        let flight = if config.ns3_recovery {
+            self.board.flight() as u32
+        } else {
+            let outstanding = self.board.flight().saturating_sub(self.board.sacked().into());
+            (outstanding as u32).saturating_add(delivered)
+        };
+        self.prr = Prr { delivered: 0, out: 0, flight };
+        self.reduce_proportionally(config, t, false);
+    }
+
+    pub(crate) fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
+        let delivered = self.delivered(config, t);
+        let is_set = self.control.has_model() || !config.prr;
+        if is_set || (delivered == 0 && !config.ns3_recovery) {
+            return;
+        }
+        let mut pipe = self.board.pipe();
+        if config.ns3_recovery && !self.sack && self.prr.out > 0 {
+            // It is looked at before the duplicate counts, or the next segment is marked lost.
+            pipe += u64::from(config.mss);
+        }
+        let room = Room { pipe, ssthresh: self.control.ssthresh };
+        let more = self.prr.allowance(config, delivered, room, safe);
+        self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
+    }
+
+    /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
+    pub(crate) fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
+        if !self.sack && config.ns3_recovery {
+            return t.acked.min(u32::MAX.into()) as u32;
+        }
+        (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32
+    }
 }
 
 #[cfg(test)]

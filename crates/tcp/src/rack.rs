@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::rate::Rates;
 use crate::scoreboard::Outstanding;
 use crate::sender::NEVER;
 use units::Nanos;
@@ -71,12 +72,15 @@ pub(crate) struct Rack {
     sacked_rtt: Option<Nanos>,
     /// When the reordering timer is due.
     pub(crate) timer: Nanos,
+    /// How fast segments are delivered, if that is asked for. Its segments are these.
+    pub(crate) rates: Option<Box<Rates>>,
 }
 
 impl Rack {
     /// Nothing is outstanding, everything below `una` is acknowledged.
-    pub(crate) fn new(una: u64) -> Self {
+    pub(crate) fn new(una: u64, rates: bool) -> Self {
         Self {
+            rates: rates.then(Box::default),
             segments: VecDeque::new(),
             una,
             first_lost: una,
@@ -145,6 +149,9 @@ impl Rack {
     #[inline]
     pub(crate) fn sent(&mut self, end: u64, at: Nanos) {
         self.segments.push_back(Sent { end, at, fate: Fate::Out, again: false });
+        if let Some(rates) = &mut self.rates {
+            rates.sent(at);
+        }
     }
 
     /// The segment that ends at `end` was sent again; as a repair, not as a probe, if it was lost.
@@ -153,6 +160,9 @@ impl Rack {
         let Some(sent) = self.segments.get_mut(index) else { return };
         sent.at = at;
         sent.again = true;
+        if let Some(rates) = &mut self.rates {
+            rates.sent_again(index);
+        }
         if repair {
             self.set(index, Fate::Repaired);
             // Losses are repaired from the left.
@@ -195,6 +205,9 @@ impl Rack {
                 self.waiting += len;
                 self.lost += 1;
                 self.first_lost = self.first_lost.min(start);
+                if let Some(rates) = &mut self.rates {
+                    rates.lose(len);
+                }
             }
             Fate::Repaired => self.lost += 1,
             Fate::Sacked => self.sacked += 1,
@@ -222,6 +235,9 @@ impl Rack {
                 new += (sent.end - from) as u32;
                 self.set(index, Fate::Sacked);
                 self.has_arrived(sent, false);
+                if let Some(rates) = &mut self.rates {
+                    rates.arrived(index, sent.end - from, sent.at, sent.again);
+                }
                 if !sent.again {
                     let rtt = self.arrival.now.since(sent.at);
                     self.sacked_rtt = Some(self.sacked_rtt.unwrap_or_default().max(rtt));
@@ -241,6 +257,12 @@ impl Rack {
         {
             self.set(0, Fate::Out);
             self.segments.pop_front();
+            if let Some(rates) = &mut self.rates {
+                if sent.fate != Fate::Sacked {
+                    rates.arrived(0, sent.end - self.una, sent.at, sent.again);
+                }
+                rates.forget_first();
+            }
             if sent.fate == Fate::Sacked {
                 sacked += sent.end - self.una;
             } else {

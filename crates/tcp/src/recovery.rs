@@ -4,7 +4,6 @@
 
 use crate::config::{Config, Recovery};
 use crate::hystart::Signal;
-use crate::prr::{Prr, Room};
 use crate::rack::{Arrival, Rack};
 use crate::segment::{Flags, Segment};
 use crate::sender::{Probe, Sender};
@@ -29,6 +28,23 @@ impl Sender {
     /// it says that the network is congested.
     #[inline]
     pub(crate) fn on_ack(
+        &mut self,
+        config: &Config,
+        segment: &Segment,
+        echo: Option<Nanos>,
+        ece: bool,
+        now: Nanos,
+        stats: &mut Stats,
+    ) {
+        let before = if self.control.has_model() { self.before_ack() } else { None };
+        self.take_ack(config, segment, echo, ece, now, stats);
+        if let Some(before) = before {
+            self.after_ack(&before, now);
+        }
+    }
+
+    #[inline]
+    fn take_ack(
         &mut self,
         config: &Config,
         segment: &Segment,
@@ -158,7 +174,7 @@ impl Sender {
         if self.phase == Phase::Cwr {
             if self.board.una() >= self.recovery_point {
                 self.phase = Phase::Open;
-                self.control.cwnd = self.control.ssthresh;
+                self.control.settle();
             } else {
                 self.reduce_proportionally(config, t, t.acked > 0);
             }
@@ -191,7 +207,7 @@ impl Sender {
             stats.fast_retransmits += 1;
             let window = self.control.cwnd.into();
             self.control.reduce(config, window, window);
-            self.control.cwnd = self.control.ssthresh;
+            self.control.settle();
         }
         self.probe = Probe::None;
     }
@@ -256,7 +272,7 @@ impl Sender {
             || (config.recovery == Recovery::Reno && t.acked > 0);
         if done {
             self.phase = Phase::Open;
-            self.control.cwnd = self.control.ssthresh;
+            self.control.settle();
             self.force = false;
             self.dup_acks = u8::from(t.duplicate);
             if !self.sack {
@@ -335,48 +351,8 @@ impl Sender {
             self.phase = Phase::Cwr;
             self.start_reduction(config, t);
         } else {
-            self.control.cwnd = self.control.ssthresh;
+            self.control.settle();
         }
-    }
-
-    fn start_reduction(&mut self, config: &Config, t: &Trouble) {
-        if !config.prr {
-            self.control.cwnd = self.control.ssthresh;
-            return;
-        }
-        let delivered = self.delivered(config, t);
-        // RFC 9937: without what was SACKed before this acknowledgment.
-        let flight = if config.ns3_recovery {
-            self.board.flight() as u32
-        } else {
-            let outstanding = self.board.flight().saturating_sub(self.board.sacked().into());
-            (outstanding as u32).saturating_add(delivered)
-        };
-        self.prr = Prr { delivered: 0, out: 0, flight };
-        self.reduce_proportionally(config, t, false);
-    }
-
-    fn reduce_proportionally(&mut self, config: &Config, t: &Trouble, safe: bool) {
-        let delivered = self.delivered(config, t);
-        if !config.prr || (delivered == 0 && !config.ns3_recovery) {
-            return;
-        }
-        let mut pipe = self.board.pipe();
-        if config.ns3_recovery && !self.sack && self.prr.out > 0 {
-            // It is looked at before the duplicate counts, or the next segment is marked lost.
-            pipe += u64::from(config.mss);
-        }
-        let room = Room { pipe, ssthresh: self.control.ssthresh };
-        let more = self.prr.allowance(config, delivered, room, safe);
-        self.control.cwnd = (pipe + more).min(crate::MAX_WINDOW.into()) as u32;
-    }
-
-    /// What this acknowledgment says has arrived (RFC 6937, DeliveredData).
-    fn delivered(&self, config: &Config, t: &Trouble) -> u32 {
-        if !self.sack && config.ns3_recovery {
-            return t.acked.min(u32::MAX.into()) as u32;
-        }
-        (t.acked + u64::from(self.board.sacked())).saturating_sub(t.sacked_before.into()) as u32
     }
 }
 

@@ -74,9 +74,10 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// From now on losses are found by time. Nothing is outstanding.
-    pub(crate) fn use_rack(&mut self) {
-        self.marks = Some(Box::new(Marks::Rack(Rack::new(self.una))));
+    /// From now on losses are found by time, and, if `rates`, delivery rates are measured. Nothing
+    /// is outstanding.
+    pub(crate) fn use_rack(&mut self, rates: bool) {
+        self.marks = Some(Box::new(Marks::Rack(Rack::new(self.una, rates))));
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The sending half of an endpoint: windows, retransmission, timers.
 
-use crate::config::Config;
+use crate::config::{Config, Congestion};
 use crate::control::Control;
 use crate::prr::Prr;
 use crate::recovery::Phase;
@@ -137,6 +137,7 @@ impl Sender {
 
     pub(crate) fn write(&mut self, bytes: u64) {
         if self.fin == Fin::No {
+            self.note_gap();
             self.end = self.end.saturating_add(bytes).min(LAST);
         }
     }
@@ -166,11 +167,12 @@ impl Sender {
     }
 
     /// The handshake is over: one of so many SYNs is acknowledged.
-    pub(crate) fn establish(&mut self, config: &Config, window: u32, syns: u32) {
+    pub(crate) fn establish(&mut self, config: &Config, window: u32, syns: u32, now: Nanos) {
         self.board.sent(1);
         self.board.advance(1);
-        if config.rack && self.sack {
-            self.board.use_rack();
+        let models = config.congestion == Congestion::Bbr;
+        if self.sack && (config.rack || models) {
+            self.board.use_rack(models);
         }
         self.edge = 1 + u64::from(window);
         self.rto_at = NEVER;
@@ -179,6 +181,9 @@ impl Sender {
         }
         if syns > 1 {
             self.rtt.be_cautious();
+        }
+        if models {
+            self.begin_model(config, now);
         }
     }
 
@@ -189,7 +194,7 @@ impl Sender {
             self.paced = false;
             return None;
         };
-        if now < self.pace_from {
+        if now < self.pace_from && !self.control.model().is_some_and(|model| model.in_burst(now)) {
             self.paced = true;
             return None;
         }
@@ -302,6 +307,7 @@ impl Sender {
         let idle = now.since(self.last_sent);
         if self.last_sent != Nanos::ZERO && idle != Nanos::ZERO {
             self.control.on_idle(config, idle, idle > self.rtt.timeout(config), now);
+            self.restart_model(now);
             self.last_sent = now;
         }
     }
@@ -372,7 +378,7 @@ impl Sender {
         } else if self.rto_at == NEVER || self.probe == Probe::Timed || (restarts && !new) {
             self.start_timer(config, now);
         }
-        if config.pacing.is_some() {
+        if config.pacing.is_some() || self.control.has_model() {
             self.pace(config, len, now);
         }
         self.last_sent = now;

@@ -16,6 +16,10 @@ const REORDERING_SLACK: Nanos = Nanos::from_millis(2);
 
 impl Sender {
     pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Nanos) {
+        if let Some(model) = self.control.model() {
+            self.pace_from = self.pace_from.max(now) + model.departs(len, now);
+            return;
+        }
         let Some(pacing) = config.pacing else { return };
         // Linux calls it slow start as long as the window is below half the threshold.
         let percent = if self.control.cwnd < self.control.ssthresh / 2 {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 /// Segments of 100 bytes, one in each millisecond from 0 on.
 fn sent(segments: u64) -> Rack {
-    let mut rack = Rack::new(0);
+    let mut rack = Rack::new(0, false);
     (0..segments).for_each(|i| rack.sent((i + 1) * 100, i * MS));
     rack
 }
@@ -36,7 +36,7 @@ fn what_was_sent_before_something_that_arrived_is_lost_after_the_window() {
 
 #[test]
 fn of_those_sent_at_once_the_higher_are_later() {
-    let mut rack = Rack::new(0);
+    let mut rack = Rack::new(0, false);
     (1..=5).for_each(|i| rack.sent(i * 100, MS));
     rack.arrives(at(21, None));
     rack.sack(200, 300);
@@ -139,7 +139,7 @@ proptest! {
     fn counts_are_of_the_segments(
         steps in proptest::collection::vec((0u8..6, 0u64..60, 1u64..40), 1..60),
     ) {
-        let mut rack = Rack::new(0);
+        let mut rack = Rack::new(0, false);
         let (mut nxt, mut sacked) = (0, 0);
         for (i, &(kind, offset, len)) in steps.iter().enumerate() {
             let now = i as u64 * MS;

@@ -73,26 +73,28 @@ fn any_config() -> impl Strategy<Value = Config> {
     ];
     let growth =
         prop_oneof![Just(Growth::PerAck), (1u32..9).prop_map(|limit| Growth::PerByte { limit })];
-    let flags = proptest::array::uniform13(any::<bool>());
-    (preset, recovery, exit, reduce, growth, flags, 1u32..4, 2u32..30).prop_map(
-        |(preset, recovery, slow_start_exit, reduce_from, growth, f, ack_every, window)| Config {
-            recovery,
+    let control =
+        prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic), Just(Congestion::Bbr)];
+    let flags = proptest::array::uniform12(any::<bool>());
+    (preset, (recovery, control), exit, reduce, growth, flags, 1u32..4, 2u32..30).prop_map(
+        |(preset, how, slow_start_exit, reduce_from, growth, f, ack_every, window)| Config {
+            recovery: how.0,
+            congestion: how.1,
             slow_start_exit,
             reduce_from,
             growth,
-            congestion: if f[0] { Congestion::Reno } else { Congestion::Cubic },
-            prr: f[1],
-            limited_transmit: f[2],
-            rescue: f[3],
-            impatient: f[4],
-            timestamps: f[5],
-            ecn: f[6],
-            pacing: f[7].then_some(Pacing::LINUX),
-            validate_window: f[8],
-            restart_after_idle: f[9],
-            karn_backoff: f[10],
-            tail_loss_probe: f[11],
-            rack: f[12],
+            prr: f[0],
+            limited_transmit: f[1],
+            rescue: f[2],
+            impatient: f[3],
+            timestamps: f[4],
+            ecn: f[5],
+            pacing: f[6].then_some(Pacing::LINUX),
+            validate_window: f[7],
+            restart_after_idle: f[8],
+            karn_backoff: f[9],
+            tail_loss_probe: f[10],
+            rack: f[11],
             ack_every,
             receive_window: window * preset.mss,
             data_tries: 100,
