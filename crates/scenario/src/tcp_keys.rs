@@ -35,6 +35,7 @@ fn of_preset(name: &str) -> Config {
 fn changed(table: &Table<'_>, mut config: Config) -> Result<Config, ScenarioError> {
     match table.word("congestion")? {
         Some("reno") => config.congestion = Congestion::Reno,
+        Some("bbr") => config.congestion = Congestion::Bbr,
         Some(_) => config.congestion = Congestion::Cubic,
         None => {}
     }
@@ -95,6 +96,11 @@ fn changed(table: &Table<'_>, mut config: Config) -> Result<Config, ScenarioErro
         ("ecn", &mut config.ecn),
     ] {
         table.flag(key)?.into_iter().for_each(|value| *field = value);
+    }
+    if config.congestion == Congestion::Bbr && config.recovery != Recovery::Sack {
+        return Err(
+            table.error("does not go together: congestion = \"bbr\" takes recovery = \"sack\"")
+        );
     }
     config.check().map_err(|error| table.error(format!("does not go together: {error}")))?;
     Ok(config)

@@ -37,6 +37,17 @@ fn refused(from: &str, to: &str, says: &[&str]) {
 }
 
 #[test]
+fn bbr_takes_sack() {
+    let tcp = |keys: &str| format!("{GOOD}\n[tcp]\n{keys}\n");
+    assert!(parse(&tcp("preset = \"linux\"\ncongestion = \"bbr\"")).is_ok());
+    let error = parse(&tcp("congestion = \"bbr\"\nrecovery = \"newreno\"")).unwrap_err();
+    assert!(
+        error.starts_with("t.toml:17: tcp ") && error.contains("recovery = \"sack\""),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_is_good_is_accepted() {
     let scenario = parse(GOOD).unwrap();
     assert_eq!((scenario.name.as_str(), scenario.seeds.len()), ("t", 10));

@@ -117,6 +117,7 @@ fn tcp_of(tcp: &tcp::Config) -> Tcp {
     match tcp.congestion {
         tcp::Congestion::Reno => Tcp::Reno,
         tcp::Congestion::Cubic => Tcp::Cubic,
+        tcp::Congestion::Bbr => Tcp::Bbr,
     }
 }
 

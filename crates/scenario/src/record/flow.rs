@@ -111,5 +111,6 @@ fn tcp_name(tcp: &tcp::Config) -> &'static str {
     match tcp.congestion {
         tcp::Congestion::Reno => "reno",
         tcp::Congestion::Cubic => "cubic",
+        tcp::Congestion::Bbr => "bbr",
     }
 }

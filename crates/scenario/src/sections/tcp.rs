@@ -25,9 +25,9 @@ pub(crate) static TCP: Section = Section {
         ),
         optional(
             "congestion",
-            Takes::Word(&["reno", "cubic"]),
+            Takes::Word(&["reno", "cubic", "bbr"]),
             PRESET,
-            "Congestion avoidance: RFC 5681 or RFC 9438.",
+            "Congestion control: RFC 5681, RFC 9438, or BBR version 1, which takes SACK, and has RACK and its own pacing.",
         ),
         optional(
             "recovery",
