@@ -10,6 +10,7 @@
 //! looks for once a step, and it answers from in between two packets.
 
 mod client;
+mod decisions;
 #[cfg(feature = "harness")]
 pub mod harness;
 mod lock;

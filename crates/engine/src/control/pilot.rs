@@ -1,6 +1,5 @@
 //! Has the rates of an engine follow the link: asks, looks, and lets the controllers decide.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process;
@@ -10,11 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use autorate::{Bounds, Controller, Decision, Echo, Load, Meter, Path, Reason, Traffic, View};
 use sched::{Nanos, Rate};
 
+use super::decisions::Decisions;
 use super::prober::Prober;
 use crate::datapath::clock;
 use crate::datapath::follow::{Gauge, Passing, Stamps};
 use crate::datapath::trips::Trips;
-use crate::status::{Auto, Decided};
+use crate::status::Auto;
 
 /// How often it decides.
 const TICK: Nanos = Nanos::from_millis(25);
@@ -33,9 +33,6 @@ const PACKET_BITS: u64 = 8 * 1_500;
 const SPAN: Nanos = Nanos::from_millis(150);
 /// A line of the log is not followed by another one for so long.
 const QUIET: Nanos = Nanos::from_secs(1);
-
-/// Decisions of a direction that are remembered.
-const REMEMBERED: usize = 32;
 
 /// Where lines for the log go.
 pub(crate) type Log = Box<dyn FnMut(&str) + Send>;
@@ -70,9 +67,7 @@ struct Way {
     controller: Option<Controller>,
     sent: Meter,
     received: Meter,
-    /// How many decisions there were, by their reason.
-    decided: BTreeMap<&'static str, u64>,
-    latest: VecDeque<Decision>,
+    decisions: Decisions,
     logged: Option<Nanos>,
 }
 
@@ -109,8 +104,7 @@ impl Pilot {
             followed,
             sent: Meter::default(),
             received: Meter::default(),
-            decided: BTreeMap::new(),
-            latest: VecDeque::with_capacity(REMEMBERED),
+            decisions: Decisions::default(),
             logged: None,
         };
         let sees_departures = ways.iter().any(|way| way.passing == Passing::Departing);
@@ -239,11 +233,7 @@ impl Pilot {
                 } else {
                     way.followed.rate = decision.to;
                 }
-                *way.decided.entry(decision.reason.name()).or_default() += 1;
-                if way.latest.len() == REMEMBERED {
-                    way.latest.pop_front();
-                }
-                way.latest.push_back(decision);
+                way.decisions.note(decision);
                 decided.push((at, decision));
             }
         }
@@ -294,7 +284,7 @@ impl Pilot {
         let way = self.ways.get(way)?;
         let bounds = way.controller.as_ref()?.bounds();
         let now = clock::now();
-        let last = way.latest.back();
+        let last = way.decisions.last();
         Some(Auto {
             floor_bps: bounds.floor().0,
             base_bps: bounds.base().0,
@@ -305,13 +295,13 @@ impl Pilot {
             blind: self.view.blind,
             round_trip_ns: self.view.baseline.map(|time| time.0),
             extra_delay_ns: self.view.recent.map(|(extra, _)| extra.0),
-            lowered: way.decided.get("queue").copied().unwrap_or(0),
-            raised: way.decided.get("room").copied().unwrap_or(0),
+            lowered: way.decisions.count("queue"),
+            raised: way.decisions.count("room"),
             last_decision: last.map(Decision::to_string),
             last_reason: last.map(|decision| decision.reason.name().to_owned()),
             decided_ns_ago: last.map(|decision| (now - decision.at).0),
-            decided: way.decided.iter().map(|(why, times)| ((*why).into(), *times)).collect(),
-            decisions: way.told(now),
+            decided: way.decisions.counts(),
+            decisions: way.decisions.told(now),
         })
     }
 }
@@ -338,20 +328,6 @@ pub(super) fn note_departures(path: &mut Path, stamps: &Stamps) {
 }
 
 impl Way {
-    /// The latest decisions.
-    fn told(&self, now: Nanos) -> Vec<Decided> {
-        let first = self.decided.values().sum::<u64>() - self.latest.len() as u64 + 1;
-        let decided = |(number, decision): (u64, &Decision)| Decided {
-            number,
-            ns_ago: (now - decision.at).0,
-            from_bps: decision.from.0,
-            to_bps: decision.to.0,
-            reason: decision.reason.name().to_owned(),
-            text: decision.to_string(),
-        };
-        (first..).zip(&self.latest).map(decided).collect()
-    }
-
     /// The part of its rate that a direction uses.
     fn share(&self) -> f64 {
         self.sent.over(SPAN).unwrap_or(0) as f64 / self.followed.rate.0.max(1) as f64

@@ -94,7 +94,8 @@ pub struct Auto {
     /// How many decisions there were, by their reason.
     #[serde(default)]
     pub decided: BTreeMap<String, u64>,
-    /// The latest decisions, the oldest of them first.
+    /// The latest decisions, the oldest of them first; of older ones, those for `room` are forgotten
+    /// first.
     #[serde(default)]
     pub decisions: Vec<Decided>,
 }
