@@ -131,12 +131,20 @@ impl Bbr {
     }
 
     /// A segment leaves: how long it keeps the next burst waiting.
-    pub(crate) fn departs(&mut self, bytes: u32, now: Nanos) -> Nanos {
+    /// Of the time that it is late, up to half of the pause is given back, as in Linux.
+    pub(crate) fn departs(&mut self, bytes: u32, late: Nanos, now: Nanos) -> Nanos {
+        let pause = self.pause(bytes);
+        let mut credit = Nanos::ZERO;
         if now != self.burst_at {
             self.burst_at = now;
             self.burst_left = self.burst();
+            credit = late.min(pause * self.burst_left / 2);
         }
         self.burst_left = self.burst_left.saturating_sub(1);
+        pause - credit
+    }
+
+    fn pause(&self, bytes: u32) -> Nanos {
         Nanos((f64::from(bytes) / self.rate.max(1.0) * 1e9) as u64)
     }
 

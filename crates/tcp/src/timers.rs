@@ -17,7 +17,8 @@ const REORDERING_SLACK: Nanos = Nanos::from_millis(2);
 impl Sender {
     pub(crate) fn pace(&mut self, config: &Config, len: u32, now: Nanos) {
         if let Some(model) = self.control.model() {
-            self.pace_from = self.pace_from.max(now) + model.departs(len, now);
+            let late = now.since(self.pace_from);
+            self.pace_from = self.pace_from.max(now) + model.departs(len, late, now);
             return;
         }
         let Some(pacing) = config.pacing else { return };

@@ -35,7 +35,7 @@ fn it_fills_the_link_and_not_the_queue() {
     let mut net = path(linux(Congestion::Bbr));
     net.write(CLIENT, u64::MAX / 2);
     let part = used(&mut net, 2 * SECOND, 9 * SECOND);
-    assert!((0.95..=1.0).contains(&part), "{part}");
+    assert!((0.95..=1.001).contains(&part), "{part}");
     let late = net.sent_by(CLIENT).filter(|sent| sent.at > 2 * SECOND);
     let pipes: Vec<u64> = late.map(|sent| sent.pipe).collect();
     let mean = pipes.iter().sum::<u64>() / pipes.len() as u64;
