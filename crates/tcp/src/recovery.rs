@@ -36,11 +36,26 @@ impl Sender {
         now: Nanos,
         stats: &mut Stats,
     ) {
-        let before = if self.control.has_model() { self.before_ack() } else { None };
-        self.take_ack(config, segment, echo, ece, now, stats);
-        if let Some(before) = before {
-            self.after_ack(&before, now);
+        if self.control.has_model() {
+            self.take_modelled_ack(config, segment, echo, ece, now, stats);
+        } else {
+            self.take_ack(config, segment, echo, ece, now, stats);
         }
+    }
+
+    #[cold]
+    fn take_modelled_ack(
+        &mut self,
+        config: &Config,
+        segment: &Segment,
+        echo: Option<Nanos>,
+        ece: bool,
+        now: Nanos,
+        stats: &mut Stats,
+    ) {
+        let before = self.before_ack();
+        self.take_ack(config, segment, echo, ece, now, stats);
+        before.into_iter().for_each(|before| self.after_ack(&before, now));
     }
 
     #[inline]
