@@ -132,6 +132,14 @@ class Settings:
             ),
             "ecn": Setting("10 Mbit/s, ECN", ecn=True),
             "reno": Setting("10 Mbit/s, Reno", congestion="reno"),
+            "bbr": Setting("10 Mbit/s, BBR", congestion="bbr"),
+            "bbr 50mbit": Setting(
+                "50 Mbit/s, 4 downloads of BBR",
+                rate="50mbit",
+                downloads=4,
+                seconds=25,
+                congestion="bbr",
+            ),
             "other floods": Setting(
                 "another host gets one-packet flows at 1.2 of the link",
                 pairs=2,
