@@ -374,8 +374,8 @@ suite: python-release ## The scenarios after RFC 7928 in the simulator: writes t
 
 # What `make suite-kernel` measures: files of the suite, each with the length of a block (in waves, flows
 # start after 20 s), and disciplines by engine.
-SUITE ?= fairness:20s aggressive:20s unresponsive:20s round-trips:20s bursts:20s mild:20s medium:20s \
-	heavy:20s waves:40s varying:20s mix:20s both-ways:20s
+SUITE ?= fairness:20s aggressive:20s aggressive-bbr:20s unresponsive:20s round-trips:20s bursts:20s mild:20s \
+	medium:20s heavy:20s waves:40s varying:20s mix:20s both-ways:20s
 SUITE_USERSPACE ?= fifo codel fq-codel cake efd las fq-lanes
 SUITE_KERNEL ?= kernel:pfifo kernel:codel kernel:fq_codel kernel:cake efd fq-lanes
 SUITE_RUNS := target/kernel-runs/suite

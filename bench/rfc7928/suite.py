@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios" / "rfc7928"
 #: In the order of the RFC's sections.
 ORDER = (
-    "ecn", "fairness", "different-windows", "aggressive", "unresponsive", "round-trips", "bursts",
-    "mild", "medium", "heavy", "waves", "varying", "mix", "both-ways", "two-queues",
+    "ecn", "fairness", "different-windows", "aggressive", "aggressive-bbr", "unresponsive",
+    "round-trips", "bursts", "mild", "medium", "heavy", "waves", "varying", "mix", "both-ways",
+    "two-queues",
 )  # fmt: skip
 #: Short transfers: those of up to 20 packets.
 SHORT = "<=20 packets, mean ms"
