@@ -52,6 +52,8 @@ def drawn(program: Path, folder: Path) -> Figure:
         axes.get_legend().remove()
         axes.set_title(name, loc="left")
         axes.set(xlabel="", ylabel="")
+    for axes in panels[len(ORDER) :]:
+        axes.set_axis_off()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     figure.supxlabel("delay of the call, p95 (ms)", fontsize=8)
