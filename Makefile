@@ -539,7 +539,7 @@ bench-kernel: kernel-guest python ## The qdiscs and their peers in a guest: inst
 
 # What `make bench-autorate` measures: an experiment of validation/kernel/guest/src/follow, a direction and
 # the number of rounds.
-FOLLOWS ?= drop-down-5 drop-up-5 radio-down-10 noise-down-3 idle-down-3
+FOLLOWS ?= drop-down-5 drop-up-5 radio-down-10 noise-down-3 idle-down-3 slow-down-2
 PEER_FILES := cake-autorate.sh lib.sh defaults.sh
 .PHONY: bench-autorate
 bench-autorate: kernel-guest ## Rates that follow a link, in a guest; PEER=folder: beside that checkout of cake-autorate (needs fping)

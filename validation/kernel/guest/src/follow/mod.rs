@@ -46,11 +46,12 @@ type Results = Vec<(&'static str, f64)>;
 /// An experiment: its name, the bounds of the rate, the fixed rate, and a run.
 type Experiment = (&'static str, Bounds, u64, fn(&mut Run) -> Result<Results>);
 
-const EXPERIMENTS: [Experiment; 4] = [
+const EXPERIMENTS: [Experiment; 5] = [
     ("drop", Bounds(2, 20, 40), 20, drop_and_rise),
     ("radio", Bounds(2, 10, 60), 60, of_a_radio),
     ("noise", Bounds(2, 20, 40), 20, noise),
     ("idle", Bounds(2, 20, 40), 20, idle),
+    ("slow", Bounds(2, 5, 10), 5, slow),
 ];
 
 /// A controller on the line.
@@ -66,7 +67,7 @@ struct Run<'a> {
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let usage =
-        "follow drop|radio|noise|idle up|down ROUNDS [fixed|marks|kernel|userspace|peer]...";
+        "follow drop|radio|noise|idle|slow up|down ROUNDS [fixed|marks|kernel|userspace|peer]...";
     let [name, way, rounds, named @ ..] = words else { anyhow::bail!(usage) };
     let experiment = EXPERIMENTS.iter().find(|(known, ..)| known == name).context(usage)?;
     let way = if way == "up" { Way::Up } else { Way::Down };
@@ -268,6 +269,21 @@ fn noise(run: &mut Run) -> Result<Results> {
     load.finish()?;
     let (from, before) = before.context("the machine stood still")?;
     let used = (passed - before) as f64 * 8.0 / 20e6 / (to - from).as_secs_f64();
+    Ok(of_span(&echo.finish()?, (from, to), used))
+}
+
+/// 5 Mbit/s all the time.
+fn slow(run: &mut Run) -> Result<Results> {
+    run.line.carries(5.0)?;
+    let echo = Echo::start(run.begin)?;
+    thread::sleep(ALONE);
+    let load = run.load()?;
+    run.sleep_until(WARM_UP);
+    let (from, before) = (run.now(), run.passed()?);
+    run.sleep_until(WARM_UP + Duration::from_secs(30));
+    let (to, passed) = (run.now(), run.passed()? - before);
+    load.finish()?;
+    let used = passed as f64 * 8.0 / 5e6 / (to - from).as_secs_f64();
     Ok(of_span(&echo.finish()?, (from, to), used))
 }
 
