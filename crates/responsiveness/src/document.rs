@@ -58,7 +58,12 @@ impl Document {
                 ));
             }
         }
-        Ok(document)
+        match &document.test_endpoint {
+            Some(text) if !is_host_name(text) => {
+                Err(format!("its test endpoint '{text}' is no host name"))
+            }
+            _ => Ok(document),
+        }
     }
 
     /// The host that is to be asked instead of the one that the document came from, and the port
@@ -67,6 +72,12 @@ impl Document {
         let endpoint = self.test_endpoint.as_deref()?;
         Some((endpoint, self.urls.small.port_u16().unwrap_or(port)))
     }
+}
+
+/// Whether a text can be the name of a host, as the draft asks for, or an IPv4 address.
+fn is_host_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// What a server has said, as a line that does nothing to a terminal, cut off where it gets long.
@@ -123,6 +134,20 @@ mod tests {
         let text = GOOD.replace("https://h/s", "https://H/s");
         let document = Document::parse(text.as_bytes(), "https").unwrap();
         assert_eq!(document.urls.small.host(), Some("H"));
+    }
+
+    #[test]
+    fn a_test_endpoint_is_the_name_of_a_host() {
+        let with = |name: &str| {
+            GOOD.replace("\"new\"", &format!("\"test_endpoint\": \"{name}\", \"new\""))
+        };
+        for name in ["near-1.example.com", "192.0.2.1"] {
+            assert!(Document::parse(with(name).as_bytes(), "https").is_ok(), "{name}");
+        }
+        for name in ["", "a b", "near.example.com/x", "host\u{2029}", "\\u001b[2J", "[::1]"] {
+            let said = refusal(&with(name));
+            assert!(said.contains("test endpoint") && !said.contains('\u{1b}'), "{said}");
+        }
     }
 
     #[test]
