@@ -13,8 +13,10 @@ thread_local! {
 }
 
 fuzz_target!(|bytes: &[u8]| {
+    // A host's name is the same in capitals.
+    let small = bytes.to_ascii_lowercase();
     let names_other =
-        !contains(bytes, b"localhost") && !contains(bytes, b"127.") && !contains(bytes, b"::1");
+        !contains(&small, b"localhost") && !contains(&small, b"127.") && !contains(&small, b"::1");
     let said = OPEN.with(|web| web.ask(bytes));
     assert!(!(names_other && tells(&said)), "told to who named another host");
     let said = CLOSED.with(|web| web.ask(bytes));

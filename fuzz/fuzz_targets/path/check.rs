@@ -32,13 +32,15 @@ pub(crate) fn is_same(came: &[u8], leaves: &[u8]) -> bool {
     marked
 }
 
-/// Where the network header begins, behind any VLAN tags. (A frame that has changed has one.)
+/// Where the network header begins, behind any VLAN tags and PPPoE. (A frame that has changed has
+/// one.)
 fn network_header(frame: &[u8]) -> usize {
     let mut at = 12;
     while matches!(frame[at..at + 2], [0x81 | 0x91 | 0x92, 0x00] | [0x88, 0xa8]) {
         at += 4;
     }
-    at + 2
+    let pppoe = frame[at..at + 2] == [0x88, 0x64];
+    at + 2 + if pppoe { 8 } else { 0 }
 }
 
 /// The sum of the words, as Internet checksums are made; 0 and 0xffff are one value in it.
