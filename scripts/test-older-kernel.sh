@@ -9,11 +9,15 @@ selected=("${@:2}")
 : "${CARGO:=cargo}"
 target=${CARGO_TARGET_DIR:-target}
 
+tests=(--test userspace)
+if [ "${#selected[@]}" -eq 0 ]; then
+	tests+=(--test attach_userspace --test xdp)
+fi
 programs=()
 while read -r name path; do
 	programs+=(--program "$path=test-$name")
 done < <("$CARGO" test --locked --package shortlane --package shortlane-engine \
-	--test userspace --test attach_userspace --test xdp --no-run 2>&1 | tee /dev/stderr |
+	"${tests[@]}" --no-run 2>&1 | tee /dev/stderr |
 	sed -n 's#^ *Executable tests/\([a-z_]*\)[/.].*(\(.*\))$#\1 \2#p')
 # The tests start the command where cargo has put it.
 command=$(realpath "$target/debug/shortlane")

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -68,8 +69,7 @@ class Image:
 
     def add_program(self, source: Path, name: str) -> None:
         """A program into /usr/bin, with the shared libraries that it asks for."""
-        self.add_file(source, f"/usr/bin/{name}")
-        self.entries[f"/usr/bin/{name}"] = (FILE | 0o755, self.entries[f"/usr/bin/{name}"][1])
+        self.add(f"/usr/bin/{name}", FILE | 0o755, stripped(source))
         for library in libraries(source):
             self.add_file(Path(library), library)
 
@@ -89,6 +89,22 @@ def _record(name: str, inode: int, mode: int, data: bytes) -> bytes:
     numbers = (inode, mode, 0, 0, links, 0, len(data), 0, 0, 0, 0, len(raw), 0)
     head = b"070701" + b"".join(b"%08X" % number for number in numbers) + raw
     return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+
+
+def stripped(program: Path) -> bytes:
+    """A program without what only a debugger reads, since an emulator is slow to unpack it."""
+    try:
+        content = program.read_bytes()
+        if not content.startswith(b"\x7fELF"):
+            return content
+        with tempfile.NamedTemporaryFile() as out:
+            command = ["strip", "--strip-debug", "-o", out.name, str(program)]
+            subprocess.run(command, capture_output=True, text=True, check=True)
+            return Path(out.name).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{program}: {error.strerror}") from error
+    except subprocess.CalledProcessError as error:
+        raise ImageError(f"{program}: {error.stderr.strip()}") from error
 
 
 def libraries(program: Path) -> list[str]:

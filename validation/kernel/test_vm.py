@@ -117,6 +117,18 @@ def test_modules_come_with_what_they_need() -> None:
     ]
 
 
+def test_a_program_comes_without_what_a_debugger_reads(tmp_path: Path) -> None:
+    source, program = tmp_path / "a.c", tmp_path / "a"
+    source.write_text("int main(void) { return 7; }\n")
+    subprocess.run(["cc", "-g", "-o", str(program), str(source)], check=True)
+    assert b".debug_info" in program.read_bytes()
+    program.write_bytes(image.stripped(program))
+    assert b".debug_info" not in program.read_bytes()
+    assert subprocess.run([program], check=False).returncode == 7
+    source.write_text("#!/bin/sh\n")
+    assert image.stripped(source) == b"#!/bin/sh\n"
+
+
 def test_the_archive_is_one_that_cpio_reads(tmp_path: Path) -> None:
     made = image.Image()
     made.add("/etc/name", image.FILE | 0o644, b"guest\n")
