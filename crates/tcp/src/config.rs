@@ -253,8 +253,9 @@ pub struct Config {
     /// So many data segments at the start are acknowledged at once. Gaps, what fills them, and
     /// FIN always are.
     pub quick_acks: u32,
-    /// So is each segment by which the receive window grows (Linux). It takes timestamps.
-    pub quick_while_window_grows: bool,
+    /// So is, as in Linux, each segment by which the receive window grows, and some after a pause
+    /// or a needless retransmission; and delays follow what arrives. It takes timestamps.
+    pub adaptive_acks: bool,
 }
 
 impl Config {

@@ -5,6 +5,7 @@ use crate::receiver::{Due, Receiver};
 use crate::recovery::Phase;
 use crate::scoreboard::Outstanding;
 use crate::segment::{Flags, SackBlocks, Segment};
+use crate::send_buffer::SendBuffer;
 use crate::sender::{NEVER, Piece, Sender};
 use crate::stats::Stats;
 use units::Nanos;
@@ -72,6 +73,7 @@ pub struct Endpoint {
     pub(crate) receiver: Receiver,
     pub(crate) stats: Stats,
     pub(crate) stage: Stage,
+    send_buffer: SendBuffer,
     pub(crate) syn_due: bool,
     /// SYNs or SYN-ACKs by the timer.
     pub(crate) syns: u8,
@@ -99,6 +101,7 @@ impl Endpoint {
             receiver: Receiver::new(config),
             stats: Stats::default(),
             stage,
+            send_buffer: SendBuffer::new(),
             syn_due: false,
             syns: 0,
             ecn: false,
@@ -151,7 +154,7 @@ impl Endpoint {
             }
         }
         if now >= self.receiver.ack_at {
-            self.receiver.on_ack_timer();
+            self.receiver.on_ack_timer(config, &self.sender.rtt);
         }
     }
 
@@ -327,7 +330,7 @@ impl Endpoint {
         let ece = self.ecn && segment.flags.has(Flags::ECE);
         self.sender.on_ack(config, segment, echo, ece, now, &mut self.stats);
         if segment.len > 0 || segment.flags.has(Flags::FIN) {
-            self.receiver.on_data(config, segment, now, &mut self.stats);
+            self.receiver.on_data(config, segment, &self.sender.rtt, now, &mut self.stats);
         }
     }
 
@@ -336,10 +339,16 @@ impl Endpoint {
         if piece.fin && !piece.retransmission {
             self.closed_second = self.receiver.finished();
         }
+        let window = self.sender.control.cwnd;
+        let is_new = !piece.retransmission && piece.len > 0;
+        let pushes = is_new
+            && (self.send_buffer.fills(|| window / config.mss)
+                || piece.seq + u64::from(piece.len) > self.sender.written());
         let flags = Flags::NONE
             .with_if(piece.fin, Flags::FIN)
+            .with_if(pushes, Flags::PSH)
             .with_if(piece.retransmission, Flags::RETRANSMISSION)
-            .with_if(self.ecn && !piece.retransmission && piece.len > 0, Flags::ECT)
+            .with_if(self.ecn && is_new, Flags::ECT)
             .with_if(self.ecn && piece.cwr, Flags::CWR);
         self.segment(config, piece.seq, piece.len, flags, now)
     }
@@ -364,7 +373,7 @@ impl Endpoint {
             .with_if(self.sender.rtt.timestamps, Flags::TIMESTAMPS);
         let sack =
             if self.sender.sack { self.receiver.sack_blocks() } else { SackBlocks::default() };
-        self.receiver.acknowledged();
+        self.receiver.acknowledged(config);
         Segment {
             seq,
             ack: self.receiver.nxt(),

@@ -55,7 +55,7 @@ impl Default for Config {
             ack_every: 2,
             ack_delay: Nanos::from_millis(200),
             quick_acks: 0,
-            quick_while_window_grows: false,
+            adaptive_acks: false,
         }
     }
 }
@@ -136,7 +136,7 @@ impl Config {
             max_rto: Nanos::from_secs(120),
             ack_delay: Nanos::from_millis(40),
             quick_acks: 16,
-            quick_while_window_grows: true,
+            adaptive_acks: true,
             ..Self::default()
         }
     }

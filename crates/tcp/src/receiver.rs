@@ -1,8 +1,10 @@
 //! The half of an endpoint that receives data: reassembly, and when to acknowledge.
 
 use crate::config::Config;
+use crate::delayed_ack::DelayedAck;
 use crate::ranges::Ranges;
 use crate::right_sizing::RightSizing;
+use crate::rtt::Rtt;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::NEVER;
 use crate::stats::Stats;
@@ -43,8 +45,7 @@ pub(crate) struct Receiver {
     /// Segments and bytes received since the last acknowledgment.
     unacked: u16,
     unacked_bytes: u32,
-    /// Segments yet to be acknowledged at once.
-    quick: u16,
+    delayed: DelayedAck,
     window: RightSizing,
 }
 
@@ -60,7 +61,7 @@ impl Receiver {
             ece: false,
             unacked: 0,
             unacked_bytes: 0,
-            quick: config.quick_acks.min(u16::MAX.into()) as u16,
+            delayed: DelayedAck::new(config),
             window: RightSizing::new(config),
         }
     }
@@ -88,12 +89,13 @@ impl Receiver {
         self.recent_timestamp = segment.timestamp;
     }
 
-    /// Takes in data, FIN, or both.
+    /// Takes in data, FIN, or both; `rtt` is what this end knows of round trips.
     #[inline]
     pub(crate) fn on_data(
         &mut self,
         config: &Config,
         segment: &Segment,
+        rtt: &Rtt,
         now: Nanos,
         stats: &mut Stats,
     ) {
@@ -102,6 +104,9 @@ impl Receiver {
         if end <= self.nxt {
             stats.duplicates_received += 1;
             self.due = Due::Alone;
+            if config.adaptive_acks {
+                self.delayed.on_duplicate(config);
+            }
             return;
         }
         if end - u64::from(has_fin) > self.nxt + u64::from(config.receive_window) {
@@ -127,27 +132,26 @@ impl Receiver {
         // Not more than a window, which has 30 bits.
         let bytes = (self.nxt - before) as u32;
         self.unacked_bytes = self.unacked_bytes.saturating_add(bytes);
-        if config.quick_while_window_grows && self.window.on_data(config, segment, bytes, now) {
-            self.quick = self.quick.max(1);
+        let mut at_once = self.finished();
+        if config.adaptive_acks {
+            self.delayed.on_data(config, rtt, now);
+            if self.window.on_data(config, segment, bytes, now) {
+                self.delayed.on_growth();
+            }
+            at_once |= segment.flags.has(Flags::PSH);
         }
-        self.schedule_ack(config, now);
-    }
-
-    #[inline]
-    fn schedule_ack(&mut self, config: &Config, now: Nanos) {
+        at_once |= self.delayed.is_quick();
         self.unacked = self.unacked.saturating_add(1);
-        if self.quick > 0 {
-            self.quick -= 1;
-            self.due = self.due.max(Due::Now);
-        } else if u32::from(self.unacked) >= config.ack_every || self.finished() {
+        if at_once || u32::from(self.unacked) >= config.ack_every {
             self.due = self.due.max(Due::Now);
         } else if self.ack_at == NEVER {
-            self.ack_at = now + config.ack_delay;
+            self.ack_at = now + self.delayed.delay(config, rtt);
         }
     }
 
     /// The delay of an acknowledgment is over.
-    pub(crate) fn on_ack_timer(&mut self) {
+    pub(crate) fn on_ack_timer(&mut self, config: &Config, rtt: &Rtt) {
+        self.delayed.on_timer(config, rtt);
         self.ack_at = NEVER;
         self.due = self.due.max(Due::Now);
     }
@@ -174,7 +178,10 @@ impl Receiver {
 
     /// A segment with an acknowledgment leaves: none is due any more.
     #[inline]
-    pub(crate) fn acknowledged(&mut self) {
+    pub(crate) fn acknowledged(&mut self, config: &Config) {
+        if self.due != Due::No || self.ack_at != NEVER {
+            self.delayed.acknowledged(config);
+        }
         self.due = Due::No;
         self.ack_at = NEVER;
         self.unacked = 0;
@@ -236,7 +243,7 @@ mod tests {
         let mut stats = Stats::default();
         let report = |&(seq, len): &(u64, u32)| {
             let segment = Segment { seq, len, flags: Flags::ACK, ..Segment::default() };
-            receiver.on_data(&config, &segment, Nanos::ZERO, &mut stats);
+            receiver.on_data(&config, &segment, &Rtt::new(), Nanos::ZERO, &mut stats);
             receiver.sack_blocks().as_slice().to_vec()
         };
         segments.iter().map(report).collect()
@@ -274,7 +281,7 @@ mod tests {
         let mut stats = Stats::default();
         let mut receive = |seq, len, flags| {
             let segment = Segment { seq, len, flags, ..Segment::default() };
-            receiver.on_data(&config, &segment, Nanos::ZERO, &mut stats);
+            receiver.on_data(&config, &segment, &Rtt::new(), Nanos::ZERO, &mut stats);
             (receiver.received(), receiver.finished())
         };
         assert_eq!(receive(1449, 1, Flags::ACK), (0, false));

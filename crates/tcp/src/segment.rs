@@ -28,6 +28,8 @@ impl Flags {
     pub const ECT: Self = Self(1 << 7);
     /// Data, SYN or FIN that was sent before. No flag of a real header: a note for statistics.
     pub const RETRANSMISSION: Self = Self(1 << 8);
+    /// The sender had no more to write, or no room for more (RFC 9293, section 3.9.1.2).
+    pub const PSH: Self = Self(1 << 9);
 
     /// Whether all of `flags` are set.
     #[inline]

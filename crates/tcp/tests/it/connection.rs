@@ -44,13 +44,13 @@ fn a_request_and_its_answer() {
             (0, CLIENT, 0, 0, 0, Flags::SYN),
             (10, SERVER, 0, 0, 1, Flags::SYN.with(ack)),
             (20, CLIENT, 1, 0, 1, ack),
-            (20, CLIENT, 1, 300, 1, ack),
+            (20, CLIENT, 1, 300, 1, ack.with(Flags::PSH)),
             // The acknowledgment travels on the answer, and FIN on its last segment.
             (30, SERVER, 1, 1000, 301, ack),
             (30, SERVER, 1001, 1000, 301, ack),
             (40, CLIENT, 301, 0, 1001, ack),
             (40, CLIENT, 301, 0, 2001, ack),
-            (50, SERVER, 2001, 500, 301, fin),
+            (50, SERVER, 2001, 500, 301, fin.with(Flags::PSH)),
             (60, CLIENT, 301, 0, 2502, fin),
             (70, SERVER, 2502, 0, 302, ack),
         ]
@@ -250,14 +250,14 @@ fn quick_acknowledgments_come_first() {
 }
 
 /// Acknowledgments of 400 segments, sent so many in a round trip.
-fn acknowledgments(in_flight: u32, quick_while_window_grows: bool) -> usize {
+fn acknowledgments(in_flight: u32, adaptive_acks: bool) -> usize {
     let config = Config {
         timestamps: true,
         ack_every: 2,
         quick_acks: 16,
         initial_window: 10,
         send_buffer: in_flight * 1000,
-        quick_while_window_grows,
+        adaptive_acks,
         ..plain()
     };
     let mut net = Net::of(config, 10 * MS);
@@ -270,12 +270,39 @@ fn acknowledgments(in_flight: u32, quick_while_window_grows: bool) -> usize {
 
 #[test]
 fn each_segment_is_acknowledged_while_the_window_grows() {
-    // 16, and one for two of the others. Up to ten in a round trip nothing has to grow.
+    // 16, and one for two of the others. Up to ten in a round trip nothing has to grow; once an odd
+    // segment is pushed.
     assert_eq!(acknowledgments(40, false), 16 + 192);
-    assert_eq!(acknowledgments(10, true), acknowledgments(10, false));
+    assert_eq!(acknowledgments(10, true), 16 + 192 + 1);
     // Of 20 and then 33 in a round trip the window grows by 40 and 47 kB, two segments at a time:
-    // 44 are acknowledged at once, 22 more than otherwise, with one left over.
-    assert_eq!(acknowledgments(40, true), 16 + 192 + 21);
+    // 44 are acknowledged at once, 22 more than otherwise.
+    assert_eq!(acknowledgments(40, true), 16 + 192 + 22);
+}
+
+#[test]
+fn acknowledgments_follow_what_arrives() {
+    let config = Config {
+        timestamps: true,
+        ack_every: 2,
+        ack_delay: 40 * MS,
+        min_rto: 200 * MS,
+        adaptive_acks: true,
+        ..plain()
+    };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    let mut acks_of = |at: u64, segments: u64| {
+        net.run_until(at * MS);
+        let before = net.sent_by(SERVER).count();
+        net.write(CLIENT, segments * 1000);
+        net.run_until((at + 400) * MS);
+        let acks = net.sent_by(SERVER).skip(before);
+        acks.map(|s| (s.at.0 / MS.0 - at, s.segment.ack / 1000)).collect::<Vec<_>>()
+    };
+    // What ends a write is pushed, and acknowledged at once.
+    assert_eq!(acks_of(100, 3), [(10, 2), (30, 3)]);
+    // After a pause, so is all else.
+    assert_eq!(acks_of(1000, 3), [(10, 4), (10, 5), (10, 6)]);
 }
 
 #[test]
