@@ -120,6 +120,9 @@ impl Receiver {
         if start > self.nxt {
             stats.out_of_order_received += 1;
             self.keep(start, end);
+            if config.adaptive_acks {
+                self.window.hold(segment.len);
+            }
             self.due = Due::Alone;
             return;
         }

@@ -1,7 +1,8 @@
 //! How the receive window grows in Linux: dynamic right-sizing, after Fisk and Feng (2001).
 //!
 //! A receiver offers 64 kB at first. Each segment in order lets it offer two more, up to a limit
-//! that follows the most that arrived within a round trip. Here this decides only how long each
+//! that follows the most that arrived within a round trip. What waits out of order takes room, and
+//! afterwards the window grows again. Here this decides only how long each
 //! segment is acknowledged at once: all of `Config::receive_window` may be sent from the start.
 
 use units::Nanos;
@@ -62,6 +63,12 @@ impl RightSizing {
             (self.arrived, self.since) = (0, now);
         }
         grows
+    }
+
+    /// A segment out of order takes room, which is given back as the window grows.
+    #[cold]
+    pub(crate) fn hold(&mut self, len: u32) {
+        self.offered = self.offered.saturating_sub(len);
     }
 
     /// A full segment that answers an acknowledgment gives a round trip.

@@ -280,6 +280,29 @@ fn each_segment_is_acknowledged_while_the_window_grows() {
 }
 
 #[test]
+fn each_segment_is_acknowledged_after_a_gap_until_the_window_is_what_it_was() {
+    let config = Config {
+        timestamps: true,
+        ack_every: 2,
+        ack_delay: 40 * MS,
+        initial_window: 10,
+        adaptive_acks: true,
+        ..plain()
+    };
+    let mut net = Net::of(config, 10 * MS);
+    net.open();
+    net.fate = Box::new(|s| {
+        let first = s.segment.seq == 1 && !s.segment.flags.has(Flags::RETRANSMISSION);
+        if first && s.has_data() { Fate::Lost } else { Fate::Arrive }
+    });
+    net.write(CLIENT, 24_000);
+    net.run(1000);
+    let acks: Vec<_> = net.sent_by(SERVER).skip(1).map(|s| s.segment.ack / 1000).collect();
+    // Nine wait for the first of ten. What they took of the window is back with the fifth in order.
+    assert_eq!(acks, [vec![0; 9], vec![10, 11, 12, 13, 14, 16, 18, 20, 22, 24]].concat());
+}
+
+#[test]
 fn acknowledgments_follow_what_arrives() {
     let config = Config {
         timestamps: true,
