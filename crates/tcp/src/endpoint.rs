@@ -1,11 +1,11 @@
 //! One end of a connection.
 
 use crate::config::Config;
+use crate::push::Push;
 use crate::receiver::{Due, Receiver};
 use crate::recovery::Phase;
 use crate::scoreboard::Outstanding;
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::send_buffer::SendBuffer;
 use crate::sender::{NEVER, Piece, Sender};
 use crate::stats::Stats;
 use units::Nanos;
@@ -73,7 +73,7 @@ pub struct Endpoint {
     pub(crate) receiver: Receiver,
     pub(crate) stats: Stats,
     pub(crate) stage: Stage,
-    send_buffer: SendBuffer,
+    push: Push,
     pub(crate) syn_due: bool,
     /// SYNs or SYN-ACKs by the timer.
     pub(crate) syns: u8,
@@ -101,7 +101,7 @@ impl Endpoint {
             receiver: Receiver::new(config),
             stats: Stats::default(),
             stage,
-            send_buffer: SendBuffer::new(),
+            push: Push::new(),
             syn_due: false,
             syns: 0,
             ecn: false,
@@ -342,7 +342,7 @@ impl Endpoint {
         let window = self.sender.control.cwnd;
         let is_new = !piece.retransmission && piece.len > 0;
         let pushes = is_new
-            && (self.send_buffer.fills(|| window / config.mss)
+            && (self.push.is_due(|| window / config.mss)
                 || piece.seq + u64::from(piece.len) > self.sender.written());
         let flags = Flags::NONE
             .with_if(piece.fin, Flags::FIN)
