@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::push::Push;
 use crate::receiver::{Due, Receiver};
-use crate::recovery::Phase;
+use crate::recovery::{Acknowledgment, Phase};
 use crate::scoreboard::Outstanding;
 use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::{NEVER, Piece, Sender};
@@ -328,7 +328,8 @@ impl Endpoint {
             self.receiver.ece = ce;
         }
         let ece = self.ecn && segment.flags.has(Flags::ECE);
-        self.sender.on_ack(config, segment, echo, ece, now, &mut self.stats);
+        let arrival = Acknowledgment { segment, echo, ece, now };
+        self.sender.on_ack(config, &arrival, &mut self.stats);
         if segment.len > 0 || segment.flags.has(Flags::FIN) {
             self.receiver.on_data(config, segment, &self.sender.rtt, now, &mut self.stats);
         }

@@ -10,6 +10,16 @@ use crate::sender::{Probe, Sender};
 use crate::stats::Stats;
 use units::Nanos;
 
+/// An acknowledgment that has arrived.
+pub(crate) struct Acknowledgment<'a> {
+    pub(crate) segment: &'a Segment,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<Nanos>,
+    /// It says that the network is congested (ECN).
+    pub(crate) ece: bool,
+    pub(crate) now: Nanos,
+}
+
 /// Where a sender is between losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -24,50 +34,26 @@ pub enum Phase {
 }
 
 impl Sender {
-    /// Takes in the acknowledgment of `segment`. `echo` is the timestamp it answers, `ece` whether
-    /// it says that the network is congested.
+    /// Takes in an acknowledgment.
     #[inline]
-    pub(crate) fn on_ack(
-        &mut self,
-        config: &Config,
-        segment: &Segment,
-        echo: Option<Nanos>,
-        ece: bool,
-        now: Nanos,
-        stats: &mut Stats,
-    ) {
+    pub(crate) fn on_ack(&mut self, config: &Config, arrival: &Acknowledgment, stats: &mut Stats) {
         if self.control.has_model() {
-            self.take_modelled_ack(config, segment, echo, ece, now, stats);
+            self.take_modelled_ack(config, arrival, stats);
         } else {
-            self.take_ack(config, segment, echo, ece, now, stats);
+            self.take_ack(config, arrival, stats);
         }
     }
 
     #[cold]
-    fn take_modelled_ack(
-        &mut self,
-        config: &Config,
-        segment: &Segment,
-        echo: Option<Nanos>,
-        ece: bool,
-        now: Nanos,
-        stats: &mut Stats,
-    ) {
+    fn take_modelled_ack(&mut self, config: &Config, arrival: &Acknowledgment, stats: &mut Stats) {
         let before = self.before_ack();
-        self.take_ack(config, segment, echo, ece, now, stats);
-        before.into_iter().for_each(|before| self.after_ack(&before, now));
+        self.take_ack(config, arrival, stats);
+        before.into_iter().for_each(|before| self.after_ack(&before, arrival.now));
     }
 
     #[inline]
-    fn take_ack(
-        &mut self,
-        config: &Config,
-        segment: &Segment,
-        echo: Option<Nanos>,
-        ece: bool,
-        now: Nanos,
-        stats: &mut Stats,
-    ) {
+    fn take_ack(&mut self, config: &Config, arrival: &Acknowledgment, stats: &mut Stats) {
+        let &Acknowledgment { segment, echo, ece, now } = arrival;
         let ack = segment.ack;
         if let Some(rack) = self.board.rack_mut() {
             rack.arrives(Arrival { now, echo, min_rtt: self.rtt.min() });
