@@ -10,8 +10,12 @@ selected=("${@:2}")
 target=${CARGO_TARGET_DIR:-target}
 
 tests=(--test userspace)
+options=()
 if [ "${#selected[@]}" -eq 0 ]; then
 	tests+=(--test attach_userspace --test xdp)
+else
+	# What a test waits for is over at once if the clock counts instructions.
+	options+=(--icount)
 fi
 programs=()
 while read -r name path; do
@@ -21,7 +25,7 @@ done < <("$CARGO" test --locked --package shortlane --package shortlane-engine \
 	sed -n 's#^ *Executable tests/\([a-z_]*\)[/.].*(\(.*\))$#\1 \2#p')
 # The tests start the command where cargo has put it.
 command=$(realpath "$target/debug/shortlane")
-validation/kernel/vm.py run --kernel "$series" "${programs[@]}" \
+validation/kernel/vm.py run --kernel "$series" "${options[@]}" "${programs[@]}" \
 	--program "$command" \
 	--program /usr/bin/setpriv --program /usr/bin/prlimit \
 	--out target/kernel-runs/userspace --timeout "${TIMEOUT:-2400}" -- sh -c "
