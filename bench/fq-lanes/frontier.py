@@ -26,11 +26,9 @@ PLACES = {
     "cake": (0, -13, "center"),
     "fq-lanes": (9, -2, "left"),
     "fq-lanes:target=5ms": (0, -14, "center"),
-    "patience": (0, 9, "center"),
-    "idle": (0, 8, "center"),
-    "half-life": (-8, -4, "right"),
+    "patience": (-8, 1, "right"),
+    "half-life": (0, 8, "center"),
     "ages": (-8, -3, "right"),
-    "clock": (-8, -3, "right"),
 }
 
 
