@@ -122,8 +122,8 @@ static __always_inline int take_place(struct Qdisc *sch, u32 index, struct nlatt
 	in->slots = parts.ring_mask + 1;
 	in->turn = 0;
 	in->pacer.next_tx = 0;
-	pace_at(in, config->rate);
 	in->attached_at = bpf_ktime_get_ns();
+	pace_at(in, config->rate, in->attached_at);
 	in->ifindex = dev->ifindex;
 	in->netns = dev->nd_net.net->ns.inum;
 	in->handle = sch->handle;

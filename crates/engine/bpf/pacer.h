@@ -18,6 +18,9 @@
 /* By how much later than others a queue comes that is ahead of them: longer than they may be late. */
 #define GRACE 50000
 
+/* What is left of a transmission, in bits times 10^9: no super-packet is longer than a MiB. */
+#define MOST_LEFT ((8ULL << 20) * SL_BILLION)
+
 /* How far a queue has come is in bytes for each of its hosts, with so many fractional bits. */
 #define TURN_BITS 8
 /* By more than this a queue is ahead: a full Ethernet frame. */
@@ -38,15 +41,28 @@ static __always_inline struct sl_pacer *pacer_of(struct sl_instance *in)
 	return parts.common ? &sl_shared.link.pacer : &in->pacer;
 }
 
-/* A rate is in force: what was reckoned at another one is forgotten. */
-static __always_inline void pace_at(struct sl_instance *in, u64 rate)
+/* What takes so long at one rate takes so long at another. The product wraps around only if what is
+ * owed is of a former rate, far lower, that other transmit queues still had. */
+static __always_inline u64 time_at(u64 rate, u64 time, u64 before)
+{
+	u64 owed = time * before;
+
+	return rate ? (owed < MOST_LEFT ? owed : MOST_LEFT) / rate : 0;
+}
+
+/* A rate is in force: what is left of the transmission under way goes on at it. Who changes the rate
+ * often must not be given the burst each time. */
+static __always_inline void pace_at(struct sl_instance *in, u64 rate, u64 now)
 {
 	struct sl_pacer *pacer = pacer_of(in);
+	u64 before = pacer->paced_at, next_tx = *(volatile u64 *)&pacer->next_tx;
 
-	if (pacer->paced_at != rate) {
-		pacer->paced_at = rate;
-		pacer->next_tx = 0;
-	}
+	/* Of the qdisc of each transmit queue that comes to know of it, the first one. */
+	if (before == rate || __sync_val_compare_and_swap(&pacer->paced_at, before, rate) != before)
+		return;
+	if (next_tx > now)
+		__sync_val_compare_and_swap(&pacer->next_tx, next_tx,
+					    now + time_at(rate, next_tx - now, before));
 }
 
 /* How far a queue has come; 0 while it is empty. */

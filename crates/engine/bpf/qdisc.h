@@ -67,7 +67,7 @@ static __always_inline bool open_queue(struct Qdisc *sch, struct queue *q)
 	q->changed = generation != q->in->generation;
 	if (unlikely(q->changed)) {
 		q->in->generation = generation;
-		pace_at(q->in, q->config->rate);
+		pace_at(q->in, q->config->rate, bpf_ktime_get_ns());
 	}
 	return true;
 }

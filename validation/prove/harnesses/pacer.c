@@ -3,8 +3,9 @@
  * The shaper lets nothing go before the link is free, asks to be called again no later than that,
  * and a late one catches up by the burst at most. That the time of each packet sent is added to
  * next_tx is not shown here: count_sent() multiplies by a reciprocal, which CBMC does not finish.
+ * Another rate gives nothing for what the link was free, and the rest of a transmission goes on at it.
  *
- * Bounds: none: one call from any state at any time below 2^63 ns
+ * Bounds: one call from any state before 2^63 ns; another rate: 0.3 instead of 1 Mbit/s, 512 ns left
  */
 #include "qdisc.h"
 #include "queue.h"
@@ -16,7 +17,28 @@ void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 delta_ns)
 	asked = expire;
 }
 
-int main(void)
+static void another_rate(void)
+{
+	u64 now = nondet_u64(), rate = 300000, before, left, paced_at = 1000000;
+
+	any_queue();
+	before = instance.pacer.next_tx;
+	instance.pacer.paced_at = paced_at;
+	__CPROVER_assume(now < 1ULL << 62 && before <= now + (1 << 9));
+	pace_at(&instance, rate, now);
+	__CPROVER_assert(instance.pacer.paced_at == rate, "the rate is in force");
+	if (before <= now) {
+		__CPROVER_assert(instance.pacer.next_tx == before, "nothing is given");
+		return;
+	}
+	__CPROVER_assert(instance.pacer.next_tx >= now, "no more than the rest is given");
+	left = instance.pacer.next_tx - now;
+	__CPROVER_assert(left * rate <= (before - now) * paced_at &&
+				 (left + 1) * rate > (before - now) * paced_at,
+			 "as many bits as were left");
+}
+
+static void asks(void)
 {
 	u64 now = nondet_u64(), before;
 	bool is_free;
@@ -42,5 +64,13 @@ int main(void)
 		__CPROVER_assert(asked == before || asked == now + LONGEST_SLEEP,
 				 "not sooner than need be");
 	}
+}
+
+int main(void)
+{
+	if (nondet_u32())
+		asks();
+	else
+		another_rate();
 	return 0;
 }

@@ -68,6 +68,7 @@ struct held {
 static struct ledger {
 	u64 now;
 	u64 free_at; /* the link's next free moment */
+	u64 paced_at; /* the rate that the qdisc knew of when it was last called */
 	u32 held;
 	struct held packet[MOST_HELD];
 } ledger;

@@ -239,6 +239,7 @@ static void begin(u32 flow_bound, u32 host_bound)
 	memset(slots, 0, sizeof(slots));
 	limits[0] = 5;
 	limits[1] = 2;
+	rates[0] = rates[1] = 0;
 }
 
 int main(int count, char **arguments)
@@ -267,7 +268,8 @@ int main(int count, char **arguments)
 	walk_all("`fq-lanes`, one old and one young", some_are_older, most);
 
 	begin(FLOWS, 2);
-	config->rate = 1000000;
+	rates[0] = 1000000;
+	rates[1] = 300000;
 	config->burst = 10 * MS;
 	walk_all("`fq-lanes`, 1 Mbit/s", 0, most);
 

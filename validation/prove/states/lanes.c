@@ -191,6 +191,7 @@ static void begin(enum sl_accounting accounting, enum sl_service service, enum s
 	limits[0] = 4;
 	limits[1] = 2;
 	keeps_order = true;
+	rates[0] = rates[1] = 0;
 }
 
 int main(int count, char **arguments)
@@ -223,7 +224,8 @@ int main(int count, char **arguments)
 	walk_all("`efd`, bytes, inclusive", 0, most);
 
 	begin(SL_WHILE_QUEUED, SL_STRICT, SL_DROP_TAIL);
-	config->rate = 1000000;
+	rates[0] = 1000000;
+	rates[1] = 300000;
 	config->burst = 10 * MS;
 	walk_all("`efd`, 1 Mbit/s", 0, most);
 

@@ -5,8 +5,8 @@
 
 #include "explore.h"
 
-/* A limit that is changed to, and back. */
-static u64 limits[2];
+/* A limit that is changed to, and back; a rate, if there is any. */
+static u64 limits[2], rates[2];
 /* Whether packets of a flow leave in order, and whether what is queued may wait for no link. */
 static bool keeps_order = true, may_idle;
 
@@ -141,6 +141,16 @@ static u64 in_unit(u64 bytes, u64 segments)
 	return in_force()->limit_in_bytes ? bytes : segments;
 }
 
+/* The qdisc comes to know of another rate: what is left of a transmission goes on at it. */
+static void rate_is_known(void)
+{
+	u64 rate = in_force()->rate, before = ledger.paced_at;
+
+	if (rate != before && ledger.free_at > ledger.now)
+		ledger.free_at = ledger.now + (ledger.free_at - ledger.now) * before / rate;
+	ledger.paced_at = rate;
+}
+
 static bool arrive_one(u32 which)
 {
 	struct sl_counters *counters = &sl_shared.qdisc[0].instance.counters;
@@ -155,6 +165,7 @@ static bool arrive_one(u32 which)
 	lane = expected_lane(&kinds[which], &held.of_the_table);
 	arriving = skb_of(&held);
 	arrivals_dropped = 0;
+	rate_is_known();
 	verdict = enqueue(arriving, &sch, &to_free);
 	arriving = 0;
 	must(arrivals_dropped == (verdict == NET_XMIT_DROP), "dropped if and only if it says so");
@@ -175,10 +186,13 @@ static void check_departure(u32 at);
 static bool depart(void)
 {
 	struct sl_config *config = in_force();
-	bool is_free = !config->rate || ledger.now >= ledger.free_at;
 	struct sk_buff *skb;
+	bool is_free;
 	u32 at;
 
+	if (ledger.held)
+		rate_is_known();
+	is_free = !config->rate || ledger.now >= ledger.free_at;
 	woken_at = 0;
 	skb = dequeue(&sch);
 	if (!skb) {
@@ -218,6 +232,19 @@ static bool change_limit(u32 which)
 	return true;
 }
 
+static bool change_rate(u64 which)
+{
+	struct sl_qdisc *qdisc = &sl_shared.qdisc[0];
+	struct sl_config *next = &qdisc->config[(qdisc->generation + 1) & 1];
+
+	if (in_force()->rate == rates[which])
+		return false;
+	*next = *in_force();
+	next->rate = rates[which];
+	qdisc->generation++;
+	return true;
+}
+
 static bool is_reset;
 
 /* As qdisc_reset() of the kernel. */
@@ -243,7 +270,7 @@ static struct {
 	char *name;
 	bool (*does)(u64 with);
 	u64 with;
-} operations[KINDS + 6];
+} operations[KINDS + 8];
 static u32 operation_count;
 
 static void operation(char *name, void *does, u64 with)
@@ -283,6 +310,8 @@ static void all_operations(void)
 	operation("the first limit", limit_operation, 0);
 	operation("the second limit", limit_operation, 1);
 	operation("a reset", reset_operation, 0);
+	operation("the first rate", change_rate, 0);
+	operation("the second rate", change_rate, 1);
 }
 
 static void walk(void)
@@ -324,6 +353,8 @@ static void walk_all(char *name, void (*before)(void), u32 operations_in_all)
 	sl_shared.template.high_limit =
 		limits[0] - part_of(limits[0], sl_shared.template.low_share);
 	sl_shared.template.limit = limits[0];
+	sl_shared.template.rate = rates[0];
+	ledger.paced_at = rates[0];
 	must(!init(&sch, 0, 0), "it does not begin");
 	depth = 0;
 	check();

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{fs, io, thread};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -48,6 +48,7 @@ pub(super) fn run() -> Result<()> {
     ensure!(queued > 20, "only {queued} packets were ever queued: the changes met no load");
     ensure!(arrived == sent, "{arrived} of {sent} packets arrived");
     what_is_not_given_stays()?;
+    the_rate_holds_while_it_changes()?;
     println!(
         "live: {sent} packets through {} changes, up to {queued} queued: all arrived",
         3 * CHANGES.len()
@@ -104,4 +105,41 @@ fn what_is_not_given_stays() -> Result<()> {
     let after = status()?;
     ensure!(after["scheduler"] == now["scheduler"], "a refused change has changed it: {after}");
     succeed("detach v0").map(|_| ())
+}
+
+/// A change of rate gives no burst, nor does it forgive what is on the link: whoever follows a link
+/// changes it ten times a second.
+fn the_rate_holds_while_it_changes() -> Result<()> {
+    const RATE: f64 = 10e6;
+    const SPAN: Duration = Duration::from_secs(3);
+    succeed("attach v0 --rate 10mbit --burst-time 50ms")?;
+    let over = AtomicBool::new(false);
+    let (changes, rate) = thread::scope(|scope| -> Result<(u32, f64)> {
+        let sender = scope.spawn(|| flood(&over));
+        // What may pass at once does, before it is measured.
+        thread::sleep(Duration::from_millis(500));
+        let (begin, before) = (Instant::now(), transmitted()?);
+        let mut changes = 0;
+        let changed = (|| {
+            while begin.elapsed() < SPAN {
+                for rate in ["9990kbit", "10mbit"] {
+                    succeed(&format!("change v0 --rate {rate}"))?;
+                    changes += 1;
+                }
+            }
+            Ok(())
+        })();
+        let sent = transmitted()? - before;
+        let rate = (sent * 8) as f64 / begin.elapsed().as_secs_f64();
+        over.store(true, Ordering::Relaxed);
+        sender.join().expect("no panic")?;
+        changed.map(|()| (changes, rate))
+    })?;
+    println!("live: {:.3} of the rate with {changes} changes", rate / RATE);
+    ensure!(rate < 1.05 * RATE, "{rate:.0} bit/s with {changes} changes");
+    succeed("detach v0").map(|_| ())
+}
+
+fn transmitted() -> Result<u64> {
+    Ok(fs::read_to_string("/sys/class/net/v0/statistics/tx_bytes")?.trim().parse()?)
 }

@@ -26,34 +26,49 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy)]
 pub(super) struct Bounds(pub(super) u64, pub(super) u64, pub(super) u64);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Controller {
-    /// None: CAKE at a fixed rate.
-    Fixed,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    /// In front of CAKE.
     Marks,
     Kernel,
     Userspace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Controller {
+    /// None: an engine at a fixed rate.
+    Fixed(Engine),
+    Ours(Engine),
     /// The script cake-autorate with its defaults, and CAKE.
     Peer,
 }
 
-pub(super) const ALL: [Controller; 5] = [
-    Controller::Fixed,
-    Controller::Marks,
-    Controller::Kernel,
-    Controller::Userspace,
+pub(super) const ALL: [Controller; 7] = [
+    Controller::Fixed(Engine::Marks),
+    Controller::Fixed(Engine::Kernel),
+    Controller::Fixed(Engine::Userspace),
+    Controller::Ours(Engine::Marks),
+    Controller::Ours(Engine::Kernel),
+    Controller::Ours(Engine::Userspace),
     Controller::Peer,
 ];
 
 impl Controller {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Fixed => "fixed",
-            Self::Marks => "marks",
-            Self::Kernel => "kernel",
-            Self::Userspace => "userspace",
+            Self::Fixed(Engine::Marks) => "fixed-marks",
+            Self::Fixed(Engine::Kernel) => "fixed-kernel",
+            Self::Fixed(Engine::Userspace) => "fixed-userspace",
+            Self::Ours(Engine::Marks) => "marks",
+            Self::Ours(Engine::Kernel) => "kernel",
+            Self::Ours(Engine::Userspace) => "userspace",
             Self::Peer => "peer",
         }
+    }
+
+    /// Whether it runs if none is named: what a fixed rate gives depends little on the engine.
+    pub(super) fn is_usual(self) -> bool {
+        !matches!(self, Self::Fixed(Engine::Kernel | Engine::Userspace))
     }
 
     pub(super) fn is_here(self) -> bool {
@@ -63,17 +78,18 @@ impl Controller {
     /// Puts it in place on the device.
     pub(super) fn start(self, bounds: Bounds, fixed: u64) -> Result<Running> {
         let Bounds(floor, base, ceiling) = bounds;
-        let engine = match self {
+        let (engine, rates) = match self {
             Self::Peer => return start_peer(bounds).map(|script| Running(Some(script))),
-            Self::Fixed | Self::Marks => "marks --queues cake",
-            Self::Kernel => "kernel",
-            Self::Userspace => "userspace",
+            Self::Fixed(engine) => (engine, format!("--rate {fixed}mbit --ingress {fixed}mbit")),
+            Self::Ours(engine) => {
+                let auto = format!("auto:{floor}mbit..{base}mbit..{ceiling}mbit");
+                (engine, format!("--rate {auto} --ingress {auto} --probe {END}"))
+            }
         };
-        let rates = if self == Self::Fixed {
-            format!("--rate {fixed}mbit --ingress {fixed}mbit")
-        } else {
-            let auto = format!("auto:{floor}mbit..{base}mbit..{ceiling}mbit");
-            format!("--rate {auto} --ingress {auto} --probe {END}")
+        let engine = match engine {
+            Engine::Marks => "marks --queues cake",
+            Engine::Kernel => "kernel",
+            Engine::Userspace => "userspace",
         };
         command::run(&format!("shortlane attach {DEVICE} {rates} --engine {engine}"))?;
         Ok(Running(None))

@@ -66,16 +66,15 @@ struct Run<'a> {
 }
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let usage =
-        "follow drop|radio|noise|idle|slow up|down ROUNDS [fixed|marks|kernel|userspace|peer]...";
+    let usage = "follow drop|radio|noise|idle|slow up|down ROUNDS [[fixed-]ENGINE|peer]...";
     let [name, way, rounds, named @ ..] = words else { anyhow::bail!(usage) };
     let experiment = EXPERIMENTS.iter().find(|(known, ..)| known == name).context(usage)?;
     let way = if way == "up" { Way::Up } else { Way::Down };
     let (first, last) = rounds.split_once("..").unwrap_or(("1", rounds));
     let rounds = first.parse::<u64>().context(usage)?..=last.parse().context(usage)?;
     let is_wanted = |controller: &Controller| {
-        controller.is_here()
-            && (named.is_empty() || named.iter().any(|name| name == controller.name()))
+        let is_named = named.iter().any(|name| name == controller.name());
+        controller.is_here() && (is_named || (named.is_empty() && controller.is_usual()))
     };
     let controllers: Vec<Controller> = ALL.into_iter().filter(is_wanted).collect();
     ensure!(!controllers.is_empty(), usage);
