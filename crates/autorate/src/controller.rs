@@ -66,6 +66,8 @@ pub struct Controller {
     /// The rate at which it was found, and its extra delay.
     found_at: Rate,
     found: Nanos,
+    /// How long it was.
+    length: Nanos,
     tolerance: Tolerance,
     /// What the link carried as it had a queue.
     capacity: Option<Rate>,
@@ -89,6 +91,7 @@ impl Controller {
             draining: false,
             found_at: bounds.base(),
             found: Nanos::ZERO,
+            length: Nanos::ZERO,
             tolerance: Tolerance::new(now),
             capacity: None,
             growth: FIRST,
@@ -175,7 +178,8 @@ impl Controller {
     /// To what empties the queue that was found in its own length and [`DRAIN`].
     fn lower(&mut self, view: &View, load: &Load, now: Nanos) -> Option<Decision> {
         let ((extra, since), baseline) = view.queue().zip(view.baseline)?;
-        if since < self.lowered || now < self.gone_by {
+        let is_fresh = since >= self.lowered && now >= self.gone_by;
+        if !is_fresh && !self.has_slowed_down_again(view, load) {
             return None;
         }
         let rate = self.rate.0;
@@ -192,6 +196,7 @@ impl Controller {
         self.found = extra;
         let carried = Rate(delivered.min(self.found_at.0));
         let length = view.length();
+        self.length = length;
         let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + length.0 as f64);
         let to = self.bounds.clamp((carried.0 as f64 * share).min(rate as f64));
         self.capacity = known.max(Some(carried));
@@ -202,6 +207,15 @@ impl Controller {
         let delivered = load.delivered.map(Rate);
         let threshold = view.threshold;
         self.set(to, Reason::Queue { extra, baseline, threshold, delivered }, now)
+    }
+
+    /// Whether the queue grows that was to be gone, because the link delivers far less than it did
+    /// when that was found.
+    fn has_slowed_down_again(&self, view: &View, load: &Load) -> bool {
+        let (Some(delivered), Some(capacity)) = (load.delivered, self.capacity) else {
+            return false;
+        };
+        self.draining && view.length() > self.length && delivered < capacity.0 / 2
     }
 
     /// Back to what the link carries, once the queue is gone, or does not go.
