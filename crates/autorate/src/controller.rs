@@ -33,6 +33,8 @@ const FULL: f64 = 0.85;
 /// than that, it has slowed down.
 const ALL: f64 = 0.95;
 const SLOWED_DOWN: f64 = 0.75;
+/// With more than this part of what is sent delivered, a queue drains, whatever the path's noise.
+const DRAINS: f64 = 1.5;
 /// Over which it is told whether a lower rate empties a queue: not much longer than it is lower, and
 /// the longer, the less noise of the path counts.
 const LOWERED: Nanos = Nanos::from_millis(150);
@@ -228,15 +230,26 @@ impl Controller {
         }
         self.draining = false;
         self.stepped = now;
+        let lowered = (self.meter.over(LOWERED).unwrap_or(0), load.delivered);
+        if !view.is_clear() {
+            self.correct(lowered);
+        }
         let capacity = self.capacity?;
         let to = self.bounds.clamp(capacity.0 as f64 * AGAIN).max(self.rate);
-        let lowered = (self.meter.over(LOWERED).unwrap_or(0), load.delivered);
         let jitters = view.threshold - self.tolerance();
         if !view.is_clear() && self.tolerance.learn(self.found, view.threshold, lowered) {
             let threshold = jitters + self.tolerance();
             return self.set(to, Reason::Stayed { extra, threshold, capacity }, now);
         }
         self.set(to, Reason::Drained { extra, capacity }, now)
+    }
+
+    /// A queue that still drains tells what the link carries. What was measured as it was found may be
+    /// more, if the link was slowing down.
+    fn correct(&mut self, (sent, delivered): (u64, Option<u64>)) {
+        if let Some(delivered) = delivered.filter(|&part| part as f64 > DRAINS * sent as f64) {
+            self.capacity = self.capacity.map(|capacity| capacity.min(Rate(delivered)));
+        }
     }
 
     /// Closer to the base: half of the way in a second.
@@ -271,3 +284,6 @@ impl Controller {
         self.set(to, Reason::Room { extra, sent: Rate(sent) }, now)
     }
 }
+
+#[cfg(test)]
+mod tests;

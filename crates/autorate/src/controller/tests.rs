@@ -1,0 +1,84 @@
+//! A link that slows down while its rate is being lowered.
+
+use super::*;
+
+const MBIT: u64 = 1_000_000;
+
+const fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+/// Every packet of the window was late by `extra`, or by a bit less than that at last; the first of
+/// them left at `since`.
+fn late(extra: u64, newest: u64, since: u64) -> View {
+    let threshold = ms(10);
+    View {
+        baseline: Some(ms(20)),
+        threshold,
+        extra: Some((ms(extra), ms(since))),
+        recent: Some((ms(newest), ms(since))),
+        newest: Some((ms(newest), ms(since))),
+        mean: ms(extra),
+        span: ms(150),
+        ..View::default()
+    }
+}
+
+/// A direction of 20 Mbit/s that uses all of its rate.
+struct Link {
+    controller: Controller,
+    sent: f64,
+    now: u64,
+}
+
+impl Link {
+    fn busy() -> Self {
+        let bounds = Bounds::new(Rate(2 * MBIT), Rate(20 * MBIT), Rate(40 * MBIT)).unwrap();
+        Self { controller: Controller::new(bounds, ms(0)), sent: 0.0, now: 1_000 }
+    }
+
+    /// What is decided until `until`, every 25 ms, if all is seen so and so much gets through.
+    fn decides(&mut self, view: &View, delivered: u64, until: u64) -> Option<Decision> {
+        while self.now < until {
+            self.now += 25;
+            self.sent += self.controller.rate().0 as f64 / 8.0 * 0.025;
+            let load = Load {
+                sent: self.sent as u64,
+                delivered: Some(delivered * MBIT),
+                other_busier: false,
+            };
+            if let Some(decision) = self.controller.decide(view, &load, ms(self.now)) {
+                return Some(decision);
+            }
+        }
+        None
+    }
+}
+
+/// A short queue of a link of 20 Mbit/s, found just as it becomes one of 5 Mbit/s: what is to be gone
+/// grows, and a fourth of it gets through.
+#[test]
+fn a_link_that_slows_down_as_its_rate_is_lowered_is_not_waited_for() {
+    let mut link = Link::busy();
+    link.decides(&late(0, 0, 1_000), 20, 1_500);
+    let first = link.decides(&late(16, 16, 1_500), 20, 1_600).expect("a queue");
+    assert!(matches!(first.reason, Reason::Queue { .. }) && first.to.0 > 14 * MBIT, "{first}");
+    // What left before the rate was lowered was late, and the queue is not to be gone yet.
+    assert_eq!(link.decides(&late(16, 40, 1_500), 18, link.now + 50), None, "it drains");
+    let second = link.decides(&late(16, 40, 1_500), 5, link.now + 25).expect("another queue");
+    assert!(matches!(second.reason, Reason::Queue { .. }) && second.to.0 < 4 * MBIT, "{second}");
+}
+
+/// The capacity was measured as the link slowed down. When the queue should be gone and is not, what
+/// comes out of it tells better.
+#[test]
+fn a_queue_that_still_drains_tells_what_the_link_carries() {
+    let mut link = Link::busy();
+    link.decides(&late(0, 0, 1_000), 20, 1_500);
+    let found = link.decides(&late(110, 110, 1_500), 7, 1_600).expect("a queue");
+    assert!(matches!(found.reason, Reason::Queue { .. }) && found.to.0 < 4 * MBIT, "{found}");
+    // Not clear, but below the threshold.
+    let drained = link.decides(&late(8, 8, 1_700), 5, 2_500).expect("it is given up");
+    let Reason::Drained { capacity, .. } = drained.reason else { panic!("{drained}") };
+    assert_eq!(capacity, Rate(5 * MBIT), "{drained}");
+}
