@@ -168,8 +168,10 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		packet->number = refused.number;
 	arrival->flow = flow_of(&fq, skb, sch);
 	flow = flow_at(&fq, arrival->flow);
-	if (!sch->q.qlen)
+	if (!sch->q.qlen) {
 		idle_ends(fq.block, arrival->now);
+		link_wakes(&fq.q, arrival->now);
+	}
 	if (!flow->head)
 		becomes_backlogged(&fq, arrival->flow, arrival->now);
 	packet->stamp = stamp_of(fq.block, arrival->now, lane_of_list(flow->member.list - 1));

@@ -130,6 +130,30 @@ static __always_inline bool link_is_free(const struct queue *q, struct Qdisc *sc
 	return true;
 }
 
+/* Whether a packet waits in the qdisc of any transmit queue. */
+static __always_inline bool any_waits(void)
+{
+	for (u32 i = 0; i < SL_INSTANCES && i < parts.instances; i++) {
+		if (*turn_at(i))
+			return true;
+	}
+	return false;
+}
+
+/* A packet comes to an empty queue. That the link was idle is not made up for: whoever sends a burst
+ * would fill the queue behind the link with it. */
+static __always_inline void link_wakes(const struct queue *q, u64 now)
+{
+	u64 *next_tx = &pacer_of(q->in)->next_tx, free = *(volatile u64 *)next_tx;
+
+	if (!q->config->rate || free >= now)
+		return;
+	if (!parts.common)
+		*next_tx = now;
+	else if (!any_waits())
+		__sync_val_compare_and_swap(next_tx, free, now);
+}
+
 /* The link is taken for so long. */
 static __always_inline void occupy_link(const struct queue *q, u64 time)
 {

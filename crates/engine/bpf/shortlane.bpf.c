@@ -80,6 +80,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
 		q.in->counters.super_packets++;
 	if (parts.tested)
 		packet.packet = number_arrival(&q);
+	if (!sch->q.qlen)
+		link_wakes(&q, now);
 	alone = meets_empty_queue(sch);
 	if (!HAS_LIFETIME && q.in->alone)
 		know_alone(&q, &parsed);

@@ -3,7 +3,7 @@
  * The shaper lets nothing go before the link is free, asks to be called again no later than that,
  * and a late one catches up by the burst at most. That the time of each packet sent is added to
  * next_tx is not shown here: count_sent() multiplies by a reciprocal, which CBMC does not finish.
- * Another rate gives nothing for what the link was free, and the rest of a transmission goes on at it.
+ * Idle time gives nothing. Nor does another rate: the rest of a transmission goes on at it.
  *
  * Bounds: one call from any state before 2^63 ns; another rate: 0.3 instead of 1 Mbit/s, 512 ns left
  */
@@ -38,6 +38,18 @@ static void another_rate(void)
 			 "as many bits as were left");
 }
 
+static void wakes(void)
+{
+	u64 now = nondet_u64(), before;
+
+	any_queue();
+	__CPROVER_assume(config.rate);
+	before = instance.pacer.next_tx;
+	link_wakes(&queue, now);
+	__CPROVER_assert(instance.pacer.next_tx == (before < now ? now : before),
+			 "idle time is not made up for, and what is on the link stays there");
+}
+
 static void asks(void)
 {
 	u64 now = nondet_u64(), before;
@@ -68,9 +80,15 @@ static void asks(void)
 
 int main(void)
 {
-	if (nondet_u32())
-		asks();
-	else
+	switch (nondet_u32()) {
+	case 0:
 		another_rate();
+		break;
+	case 1:
+		wakes();
+		break;
+	default:
+		asks();
+	}
 	return 0;
 }

@@ -166,6 +166,9 @@ static bool arrive_one(u32 which)
 	arriving = skb_of(&held);
 	arrivals_dropped = 0;
 	rate_is_known();
+	/* What was not sent while there was nothing to send is not made up for. */
+	if (!ledger.held && in_force()->rate && ledger.free_at < ledger.now)
+		ledger.free_at = ledger.now;
 	verdict = enqueue(arriving, &sch, &to_free);
 	arriving = 0;
 	must(arrivals_dropped == (verdict == NET_XMIT_DROP), "dropped if and only if it says so");

@@ -1,5 +1,5 @@
 //! How far a late shaper may catch up, unless told otherwise: what holds the rate where timers are
-//! late is also the length of a burst after such a moment, or after idleness.
+//! late is also the length of a burst after such a moment; from a token bucket, after idleness, too.
 
 use sched::Nanos;
 

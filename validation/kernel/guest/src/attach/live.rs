@@ -48,6 +48,7 @@ pub(super) fn run() -> Result<()> {
     ensure!(queued > 20, "only {queued} packets were ever queued: the changes met no load");
     ensure!(arrived == sent, "{arrived} of {sent} packets arrived");
     what_is_not_given_stays()?;
+    idleness_gives_no_burst()?;
     for engine in ["kernel --burst-time 50ms", "marks --queues cake"] {
         the_rate_holds_while_it_changes(engine)?;
     }
@@ -107,6 +108,26 @@ fn what_is_not_given_stays() -> Result<()> {
     let after = status()?;
     ensure!(after["scheduler"] == now["scheduler"], "a refused change has changed it: {after}");
     succeed("detach v0").map(|_| ())
+}
+
+/// A shaper that could catch up by all of a burst does not do so for a link that was idle.
+fn idleness_gives_no_burst() -> Result<()> {
+    const BURST: u64 = 40;
+    for scheduler in ["efd", "fq-lanes"] {
+        succeed(&format!("attach v0 --rate 10mbit --burst-time 100ms --scheduler {scheduler}"))?;
+        let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+        socket.connect((FAR, PORT))?;
+        thread::sleep(Duration::from_millis(300));
+        for _ in 0..BURST {
+            socket.send(&[0; 1000])?;
+        }
+        thread::sleep(Duration::from_millis(300));
+        let status = status()?;
+        let paced = status["paced"].as_u64().context("paced")?;
+        ensure!(paced > BURST / 2, "{scheduler}: {paced} of {BURST} packets waited: {status}");
+        succeed("detach v0")?;
+    }
+    Ok(())
 }
 
 /// A change of rate gives no burst, nor does it forgive what is on the link: whoever follows a link
