@@ -33,6 +33,8 @@ const FULL: f64 = 0.85;
 /// than that, it has slowed down.
 const ALL: f64 = 0.95;
 const SLOWED_DOWN: f64 = 0.75;
+/// A queue that should drain and is so much longer has not been understood.
+const GROWS: Nanos = Nanos::from_millis(20);
 /// With more than this part of what is sent delivered, a queue drains, whatever the path's noise.
 const DRAINS: f64 = 1.5;
 /// Over which it is told whether a lower rate empties a queue: not much longer than it is lower, and
@@ -217,7 +219,9 @@ impl Controller {
         let (Some(delivered), Some(capacity)) = (load.delivered, self.capacity) else {
             return false;
         };
-        self.draining && view.length() > self.length && delivered < capacity.0 / 2
+        self.draining
+            && view.length() > self.length + GROWS
+            && (delivered as f64) < SLOWED_DOWN * capacity.0 as f64
     }
 
     /// Back to what the link carries, once the queue is gone, or does not go.
