@@ -213,15 +213,13 @@ impl Controller {
         self.set(to, Reason::Queue { extra, baseline, threshold, delivered }, now)
     }
 
-    /// Whether the queue grows that was to be gone, because the link delivers far less than it did
-    /// when that was found.
+    /// Whether the queue grows that was to be gone, because the link delivers less than even the lowered
+    /// rate. Noise of the path does not: then as much gets through as is sent.
     fn has_slowed_down_again(&self, view: &View, load: &Load) -> bool {
-        let (Some(delivered), Some(capacity)) = (load.delivered, self.capacity) else {
-            return false;
-        };
+        let delivered = load.delivered.map_or(f64::INFINITY, |delivered| delivered as f64);
         self.draining
             && view.length() > self.length + GROWS
-            && (delivered as f64) < SLOWED_DOWN * capacity.0 as f64
+            && delivered < SLOWED_DOWN * self.rate.0 as f64
     }
 
     /// Back to what the link carries, once the queue is gone, or does not go.
