@@ -148,10 +148,15 @@ pub(crate) fn check_conservation(status: &Status) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the queue is empty, and looks whether all is accounted for.
+/// Waits until the queue is empty and nothing moves, and looks whether all is accounted for.
 pub(crate) fn drained(instance: &Instance) -> Result<Status> {
-    wait_until("the queue drains", || Ok(backlog(&instance.status()) == 0))?;
-    let status = instance.status();
+    let mut status = instance.status();
+    // Its counters are not read at one moment: they hold if no packet came in between.
+    wait_until("the queue drains", || {
+        let before = enqueued(&status);
+        status = instance.status();
+        Ok(backlog(&status) == 0 && enqueued(&status) == before)
+    })?;
     check_conservation(&status)?;
     Ok(status)
 }
