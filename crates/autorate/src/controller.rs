@@ -201,7 +201,9 @@ impl Controller {
         let carried = Rate(delivered.min(self.found_at.0));
         let length = view.length();
         self.length = length;
-        let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + length.0 as f64);
+        // What is tolerated is no queue.
+        let queue = length.since(self.tolerance());
+        let share = DRAIN.0 as f64 / (DRAIN.0 as f64 + queue.0 as f64);
         let to = self.bounds.clamp((carried.0 as f64 * share).min(rate as f64));
         self.capacity = known.max(Some(carried));
         self.growth = FIRST;

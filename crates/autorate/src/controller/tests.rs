@@ -82,3 +82,22 @@ fn a_queue_that_still_drains_tells_what_the_link_carries() {
     let Reason::Drained { capacity, .. } = drained.reason else { panic!("{drained}") };
     assert_eq!(capacity, Rate(5 * MBIT), "{drained}");
 }
+
+/// What stayed at a lower rate is no queue, so that it need not be emptied.
+#[test]
+fn a_delay_that_is_tolerated_does_not_make_a_queue_longer() {
+    let mut link = Link::busy();
+    link.decides(&late(0, 0, 1_000), 20, 1_500);
+    let found = link.decides(&late(30, 30, 1_500), 20, 1_600).expect("a queue");
+    // Less than before, but not clear, with as much delivered as is sent.
+    let stayed =
+        link.decides(&late(8, 8, 1_700), found.to.0 / MBIT, 2_500).expect("it is given up");
+    assert!(matches!(stayed.reason, Reason::Stayed { .. }), "{stayed}");
+    assert_eq!(link.controller.tolerance(), ms(40));
+    link.decides(&late(0, 0, link.now), 20, link.now + 500);
+    let rate = link.controller.rate().0;
+    let queue = link.decides(&late(60, 60, link.now), rate / MBIT, link.now + 50).expect("a queue");
+    // 20 ms of 60 are to go, and so many arrive meanwhile.
+    let part = queue.to.0 as f64 / rate as f64;
+    assert!(matches!(queue.reason, Reason::Queue { .. }) && (0.7..0.76).contains(&part), "{queue}");
+}

@@ -39,6 +39,8 @@ const NOISE_MS: f64 = 40.0;
 /// For small packets of which nothing delays the first.
 const ALONE: Duration = Duration::from_millis(200);
 const IDLE: Duration = Duration::from_secs(90);
+/// How often decisions are asked for.
+const NOTE: Duration = Duration::from_secs(1);
 
 /// What a run gave, by name.
 type Results = Vec<(&'static str, f64)>;
@@ -63,6 +65,8 @@ struct Run<'a> {
     begin: Instant,
     decisions: String,
     told: u64,
+    /// When decisions were asked for last.
+    noted: Duration,
 }
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
@@ -106,8 +110,16 @@ fn one(
     let running = controller.start(*bounds, *fixed)?;
     thread::sleep(SETTLE);
     let begin = Instant::now();
-    let mut run =
-        Run { line, running: &running, way, round, begin, decisions: String::new(), told: 0 };
+    let mut run = Run {
+        line,
+        running: &running,
+        way,
+        round,
+        begin,
+        decisions: String::new(),
+        told: 0,
+        noted: Duration::ZERO,
+    };
     let results = experiment(&mut run);
     run.note()?;
     let decisions = run.decisions + &running.log();
@@ -135,8 +147,16 @@ impl Run<'_> {
         self.begin.elapsed()
     }
 
-    fn sleep_until(&self, then: Duration) {
-        thread::sleep(then.saturating_sub(self.now()));
+    /// Notes what is decided meanwhile, of which the engine remembers little.
+    fn sleep_until(&mut self, then: Duration) -> Result<()> {
+        while self.now() < then {
+            thread::sleep(then.min(self.noted + NOTE).saturating_sub(self.now()));
+            if self.now() >= self.noted + NOTE {
+                self.noted = self.now();
+                self.note()?;
+            }
+        }
+        Ok(())
     }
 
     /// Transfers without end, until they are told to stop.
@@ -180,17 +200,17 @@ fn drop_and_rise(run: &mut Run) -> Result<Results> {
     let echo = Echo::start(run.begin)?;
     thread::sleep(ALONE);
     let load = run.load()?;
-    run.sleep_until(WARM_UP);
+    run.sleep_until(WARM_UP)?;
     let fell = run.now();
     run.line.carries(5.0)?;
-    run.sleep_until(fell + Duration::from_secs(8));
+    run.sleep_until(fell + Duration::from_secs(8))?;
     let rose = run.now();
     run.line.carries(20.0)?;
     let mut again = f64::NAN;
     let (mut before, mut at) = (run.passed()?, run.now());
     // Until half a second in which nine tenths passed.
     while run.now() < rose + Duration::from_secs(20) {
-        run.sleep_until(at + Duration::from_millis(500));
+        run.sleep_until(at + Duration::from_millis(500))?;
         let (passed, now) = (run.passed()?, run.now());
         let bits = 8.0 * (passed - before) as f64 / (now - at).as_secs_f64();
         if bits >= 18e6 {
@@ -229,17 +249,13 @@ fn of_a_radio(run: &mut Run) -> Result<Results> {
     thread::sleep(ALONE);
     run.line.carries(rates[0] / 1e6)?;
     let load = run.load()?;
-    run.sleep_until(WARM_UP);
+    run.sleep_until(WARM_UP)?;
     let (from, before) = (run.now(), run.passed()?);
-    let (mut could, mut noted) = (0.0, from);
+    let mut could = 0.0;
     for (step, rate) in rates[..300].iter().enumerate() {
         run.line.carries(rate / 1e6)?;
         let begin = run.now();
-        if begin > noted + Duration::from_secs(1) {
-            noted = begin;
-            run.note()?;
-        }
-        run.sleep_until(from + STEP * (step as u32 + 1));
+        run.sleep_until(from + STEP * (step as u32 + 1))?;
         could += rate / 8.0 * (run.now() - begin).as_secs_f64() + BURST as f64;
     }
     let (to, passed) = (run.now(), run.passed()? - before);
@@ -259,7 +275,7 @@ fn noise(run: &mut Run) -> Result<Results> {
     while run.now() < to {
         run.line.delays(ROUND_TRIP_MS + NOISE_MS * random.next())?;
         next += FLICKER;
-        run.sleep_until(next);
+        run.sleep_until(next)?;
         if run.now() >= WARM_UP && before.is_none() {
             before = Some((run.now(), run.passed()?));
         }
@@ -277,9 +293,9 @@ fn slow(run: &mut Run) -> Result<Results> {
     let echo = Echo::start(run.begin)?;
     thread::sleep(ALONE);
     let load = run.load()?;
-    run.sleep_until(WARM_UP);
+    run.sleep_until(WARM_UP)?;
     let (from, before) = (run.now(), run.passed()?);
-    run.sleep_until(WARM_UP + Duration::from_secs(30));
+    run.sleep_until(WARM_UP + Duration::from_secs(30))?;
     let (to, passed) = (run.now(), run.passed()? - before);
     load.finish()?;
     let used = passed as f64 * 8.0 / 5e6 / (to - from).as_secs_f64();
@@ -290,16 +306,16 @@ fn slow(run: &mut Run) -> Result<Results> {
 fn idle(run: &mut Run) -> Result<Results> {
     run.line.carries(5.0)?;
     let load = run.load()?;
-    run.sleep_until(WARM_UP);
+    run.sleep_until(WARM_UP)?;
     load.finish()?;
     run.line.carries(20.0)?;
-    run.sleep_until(WARM_UP + IDLE);
+    run.sleep_until(WARM_UP + IDLE)?;
     let echo = Echo::start(run.begin)?;
     thread::sleep(ALONE);
     let (from, before) = (run.now(), run.passed()?);
     let load = run.load()?;
     let mut passed = |after: u64| -> Result<f64> {
-        run.sleep_until(from + Duration::from_secs(after));
+        run.sleep_until(from + Duration::from_secs(after))?;
         Ok((run.passed()? - before) as f64 / 1e3)
     };
     let (one, three, ten) = (passed(1)?, passed(3)?, passed(10)?);
