@@ -366,6 +366,12 @@ worst-pages: ## The worst case of every discipline, searched for: writes their p
 	python3 bench/worst/pages.py --shortlane $(TARGET)/release/shortlane --kept $(TARGET)/worst-pages \
 		--into docs/disciplines
 
+.PHONY: worst-all
+worst-all: ## Go on searching the worst case of fq-lanes until WORST_HOURS=24 of a processor are on record
+	$(CARGO) build --locked --release --package shortlane
+	python3 bench/worst/go_on.py --shortlane $(TARGET)/release/shortlane --record bench/worst/record.csv \
+		--hours $(or $(WORST_HOURS),24)
+
 .PHONY: suite
 suite: python-release ## The scenarios after RFC 7928 in the simulator: writes tables and picture of docs/suite.md
 	$(CARGO) build --locked --release --package shortlane

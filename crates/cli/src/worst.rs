@@ -127,6 +127,7 @@ fn document(options: &Options, setting: &Setting, found: &Found) -> serde_json::
         "bound": found.bound.as_ref().map(|bound| json!({
             "value": bound.value, "source": bound.source,
         })),
+        "reached": found.reached,
         "tried": found.tried,
         "seed": setting.seed,
         "scenario": found.scenario,
@@ -145,6 +146,12 @@ fn report(options: &Options, setting: &Setting, found: &Found) -> String {
         row("bound", format!("{} ({})", harm.show(bound.value), bound.source));
     } else {
         row("bound", "none is stated".to_owned());
+    }
+    if let Some(reached) = found.reached {
+        row(
+            "reached",
+            format!("{:.0} % of its bound, by the attack that came closest", reached * 100.0),
+        );
     }
     if let Some(lost) = found.lost {
         row("lost", format!("{:.1} % of the victim's packets", lost * 100.0));

@@ -47,6 +47,7 @@ fn the_report_names_harm_fifo_and_bound() {
         " of wait under fifo",
         "bound ",
         "(limit / rate)",
+        "% of its bound",
         "traffic ",
         "seed 1",
         "[[traffic]]",

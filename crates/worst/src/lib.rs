@@ -36,6 +36,9 @@ const BATCH: usize = 16;
 const ELITE: usize = 12;
 /// Attacks that are kept for what was new about them.
 const ODD: usize = 64;
+/// Parts of a bound, in each of which an attack is new; their number is a trait beyond all others.
+const STEPS: f64 = 20.0;
+const NEAR_BOUND: u32 = 1 << 16;
 /// A simpler attack that does this part of the harm is taken instead.
 const AS_BAD: f64 = 0.97;
 
@@ -115,6 +118,8 @@ pub struct Found {
     pub traffic: Vec<String>,
     /// What is proved or stated of this harm, if anything is.
     pub bound: Option<Bound>,
+    /// The largest part of its own bound that any attack reached; above 1 a bound does not hold.
+    pub reached: Option<f64>,
     /// A scenario that runs it, under the discipline and `fifo`.
     pub scenario: String,
     /// Attacks that were tried.
@@ -175,7 +180,8 @@ pub fn search(
         for (attack, outcome) in batch.iter().zip(judged(spec, setting, &batch)?) {
             kept.tried += 1;
             if let Some(outcome) = outcome {
-                kept.add(Tried { attack: attack.clone(), outcome });
+                let bound = bounds::bound(spec, setting, &outcome);
+                kept.add(Tried { attack: attack.clone(), outcome }, bound.as_ref());
             }
         }
         progress(kept.tried, kept.worst().map_or(0.0, |worst| worst.outcome.harm));
@@ -194,12 +200,20 @@ struct Kept {
     odd: Vec<Attack>,
     traits: std::collections::BTreeSet<u32>,
     tried: usize,
+    /// The largest part of its bound that any reached.
+    reached: Option<f64>,
 }
 
 impl Kept {
-    fn add(&mut self, tried: Tried) {
+    fn add(&mut self, tried: Tried, bound: Option<&Bound>) {
         let known = self.traits.len();
         self.traits.extend(&tried.outcome.traits);
+        if let Some(bound) = bound {
+            let part = tried.outcome.harm / bound.value;
+            self.reached = Some(self.reached.map_or(part, |most| most.max(part)));
+            // Close to its bound is a kind of fate, too.
+            self.traits.insert(NEAR_BOUND + (part * STEPS) as u32);
+        }
         if self.traits.len() > known {
             self.odd.push(tried.attack.clone());
             self.odd.drain(..self.odd.len().saturating_sub(ODD));
@@ -290,6 +304,7 @@ fn found(spec: &Spec, setting: &Setting, kept: &Kept, worst: &Tried) -> Result<F
         offered: worst.attack.offered(),
         traffic: worst.attack.words(),
         bound: bounds::bound(spec, setting, &worst.outcome),
+        reached: kept.reached,
         scenario: judge::scenario(setting, &title, &schedulers, &worst.attack),
         tried: kept.tried,
         traits: kept.traits.len(),
