@@ -33,6 +33,9 @@ const FULL: f64 = 0.85;
 /// than that, it has slowed down.
 const ALL: f64 = 0.95;
 const SLOWED_DOWN: f64 = 0.75;
+/// A queue may be passed on faster than the rate, and what the link carries be more than was known. A
+/// path that stands still, and then sends all at once, shows far more than that.
+const MORE: f64 = 1.1;
 /// A queue that should drain and is so much longer has not been understood.
 const GROWS: Nanos = Nanos::from_millis(20);
 /// With more than this part of what is sent delivered, a queue drains, whatever the path's noise.
@@ -198,7 +201,7 @@ impl Controller {
         // As long as it drains, more comes out of the queue than is sent.
         self.found_at = if self.draining { self.found_at } else { self.rate };
         self.found = extra;
-        let carried = Rate(delivered.min(self.found_at.0));
+        let carried = Rate(delivered.min((self.found_at.0 as f64 * MORE) as u64));
         let length = view.length();
         self.length = length;
         // What is tolerated is no queue.

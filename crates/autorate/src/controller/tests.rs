@@ -101,3 +101,21 @@ fn a_delay_that_is_tolerated_does_not_make_a_queue_longer() {
     let part = queue.to.0 as f64 / rate as f64;
     assert!(matches!(queue.reason, Reason::Queue { .. }) && (0.7..0.76).contains(&part), "{queue}");
 }
+
+/// As a queue was found, the link was taken for slower than it is. At the next one more gets through
+/// than is sent, since the link passes on what has waited.
+#[test]
+fn a_link_that_passes_on_more_than_is_sent_carries_more() {
+    let capacity = |delivered| {
+        let mut link = Link::busy();
+        let found = link.decides(&late(30, 30, 1_000), delivered, 1_100).expect("a queue");
+        assert!(found.from == Rate(20 * MBIT) && found.to < found.from, "{found}");
+        let drained = link.decides(&late(0, 0, 1_200), 20, 2_000).expect("it is gone");
+        let Reason::Drained { capacity, .. } = drained.reason else { panic!("{drained}") };
+        capacity
+    };
+    assert_eq!(capacity(16), Rate(16 * MBIT));
+    assert_eq!(capacity(21), Rate(21 * MBIT));
+    // What arrives at once after a pause is not what the link carries.
+    assert_eq!(capacity(60), Rate(22 * MBIT));
+}
