@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HARMS = ("wait", "starvation", "unfairness", "memory")
-RUNS, SEED = 1000, 1
+RUNS, SEED = 400, 1
 BEGIN = "<!-- worst case: make worst-pages -->"
 END = "<!-- end of worst case -->"
 #: The section stands before this one.
