@@ -77,7 +77,7 @@ def section(found: list[Found]) -> str:
         BEGIN,
         "## Worst case",
         "",
-        f"The worst of {RUNS} mixes of traffic at 10 Mbit/s that a [search](../worst.md) tried for",
+        f"The worst of {RUNS} mixes of traffic at 10 Mbit/s that a [search](../worst.md) tried for "
         "each harm:",
         "",
         "| harm | worst | under `fifo` | bound | traffic beside the victim |",
