@@ -18,6 +18,9 @@ const HEADINGS: [&str; 7] = [
     "## Source",
 ];
 
+/// What `make worst-pages` puts before the validation; a new discipline has none yet.
+const SEARCHED: &str = "## Worst case";
+
 /// What a section has until somebody writes it.
 const UNWRITTEN: &str = "(to be written)";
 
@@ -98,7 +101,8 @@ fn every_discipline_has_a_page_and_every_page_a_discipline() {
 fn every_page_has_the_headings_in_their_order() {
     for path in markdown_in(&pages()) {
         let page = read(&path);
-        let found: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+        let is_written = |line: &&str| line.starts_with("## ") && *line != SEARCHED;
+        let found: Vec<&str> = page.lines().filter(is_written).collect();
         assert_eq!(found, HEADINGS, "{}", path.display());
         assert!(!page.contains(UNWRITTEN), "{} has an empty section", path.display());
     }
