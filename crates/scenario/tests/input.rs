@@ -82,6 +82,11 @@ fn errors_name_line_key_found_and_accepted() {
     );
     refused("load = 0.5", "", &["t.toml:13: traffic[0] needs one of load, rate and arrivals"]);
     refused("\"10s\"", "10", &["t.toml:3: scenario.duration = 10 is not accepted; it takes"]);
+    refused(
+        "kind = \"transfers\"\nload = 0.5",
+        "kind = \"on-off\"\nrate = \"1mbit\"\non = \"fixed:time=0s\"",
+        &["t.toml:16: traffic[0].on", "\"fixed:time=0s\"", "above 0"],
+    );
 }
 
 #[test]

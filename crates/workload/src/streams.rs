@@ -43,9 +43,13 @@ impl Cbr {
 }
 
 /// A constant-rate stream that pauses: periods on and off follow each other.
+///
+/// A pause stops its clock, and no more: what is left of the time between two packets at the end
+/// of a period is waited for in the next ones. So its rate while it is on is `peak`, however short
+/// the periods are, as with the residual bits of ns-3's `OnOffApplication`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnOff {
-    /// The stream while it is on. A period on sends at its start, however short it is.
+    /// The stream while it is on.
     pub peak: Cbr,
     /// Lengths of the periods on.
     pub on: TimeLaw,
@@ -62,17 +66,19 @@ impl OnOff {
         until: Nanos,
         mut random: Random,
     ) -> impl Iterator<Item = Nanos> + Send {
-        let mut period = (from, from);
+        // When the period on ends, and how long the stream has been on until then.
+        let (mut end, mut on_until_end) = (from, Nanos::ZERO);
         let mut sent = 0;
         std::iter::from_fn(move || {
-            let mut time = period.0 + self.peak.time(sent);
-            if time >= period.1 {
-                let start = period.1 + Nanos(self.off.sample(&mut random));
-                period = (start, start + Nanos(self.on.sample(&mut random)));
-                (time, sent) = (start, 0);
+            let due = self.peak.time(sent);
+            while due >= on_until_end && end < until {
+                let on = Nanos(self.on.sample(&mut random));
+                end = end + Nanos(self.off.sample(&mut random)) + on;
+                on_until_end = on_until_end + on;
             }
             sent += 1;
-            (time < until).then_some(time)
+            let time = end - (on_until_end - due);
+            (due < on_until_end && time < until).then_some(time)
         })
     }
 }
@@ -151,9 +157,9 @@ mod tests {
             let (from, until) = (Nanos::from_millis(5), Nanos::from_millis(until));
             stream.clone().times(from, until, Random::new(1)).map(|at| at.0 / 1_000_000).collect()
         };
-        // On from 105 to 150 ms and from 250 to 295 ms, a packet every 20 ms.
-        assert_eq!(times(290), [105, 125, 145, 250, 270]);
-        assert_eq!(times(270), [105, 125, 145, 250]);
+        // On from 105 to 150 ms and from 250 to 295 ms, a packet every 20 ms that it is on.
+        assert_eq!(times(290), [105, 125, 145, 265, 285]);
+        assert_eq!(times(285), [105, 125, 145, 265]);
     }
 
     #[test]
@@ -163,10 +169,20 @@ mod tests {
         let stream = OnOff { peak: Cbr { rate: Rate(800_000), packet_bytes: 100 }, on, off };
         let hour = Nanos::from_secs(3600);
         let sent = stream.times(Nanos::ZERO, hour, Random::new(3)).count() as f64;
-        // A third of 1000 packets a second, and half a packet more in each of 2400 periods. Of
-        // the fraction on, the standard deviation over an hour is about 2 %.
-        let expected = 3600.0 * 1000.0 / 3.0 + 1200.0;
+        // A third of 1000 packets a second. Of the fraction on, the standard deviation over an
+        // hour is about 2 %.
+        let expected = 3600.0 * 1000.0 / 3.0;
         assert!((sent / expected - 1.0).abs() < 0.06, "{sent}");
+    }
+
+    #[test]
+    fn a_stream_of_short_periods_has_its_rate() {
+        let law = |text: &str| text.parse::<TimeLaw>().expect("a law");
+        let (on, off) = (law("fixed:time=2ms"), law("fixed:time=2ms"));
+        // A packet in 68 ms on, which is 34 periods.
+        let stream = OnOff { peak: Cbr { rate: Rate(117_186), packet_bytes: 1000 }, on, off };
+        let sent = stream.times(Nanos::ZERO, Nanos::from_secs(60), Random::new(1)).count();
+        assert_eq!(sent, 60 * 117_186 / 2 / 8000 + 1);
     }
 
     #[test]

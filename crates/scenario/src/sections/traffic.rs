@@ -249,8 +249,18 @@ pub(crate) static ON_OFF: Section = Section {
         COMMON,
         STOP,
         &[
-            needed("rate", RATE, "Rate of each while it is on."),
-            key("on", Takes::TimeLaw, "exponential:mean=1s", "Length of an on period."),
+            needed(
+                "rate",
+                RATE,
+                "Rate of each while it is on, however short that is: what a period has no time \
+                 for is left to the next ones.",
+            ),
+            key(
+                "on",
+                Takes::TimeLaw,
+                "exponential:mean=1s",
+                "Length of an on period; not always 0.",
+            ),
             key("off", Takes::TimeLaw, "exponential:mean=1s", "Length of an off period."),
         ],
         STREAM,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sched::{Nanos, Rate};
 use tcp::Config as Tcp;
-use workload::{CsvError, DatagramList, OnOff, Requests, TransferList};
+use workload::{CsvError, DatagramList, OnOff, Requests, TimeLaw, TransferList};
 
 use super::{Arrivals, Kind, Pick, Stream, Traffic};
 use crate::error::ScenarioError;
@@ -134,7 +134,10 @@ impl Reader<'_, '_> {
             "cbr" => Kind::Cbr(self.stream()?),
             "on-off" => {
                 let stream = self.stream()?;
-                let on = table.needed("on", table.law("on"))?;
+                let on: TimeLaw = table.needed("on", table.law("on"))?;
+                if on.mean() == 0.0 {
+                    return Err(table.refuse("on", "a law of times with a mean above 0"));
+                }
                 let off = table.needed("off", table.law("off"))?;
                 Kind::OnOff { flows: stream.flows, stream: OnOff { peak: stream.cbr(), on, off } }
             }
