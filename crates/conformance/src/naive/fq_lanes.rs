@@ -267,6 +267,17 @@ impl FqLanes {
         }
     }
 
+    /// The flow whose turn it is in the first list of a host.
+    fn first_of_youngest(&mut self, host: Host) -> Option<Flow> {
+        loop {
+            let lists = &self.hosts[&host].stage.lists;
+            let list = lists.iter().position(|list| !list.is_empty())?;
+            if let Some(flow) = self.flow_ready(host, list) {
+                return Some(flow);
+            }
+        }
+    }
+
     /// A new flow ahead of the turns of hosts.
     fn turn_ahead(&mut self) -> Option<(Host, usize, Flow, usize)> {
         while let Some(key) = self.line.pop_front() {
@@ -315,12 +326,17 @@ impl FqLanes {
         let of =
             |model: &Self, flow| model.bytes(|queued| queued.flow == flow && queued.host == host);
         let mut loser = self.hosts[&host].fattest;
-        let bytes = of(self, loser.expect("and a flow of it"));
-        if bytes <= 4 * QUANTUM as u64 && self.flows[&arrival].host == host {
+        let count = |model: &Self, flow| {
+            model.packets.iter().filter(|queued| queued.flow == flow && queued.host == host).count()
+        };
+        let flow = loser.expect("and a flow of it");
+        let bytes = of(self, flow);
+        let is_thin = bytes <= 4 * QUANTUM as u64;
+        if is_thin && self.flows[&arrival].host == host {
             loser = None;
-        } else if bytes == 0 {
-            // It has nothing left, and the flow whose turn it is takes its place.
-            loser = self.turn_of(host).map(|(flow, _)| flow);
+        } else if bytes == 0 || is_thin && count(self, flow) == 1 {
+            // It would have nothing left, and the first of the youngest takes its place.
+            loser = self.first_of_youngest(host);
             let state = self.hosts.get_mut(&host).expect("a host");
             state.fattest = loser.or(state.fattest);
         }
@@ -332,6 +348,7 @@ impl FqLanes {
         let mut lost = Vec::new();
         while lost.len() < 64
             && 2 * self.bytes(|queued| queued.flow == flow) > bytes - bytes % 2
+            && (lost.is_empty() || count(self, flow) > 1)
             && let Some(head) = self.head(flow)
         {
             lost.push(self.packets.remove(head).packet.id);

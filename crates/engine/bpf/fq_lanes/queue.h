@@ -193,15 +193,26 @@ static __always_inline u32 next_flow(const struct fq_lanes *fq, u32 host, u32 *l
 	return next_member(fq, &host_at(fq, host)->stage, OF_FLOWS, list);
 }
 
-/* The flow of a host that makes room: the fattest, or the one whose turn it is if that one has
- * nothing left. */
+static __always_inline bool is_thin(u64 bytes)
+{
+	return bytes <= THIN * FQL_QUANTUM;
+}
+
+/* Whether a flow has one packet or none. */
+static __always_inline bool is_short(const struct fql_flow *flow)
+{
+	return flow->head == flow->tail;
+}
+
+/* The flow of a host that makes room: the fattest, unless that would take the last packet of a thin
+ * flow. Then it is the first of the youngest. */
 static __noinline u32 fattest_of(const struct fq_lanes *fq, u32 host)
 {
 	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
-	u32 list;
 
-	if (!fattest->bytes) {
-		u32 index = next_flow(fq, host, &list);
+	if (!fattest->bytes ||
+	    (is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))) {
+		u32 index = next_of_youngest(fq, &host_at(fq, host)->stage);
 
 		fattest->index = index;
 		fattest->bytes = index ? flow_at(fq, index)->bytes : 0;
@@ -220,7 +231,7 @@ static __noinline int make_room(const struct fq_lanes *fq, struct Qdisc *sch,
 	struct fql_flow *flow;
 	u64 bytes;
 
-	if (fattest->bytes > THIN * FQL_QUANTUM || host != flow_at(fq, arrival->flow)->host)
+	if (!is_thin(fattest->bytes) || host != flow_at(fq, arrival->flow)->host)
 		index = fattest_of(fq, host);
 	if (!index) {
 		refuse_arrival(fq, sch, to_free);
@@ -232,7 +243,7 @@ static __noinline int make_room(const struct fq_lanes *fq, struct Qdisc *sch,
 		struct fql_packet *packet = flow->head ? packet_at(fq, flow->head) : 0;
 		bool is_arrival;
 
-		if (!packet || flow->bytes <= bytes / 2)
+		if (!packet || flow->bytes <= bytes / 2 || (i && is_short(flow)))
 			break;
 		if (flow->control.count != ~0u)
 			flow->control.count++;

@@ -227,6 +227,18 @@ static __noinline u32 next_new(const struct fq_lanes *fq, struct fql_stage *stag
 	return FQL_NONE;
 }
 
+/* The flow whose turn it is in the first list, whatever older ones are owed. */
+static __noinline u32 next_of_youngest(const struct fq_lanes *fq, struct fql_stage *stage)
+{
+	while (stage->occupied && can_loop) {
+		u32 index = ready(fq, stage, OF_FLOWS, first_list(stage));
+
+		if (index)
+			return index;
+	}
+	return FQL_NONE;
+}
+
 /* The list that was served is owed less, and every older one more. No static function: see above. */
 __noinline int settle(struct fql_stage *stage, u32 list, u32 bytes, u64 share)
 {

@@ -47,6 +47,12 @@ impl FlowQueue {
         self.head == NONE
     }
 
+    /// Whether it holds one packet or none.
+    #[inline]
+    pub(crate) const fn is_short(&self) -> bool {
+        self.head == self.tail
+    }
+
     /// The node of the oldest packet, or [`NONE`].
     #[inline]
     pub(crate) const fn head(&self) -> u32 {

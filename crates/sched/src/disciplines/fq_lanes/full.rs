@@ -11,6 +11,10 @@ const THIN: u64 = 4;
 /// Most packets that a flow loses at once.
 const DROP_BATCH: u32 = 64;
 
+const fn is_thin(bytes: u64) -> bool {
+    bytes <= THIN * QUANTUM as u64
+}
+
 impl FqLanes {
     /// Keeps account of a packet of `flow` that was lost.
     pub(super) fn left(&mut self, flow: u32, packet: &Packet) {
@@ -25,13 +29,15 @@ impl FqLanes {
         self.fattest.shrunk(index, host.bytes);
     }
 
-    /// The flow of a host that makes room: the fattest, or the one whose turn it is if that one
-    /// has nothing left.
+    /// The flow of a host that makes room: the fattest, unless that would take the last packet of
+    /// a thin flow. Then all flows of the host have about one, and the first of the youngest
+    /// loses: an older one has waited for its turn for long, and must not miss it.
     fn fattest_of(&mut self, host: u32) -> Option<Fattest> {
         let Table { hosts, flows, .. } = &mut self.table;
         let host = &mut hosts[host];
-        if host.fattest.bytes == 0 {
-            let (index, _) = host.stage.next(flows, &self.rules)?;
+        let Fattest { index, bytes } = host.fattest;
+        if bytes == 0 || is_thin(bytes) && flows[index].queue.is_short() {
+            let index = host.stage.next_of_youngest(flows, &self.rules)?;
             host.fattest = Fattest { index, bytes: flows[index].bytes };
         }
         Some(host.fattest)
@@ -43,9 +49,9 @@ impl FqLanes {
     #[cold]
     pub(super) fn make_room<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
         let host = self.fattest.index;
-        let is_thin = self.table.hosts[host].fattest.bytes <= THIN * u64::from(QUANTUM);
         let is_own = host == self.table.flows[arrival].host();
-        let loser = if is_thin && is_own { None } else { self.fattest_of(host) };
+        let refuses = is_own && is_thin(self.table.hosts[host].fattest.bytes);
+        let loser = if refuses { None } else { self.fattest_of(host) };
         let Some(Fattest { index, bytes }) = loser else {
             let queue = &mut self.table.flows[arrival].queue;
             if let Some((packet, stamp)) = self.packets.pop_back(queue) {
@@ -55,9 +61,13 @@ impl FqLanes {
             return false;
         };
         let (mut dropped, mut survived) = (0, true);
-        // One goes in any case, or packets without bytes would stay for ever.
-        while dropped < DROP_BATCH && (dropped == 0 || self.table.flows[index].bytes > bytes / 2) {
-            let queue = &mut self.table.flows[index].queue;
+        while dropped < DROP_BATCH {
+            let flow = &mut self.table.flows[index];
+            // One goes in any case, or packets without bytes would stay for ever.
+            if dropped > 0 && (flow.bytes <= bytes / 2 || flow.queue.is_short()) {
+                break;
+            }
+            let queue = &mut flow.queue;
             let Some((packet, stamp)) = self.packets.pop_front(queue) else { break };
             dropped += 1;
             let is_arrival = index == arrival && queue.is_empty();
@@ -70,3 +80,6 @@ impl FqLanes {
         survived
     }
 }
+
+#[cfg(test)]
+mod tests;

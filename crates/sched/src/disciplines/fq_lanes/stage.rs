@@ -222,6 +222,22 @@ impl Stage {
         None
     }
 
+    /// The member of the first list whose turn it is there, whatever older ones are owed.
+    pub(super) fn next_of_youngest(
+        &mut self,
+        members: &mut impl Members,
+        rules: &Rules,
+    ) -> Option<u32> {
+        while self.occupied != 0 {
+            let first = self.occupied.trailing_zeros() as usize;
+            let ready = self.ready(members, first, rules);
+            if ready.is_some() {
+                return ready;
+            }
+        }
+        None
+    }
+
     /// The list to serve: the one that is owed most, if that is due, or else the first.
     #[inline]
     fn list_in_turn(&self, rules: &Rules) -> Option<usize> {

@@ -8,7 +8,7 @@ use crate::testkit::Bench;
 const MS: u64 = 1_000_000;
 
 /// A packet of `flow` to host `host`.
-fn to(host: u32, flow: u64, size: u32) -> Packet {
+pub(super) fn to(host: u32, flow: u64, size: u32) -> Packet {
     Packet::new(FlowId::new(flow), size).with_hosts(HostId(1), HostId(host))
 }
 
@@ -193,70 +193,6 @@ fn a_host_cannot_go_ahead_beyond_its_share() {
         of_flood += u64::from(fq.dequeue().unwrap().flow != FlowId::new(20));
     }
     assert!((980..=1040).contains(&of_flood), "{of_flood} of 2000, and a half is fair");
-}
-
-#[test]
-fn the_fattest_flow_of_the_fattest_host_makes_room() {
-    let mut fq = Bench::new("fq-lanes:limit=20packets");
-    for _ in 0..15 {
-        fq.offer(to(2, 1, 1000)); // ids 0 to 14
-    }
-    for _ in 0..5 {
-        fq.offer(to(3, 2, 1500)); // ids 15 to 19
-    }
-    assert_eq!(fq.take_drops(), []);
-    let arrival = fq.offer(to(3, 3, 100));
-    let lost: Vec<_> = (0..8).map(|id| (id, DropReason::PushedOut)).collect();
-    assert_eq!(fq.take_drops(), lost, "half of 15,000 bytes");
-    assert!(fq.drain().contains(&arrival));
-}
-
-#[test]
-fn of_thin_flows_the_arrival_is_lost() {
-    let mut fq = Bench::new("fq-lanes:limit=20packets");
-    for flow in 0..20 {
-        fq.offer(to(2, flow, 100));
-    }
-    let arrival = fq.offer(to(2, 50, 100));
-    assert_eq!(fq.take_drops(), [(arrival, DropReason::Full)]);
-    // Another host's packet is not lost for them.
-    let other = fq.offer(to(3, 60, 100));
-    assert_eq!(fq.take_drops().len(), 1);
-    assert!(fq.drain().contains(&other));
-}
-
-/// Found by the fuzzer `path`: nobody was the fattest, and nothing made room.
-#[test]
-fn packets_without_bytes_make_room_as_well() {
-    for other in [2, 3] {
-        let mut fq = Bench::new("fq-lanes:limit=3packets");
-        fq.offer(to(4, 1, 0));
-        fq.depart(1);
-        for _ in 0..3 {
-            fq.offer(to(2, 1, 0));
-        }
-        assert_eq!(fq.take_drops(), []);
-        for flow in 2..9 {
-            fq.offer(to(other, flow, 0));
-            assert_eq!(fq.take_drops().len(), 1);
-        }
-        assert_eq!(fq.drain().len(), 3);
-    }
-}
-
-#[test]
-fn a_flood_of_thin_flows_makes_room_for_other_hosts() {
-    let mut fq = Bench::new("fq-lanes:limit=20packets");
-    for flow in 0..20 {
-        fq.offer(to(2, flow, 100));
-    }
-    // The fattest flow, as far as arrivals told, was the first, and has nothing left.
-    fq.depart(1);
-    let others = [(); 3].map(|()| fq.offer(to(3, 60, 100)));
-    let lost: Vec<_> = [1, 2].map(|id| (id, DropReason::PushedOut)).into();
-    assert_eq!(fq.take_drops(), lost, "who would have been next");
-    let sent = fq.drain();
-    assert!(others.iter().all(|id| sent.contains(id)));
 }
 
 #[test]
