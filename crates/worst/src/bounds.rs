@@ -37,6 +37,9 @@ pub(crate) fn bound(spec: &Spec, setting: &Setting, outcome: &Outcome) -> Option
                 "docs/disciplines/fq-lanes.md",
             )
         }
+        ("fq-lanes", Harm::Memory) => {
+            known(spec.params().number("flows") as f64, "the parameter `flows`")
+        }
         // A flow is known while one of its packets is queued (the EFD paper, section 3).
         ("efd", Harm::Memory) => known(packets(limit(spec, setting)), "one for each queued packet"),
         _ => None,

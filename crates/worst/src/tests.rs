@@ -135,3 +135,10 @@ fn unfairness_under_one_queue_for_all_is_found() {
         assert!(outcome.harm < 0.25, "{}", outcome.harm);
     }
 }
+
+#[test]
+fn fq_lanes_knows_no_more_flows_than_it_may() {
+    let found = worst("fq-lanes:flows=100", &setting(Harm::Memory, 48));
+    assert_eq!(found.bound.expect("it has one").value, 100.0);
+    assert_eq!((found.harm, found.reached), (100.0, Some(1.0)));
+}
