@@ -71,11 +71,11 @@ BUGS = [
         "(u64)idle->last << FQL_BITS) >> 3;",
     ),
     (
-        "the fattest host is not the thinner for what left it",
+        "the host with most bytes makes room, whatever the limit counts",
         "fq-lanes",
         "fq_lanes/queue.h",
-        "\tshrunk(&fq->block->fattest, flow->host, host->bytes);\n",
-        "",
+        "\treturn in_unit_of_limit(&fq->q, host->bytes, host->segments);\n",
+        "\treturn host->bytes;\n",
     ),
     (
         "a thin flow loses its last packet to another host",

@@ -479,7 +479,9 @@ fn fq_lanes() {
     );
     // Full: half of the fattest flow of the fattest host, though D has most of all flows. Thin ones
     // make room for other hosts alone.
-    golden("fq-lanes:limit=4packets", "+A=7000 +B=7000 +D=9000 +D +D=100!A1 >B1");
+    golden("fq-lanes:limit=24050b", "+A=7000 +B=7000 +D=9000 +D=1000 +D=100!A1 >B1");
+    // Full of packets: the host with most of these.
+    golden("fq-lanes:limit=4packets", "+A=7000 +B=7000 +D=100 +D=100 +D=100!D3 >A1 >D1 >B1");
     golden("fq-lanes:limit=2packets", "+A +B +A!A2 +D!A1 >B1 >D1 >-");
     // D beside A and B, after a turn each.
     golden("fq-lanes", "+A=1514 +A=1514 +B=1514 +D=1514 +D=1514 +D=1514 >A1 >D1 >B1 >D2 >A2 >D3");

@@ -267,8 +267,7 @@ static __always_inline void clear_block(struct fql_block *block)
 	__builtin_memset(&block->root, 0, sizeof(block->root));
 	block->ahead_first = FQL_NONE;
 	block->ahead_last = FQL_NONE;
-	block->fattest.index = FQL_NONE;
-	block->fattest.bytes = 0;
+	block->fattest = FQL_NONE;
 	block->younger = 0;
 	__builtin_memset(&block->idle, 0, sizeof(block->idle));
 	block->parts = 0;

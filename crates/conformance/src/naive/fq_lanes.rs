@@ -378,7 +378,10 @@ impl Model for FqLanes {
         if self.hosts[&host].fattest.is_none_or(|fattest| of(flow) > of(fattest)) {
             self.hosts.get_mut(&host).expect("a host").fattest = Some(flow);
         }
-        let of = |host: Host| self.bytes(|queued| queued.host == host);
+        let of = |host: Host| {
+            let its = self.packets.iter().filter(|queued| queued.host == host);
+            its.map(|queued| cost(self.limit, &queued.packet)).sum::<u64>()
+        };
         if self.fattest.is_none_or(|fattest| of(host) > of(fattest)) {
             self.fattest = Some(host);
         }

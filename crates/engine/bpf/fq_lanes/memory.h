@@ -37,7 +37,7 @@ struct fql_stage {
 	u64 virtual_time; /* bytes that one more member would have been served */
 };
 
-/* The one with most bytes, as far as arrivals tell. */
+/* The flow with most bytes, as far as arrivals tell. */
 struct fql_fattest {
 	u64 bytes;
 	u32 index;
@@ -60,10 +60,12 @@ struct fql_host {
 	u64 bytes;
 	u64 key; /* 0 if there is none here */
 	u32 packets;
+	u32 segments;
 	u32 chain; /* the next host of the same bucket; of a free one, the next free one */
 	/* Only if it may have flows in other queues: see common.h. */
 	u32 part; /* of its share of the link, that this queue gives it while it is backlogged */
 	u32 flows; /* that are backlogged */
+	u32 padding;
 };
 
 /* CoDel's state for one queue. */
@@ -132,7 +134,8 @@ struct fql_block {
 	struct fql_stage root; /* the hosts */
 	u32 ahead_first; /* the line of hosts with new flows */
 	u32 ahead_last;
-	struct fql_fattest fattest;
+	u32 fattest; /* the host that has most of what the limit counts, as far as arrivals tell */
+	u32 padding;
 	/* Clock. */
 	u64 last; /* when the link was last asked for a packet */
 	u64 stood; /* for how long the clock of the oldest stood, in all */

@@ -26,6 +26,12 @@ static __always_inline void shrunk(struct fql_fattest *fattest, u32 index, u64 b
 		fattest->bytes = bytes;
 }
 
+/* What a host has queued, in the unit of the limit. */
+static __always_inline u64 load(const struct fq_lanes *fq, const struct fql_host *host)
+{
+	return in_unit_of_limit(&fq->q, host->bytes, host->segments);
+}
+
 /* Place for a packet; FQL_NONE if there is none. */
 static __always_inline u32 take_slot(const struct fq_lanes *fq, struct fql_packet **packet)
 {
@@ -77,8 +83,10 @@ static __always_inline void count_joined(const struct fq_lanes *fq, struct Qdisc
 	flow->bytes += size;
 	host->bytes += size;
 	host->packets++;
+	host->segments += packet->segments;
 	grown(&host->fattest, index, flow->bytes);
-	grown(&fq->block->fattest, flow->host, host->bytes);
+	if (!fq->block->fattest || load(fq, host) > load(fq, host_at(fq, fq->block->fattest)))
+		fq->block->fattest = flow->host;
 }
 
 /* Keeps account of a packet that left the queue of a flow, however it did, and frees its place. */
@@ -96,9 +104,9 @@ static __always_inline void left(const struct fq_lanes *fq, struct Qdisc *sch,
 	flow->bytes -= packet->size;
 	host->bytes -= packet->size;
 	host->packets--;
+	host->segments -= packet->segments;
 	common_ends(fq, host, !flow->head);
 	shrunk(&host->fattest, index, flow->bytes);
-	shrunk(&fq->block->fattest, flow->host, host->bytes);
 	packet->next = fq->block->free_packet;
 	fq->block->free_packet = place;
 }
@@ -226,7 +234,7 @@ static __noinline int make_room(const struct fq_lanes *fq, struct Qdisc *sch,
 				struct bpf_sk_buff_ptr *to_free)
 {
 	struct fql_arrival *arrival = &fq->block->arrival;
-	u32 host = fq->block->fattest.index, index = FQL_NONE, i;
+	u32 host = fq->block->fattest, index = FQL_NONE, i;
 	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
 	struct fql_flow *flow;
 	u64 bytes;

@@ -18,15 +18,11 @@ const fn is_thin(bytes: u64) -> bool {
 impl FqLanes {
     /// Keeps account of a packet of `flow` that was lost.
     pub(super) fn left(&mut self, flow: u32, packet: &Packet) {
-        let size = u64::from(packet.size);
         self.backlog.remove(packet);
         let Table { hosts, flows, .. } = &mut self.table;
         let state = &mut flows[flow];
-        state.bytes -= size;
-        let index = state.host();
-        let host = &mut hosts[index];
-        host.lose(flow, state.bytes, size);
-        self.fattest.shrunk(index, host.bytes);
+        state.bytes -= u64::from(packet.size);
+        hosts[state.host()].lose(flow, state.bytes, packet);
     }
 
     /// The flow of a host that makes room: the fattest, unless that would take the last packet of
@@ -48,7 +44,7 @@ impl FqLanes {
     /// the newest packet of flow `arrival`, is still there.
     #[cold]
     pub(super) fn make_room<S: Sink>(&mut self, arrival: u32, now: Nanos, sink: &mut S) -> bool {
-        let host = self.fattest.index;
+        let host = self.fattest;
         let is_own = host == self.table.flows[arrival].host();
         let refuses = is_own && is_thin(self.table.hosts[host].fattest.bytes);
         let loser = if refuses { None } else { self.fattest_of(host) };

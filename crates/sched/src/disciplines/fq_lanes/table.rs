@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::rules::Rules;
 use super::stage::{Member, Members, NOWHERE, Stage};
 use crate::disciplines::codel::{Course, Watch};
-use crate::interface::{Event, FlowId, HostId, Nanos, Packet, Params, Sink, shared};
+use crate::interface::{Backlog, Event, FlowId, HostId, Nanos, Packet, Params, Sink, shared};
 use crate::queues::per_flow::{FlowQueue, Flows, NONE, Slot};
 
 /// Queues for flows that find no room. They come first in the table of flows.
@@ -25,8 +25,7 @@ pub(super) struct Host {
     pub(super) member: Member,
     /// Its flows.
     pub(super) stage: Stage,
-    pub(super) packets: u32,
-    pub(super) bytes: u64,
+    pub(super) backlog: Backlog,
     /// Its flow with most bytes.
     pub(super) fattest: Fattest,
     pub(super) ahead: Ahead,
@@ -34,11 +33,10 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// A packet of `size` bytes left `flow`, which has `bytes` then.
+    /// A packet left `flow`, which has `bytes` then.
     #[inline]
-    pub(super) fn lose(&mut self, flow: u32, bytes: u64, size: u64) {
-        self.bytes -= size;
-        self.packets -= 1;
+    pub(super) fn lose(&mut self, flow: u32, bytes: u64, packet: &Packet) {
+        self.backlog.remove(packet);
         self.fattest.shrunk(flow, bytes);
     }
 }
@@ -89,7 +87,7 @@ impl Members for HostMembers<'_> {
 
     #[inline]
     fn is_empty(&self, index: u32) -> bool {
-        self.hosts[index].packets == 0
+        self.hosts[index].backlog.packets == 0
     }
 
     /// Its flows' turns are over as well, although none of them came to see it.
@@ -110,7 +108,7 @@ impl Members for Flows<Flow> {
     }
 }
 
-/// The one with most bytes, as far as arrivals tell: who grows past it takes its place. One that
+/// The flow with most bytes, as far as arrivals tell: who grows past it takes its place. One that
 /// got nothing since may exceed it, until its next arrival.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Fattest {
@@ -291,7 +289,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!((size_of::<Flow>(), size_of::<Course>(), size_of::<Host>()), (64, 16, 240));
+        assert_eq!((size_of::<Flow>(), size_of::<Course>(), size_of::<Host>()), (64, 16, 248));
         assert!(u16::try_from(HOSTS).is_ok_and(|hosts| hosts < NOWHERE));
     }
 }

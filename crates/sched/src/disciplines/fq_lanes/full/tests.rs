@@ -95,3 +95,24 @@ fn an_old_flow_keeps_its_part_beside_a_flood_that_other_hosts_push_out() {
     }
     assert!(of_old * 36 >= of_host, "{of_old} of {of_host} bytes, and a 32nd is owed");
 }
+
+/// Found by `shortlane worst`: small packets filled a queue whose limit counts packets, and a
+/// download of another host lost its own to them, since it had more bytes.
+#[test]
+fn small_packets_of_one_host_do_not_push_out_large_ones_of_another() {
+    let mut fq = Bench::new("fq-lanes:limit=100packets");
+    for _ in 0..20 {
+        fq.offer(to(2, 1, 1500));
+    }
+    for _ in 0..5000 {
+        for flow in 2..12 {
+            fq.offer(to(3, flow, 64));
+        }
+        let sent = fq.dequeue().expect("the queue is full");
+        if sent.destination == HostId(2) {
+            fq.offer(to(2, 1, 1500));
+        }
+    }
+    let left = core::iter::from_fn(|| fq.dequeue());
+    assert_eq!(left.filter(|packet| packet.size == 1500).count(), 20, "it has lost nothing");
+}
