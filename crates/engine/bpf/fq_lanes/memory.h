@@ -135,7 +135,7 @@ struct fql_block {
 	u32 ahead_first; /* the line of hosts with new flows */
 	u32 ahead_last;
 	u32 fattest; /* the host that has most of what the limit counts, as far as arrivals tell */
-	u32 padding;
+	u32 hosts;
 	/* Clock. */
 	u64 last; /* when the link was last asked for a packet */
 	u64 stood; /* for how long the clock of the oldest stood, in all */
@@ -152,8 +152,6 @@ struct fql_block {
 	u32 free_host;
 	u32 fresh_host;
 	u32 host_hand;
-	u32 hosts;
-	u32 padding;
 	struct fql_arrival arrival;
 	u32 host_buckets[FQL_HOST_BUCKETS];
 	struct fql_host host[FQL_HOSTS];
