@@ -81,8 +81,8 @@ BUGS = [
         "a thin flow loses its last packet to another host",
         "fq-lanes",
         "fq_lanes/queue.h",
-        "\t    (is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))) {\n",
-        "\t    false) {\n",
+        "(is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))",
+        "false",
     ),
     (
         "marks: what short flows send does not count for their share",

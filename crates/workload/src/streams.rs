@@ -73,8 +73,8 @@ impl OnOff {
             let due = self.peak.time(sent);
             while due >= on_until_end && end < until {
                 let on = Nanos(self.on.sample(&mut random));
-                end = end + Nanos(self.off.sample(&mut random)) + on;
-                on_until_end = on_until_end + on;
+                end += Nanos(self.off.sample(&mut random)) + on;
+                on_until_end += on;
             }
             sent += 1;
             let time = end - (on_until_end - due);

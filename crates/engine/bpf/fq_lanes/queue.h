@@ -218,8 +218,7 @@ static __noinline u32 fattest_of(const struct fq_lanes *fq, u32 host)
 {
 	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
 
-	if (!fattest->bytes ||
-	    (is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))) {
+	if (!fattest->bytes || (is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))) {
 		u32 index = next_of_youngest(fq, &host_at(fq, host)->stage);
 
 		fattest->index = index;
