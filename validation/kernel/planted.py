@@ -85,6 +85,13 @@ BUGS = [
         "false",
     ),
     (
+        "a host that becomes backlogged has a whole quantum",
+        "fq-lanes",
+        "fq_lanes/stage.h",
+        "if (of == OF_FLOWS || member->deficit <= 0)",
+        "if (true)",
+    ),
+    (
         "marks: what short flows send does not count for their share",
         MARKS,
         "marks.bpf.c",

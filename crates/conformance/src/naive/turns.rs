@@ -38,15 +38,24 @@ pub(super) struct Rules {
     pub(super) half_life: Option<u64>,
     pub(super) part: bool,
     pub(super) floor: bool,
+    /// Whether what was left of the last quantum is all there is for the next packets.
+    pub(super) keeps_rest: bool,
 }
 
-pub(super) const OF_HOSTS: Rules =
-    Rules { ages: false, new_below: 1, patience: 1, half_life: None, part: false, floor: false };
+pub(super) const OF_HOSTS: Rules = Rules {
+    ages: false,
+    new_below: 1,
+    patience: 1,
+    half_life: None,
+    part: false,
+    floor: false,
+    keeps_rest: true,
+};
 
 impl Rules {
     pub(super) fn without(what: &str) -> Self {
         if what == "ages" {
-            return OF_HOSTS;
+            return Self { keeps_rest: false, ..OF_HOSTS };
         }
         Self {
             ages: true,
@@ -55,6 +64,7 @@ impl Rules {
             half_life: (what != "half-life").then_some(2_000_000_000),
             part: what != "part",
             floor: what != "floor",
+            keeps_rest: false,
         }
     }
 
@@ -118,7 +128,9 @@ impl<K: Copy + PartialEq> Stage<K> {
         if self.list_of(key).is_some() {
             return false;
         }
-        member.deficit = QUANTUM;
+        if !(rules.keeps_rest && member.deficit > 0) {
+            member.deficit = QUANTUM;
+        }
         let is_new = member.age < rules.new_below;
         self.lists[if is_new { 0 } else { Rules::list_of(member.age) }].push_back(key);
         is_new

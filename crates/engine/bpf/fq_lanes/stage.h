@@ -114,7 +114,10 @@ static __always_inline bool arrive(const struct fq_lanes *fq, struct fql_stage *
 	}
 	if (member->list != FQL_UNLISTED)
 		return false;
-	member->deficit = FQL_QUANTUM;
+	/* A host has what was left of its last quantum: with a whole one each time, who sends two
+	 * packets at a time would have twice its share. */
+	if (of == OF_FLOWS || member->deficit <= 0)
+		member->deficit = FQL_QUANTUM;
 	if (know_ages(of))
 		is_new = is_young(member->age);
 	stage->listed++;

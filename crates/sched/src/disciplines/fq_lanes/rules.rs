@@ -42,6 +42,9 @@ pub(super) struct Rules {
     half_life: Option<Nanos>,
     part: bool,
     floor: bool,
+    /// Whether a member that becomes backlogged has what was left of its last quantum, and not a
+    /// whole one: otherwise one that sends two packets each time has twice its share.
+    pub(super) keeps_rest: bool,
 }
 
 impl Rules {
@@ -49,7 +52,7 @@ impl Rules {
     pub(super) fn of_flows(without: &str) -> Self {
         let with = |what: &str| without != what;
         if !with("ages") {
-            return Self::of_hosts();
+            return Self { keeps_rest: false, ..Self::of_hosts() };
         }
         Self {
             ages: true,
@@ -58,6 +61,7 @@ impl Rules {
             half_life: with("half-life").then_some(HALF_LIFE),
             part: with("part"),
             floor: with("floor"),
+            keeps_rest: false,
         }
     }
 
@@ -70,6 +74,7 @@ impl Rules {
             half_life: None,
             part: false,
             floor: false,
+            keeps_rest: true,
         }
     }
 

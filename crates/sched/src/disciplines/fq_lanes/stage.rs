@@ -168,7 +168,9 @@ impl Stage {
         if member.is_listed() {
             return false;
         }
-        member.deficit = QUANTUM as i32;
+        if !rules.keeps_rest || member.deficit <= 0 {
+            member.deficit = QUANTUM as i32;
+        }
         let list = rules.list(member.age);
         self.listed += 1;
         self.append(members, index, list);

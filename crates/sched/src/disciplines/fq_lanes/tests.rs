@@ -164,6 +164,25 @@ fn hosts_take_turns_however_many_flows_they_have() {
     assert!((295..=305).contains(&of_one), "{of_one} of 600");
 }
 
+/// Found by `shortlane worst`: a whole quantum each time was enough for both.
+#[test]
+fn a_host_that_sends_in_pairs_has_no_more_than_its_share() {
+    let mut fq = Bench::new("fq-lanes:target=inf");
+    fill(&mut fq, 1, 2000);
+    // Two packets in 3.2 slots, from the third on, when the other host has used up its turn.
+    let (mut of_pairs, mut due) = (0, 23);
+    for slot in 0..1000 {
+        while due <= 10 * slot {
+            fq.offer(to(3, 2, 1500));
+            fq.offer(to(3, 2, 1500));
+            due += 32;
+        }
+        let packet = fq.dequeue().expect("somebody is backlogged");
+        of_pairs += usize::from(packet.destination == HostId(3));
+    }
+    assert!((490..=510).contains(&of_pairs), "{of_pairs} of 1000, and a half is fair");
+}
+
 #[test]
 fn a_new_flow_goes_ahead_of_the_turns_of_hosts() {
     let mut fq = Bench::new("fq-lanes");
