@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::{fs, mem, thread};
 
 use anyhow::{Result, bail, ensure};
 use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
@@ -23,7 +23,21 @@ pub(super) fn classes(device: &str) -> Result<String> {
 pub(super) struct Machine(BTreeSet<String>);
 
 impl Machine {
+    /// Once nothing changes any more: the kernel may still free what an earlier test had.
     pub(super) fn now() -> Result<Self> {
+        let begin = Instant::now();
+        let mut seen = Self::seen()?;
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let before = mem::replace(&mut seen, Self::seen()?);
+            if seen == before {
+                return Ok(seen);
+            }
+            ensure!(begin.elapsed() < Duration::from_secs(20), "{before:?} becomes {seen:?}");
+        }
+    }
+
+    fn seen() -> Result<Self> {
         let mut lines = BTreeSet::new();
         let mut add = |what: &str, text: &str| {
             lines.extend(text.lines().map(|line| format!("{what}: {}", line.trim())));
@@ -50,7 +64,7 @@ impl Machine {
     pub(super) fn must_be_back(&self) -> Result<()> {
         let begin = Instant::now();
         loop {
-            let now = Self::now()?;
+            let now = Self::seen()?;
             if now == *self {
                 break;
             }
