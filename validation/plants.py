@@ -9,15 +9,15 @@ Nothing is planted: that do prove.py, orders.py and spin.py with --planted.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path.insert(0, str(HERE / "journal"))
+sys.path[:0] = [str(HERE), str(HERE / "journal")]
 
+import faults  # noqa: E402
 import spin  # noqa: E402
 
 PAGE = ROOT / "docs" / "planted.md"
@@ -54,12 +54,10 @@ SPIN must find a state in which a model does not hold.
 """
 
 
-def listed(plants: Path) -> Iterator[tuple[str, str, str]]:
-    """The faults of a file of plants: what is wrong, in which file, and what must refute it."""
-    for block in re.split(r"^== ", plants.read_text(), flags=re.MULTILINE)[1:]:
-        title, file = block.split("\n")[:2]
-        by, _, wrong = title.partition(": ")
-        yield wrong, file, by
+def listed(folder: str) -> list[tuple[str, str, str]]:
+    """The faults of a proof: what is wrong, in which file, and what must refute it."""
+    plants = faults.listed(HERE / folder / "plants.txt")
+    return [(fault.wrong, fault.file, fault.by) for fault in plants]
 
 
 def modelled() -> Iterator[tuple[str, str, str]]:
@@ -69,23 +67,23 @@ def modelled() -> Iterator[tuple[str, str, str]]:
             yield wrong, f"{model}.pml", model
 
 
-def section(introduction: str, faults: list[tuple[str, str, str]]) -> str:
+def section(introduction: str, found: list[tuple[str, str, str]]) -> str:
     """A table of faults below what is said of it."""
     rows = [
-        f"| {wrong.replace('|', chr(92) + '|')} | `{file}` | `{by}` |" for wrong, file, by in faults
+        f"| {wrong.replace('|', chr(92) + '|')} | `{file}` | `{by}` |" for wrong, file, by in found
     ]
-    return "\n".join([introduction.format(count=len(faults)), HEAD, *rows, ""])
+    return "\n".join([introduction.format(count=len(found)), HEAD, *rows, ""])
 
 
 def page() -> str:
     """The whole page."""
     parts = [
-        (C, list(listed(HERE / "prove" / "plants.txt"))),
-        (THREADS, list(listed(HERE / "loom" / "plants.txt"))),
+        (C, listed("prove")),
+        (THREADS, listed("loom")),
         (JOURNALS, list(modelled())),
     ]
-    introduction = INTRODUCTION.format(count=sum(len(faults) for _, faults in parts))
-    return "\n".join([introduction, *(section(said, faults) for said, faults in parts)])
+    introduction = INTRODUCTION.format(count=sum(len(found) for _, found in parts))
+    return "\n".join([introduction, *(section(said, found) for said, found in parts)])
 
 
 def main() -> None:

@@ -7,16 +7,16 @@ every fault of plants.txt must make the test fail that it names.
 
 import argparse
 import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ENGINE = ROOT / "crates" / "engine" / "src"
+sys.path.insert(0, str(HERE.parent))
+
+import faults  # noqa: E402
 
 
 def run(engine: Path, *tests: str) -> subprocess.CompletedProcess[str]:
@@ -33,24 +33,15 @@ def run(engine: Path, *tests: str) -> subprocess.CompletedProcess[str]:
 def planted() -> int:
     """Plant every fault; returns how many are missed."""
     missed = 0
-    text = (HERE / "plants.txt").read_text()
-    for block in re.split(r"^== ", text, flags=re.MULTILINE)[1:]:
-        title, file, *lines = block.rstrip("\n").split("\n")
-        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
-        new = "\n".join(line[1:] for line in lines if line.startswith("+"))
-        with tempfile.TemporaryDirectory() as into:
-            copy = Path(into) / "src"
-            shutil.copytree(ENGINE, copy)
-            source = (copy / file).read_text()
-            if source.count(old) != 1:
-                print(f"{title}: its lines are {source.count(old)} times in {file}")
-                missed += 1
-                continue
-            (copy / file).write_text(source.replace(old, new))
-            done = run(copy, title.partition(":")[0])
+    plants = faults.listed(HERE / "plants.txt")
+    if wrong := faults.misplaced(plants, ENGINE):
+        sys.exit("\n".join(wrong))
+    for fault in plants:
+        with fault.planted(ENGINE) as copy:
+            done = run(copy, fault.by)
         # A fault that does not compile shows nothing.
         refuted = "test result: FAILED" in done.stdout
-        print(f"{title}: {'refuted' if refuted else 'MISSED'}", flush=True)
+        print(f"{fault}: {'refuted' if refuted else 'MISSED'}", flush=True)
         if not refuted:
             print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
         missed += not refuted

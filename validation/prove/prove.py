@@ -18,6 +18,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent))
+
+import faults  # noqa: E402
+
 SOURCES = ROOT / "crates" / "engine" / "bpf"
 #: Where setup.sh unpacks CBMC on a system without it, with libraries of its own.
 UNPACKED = ROOT / "target" / "prove" / "root"
@@ -115,25 +119,13 @@ def planted(harnesses: list[Path]) -> int:
     """Plant every fault; returns how many are not refuted."""
     missed = 0
     by_name = {harness.stem: harness for harness in harnesses}
-    text = (HERE / "plants.txt").read_text()
-    for block in re.split(r"^== ", text, flags=re.MULTILINE)[1:]:
-        title, file, *lines = block.rstrip("\n").split("\n")
-        harness = by_name.get(title.partition(":")[0])
-        if harness is None:
-            continue
-        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
-        new = "\n".join(line[1:] for line in lines if line.startswith("+"))
-        with tempfile.TemporaryDirectory() as into:
-            copy = Path(into) / "bpf"
-            shutil.copytree(SOURCES, copy)
-            source = (copy / file).read_text()
-            if source.count(old) != 1:
-                print(f"{title}: its lines are {source.count(old)} times in {file}")
-                missed += 1
-                continue
-            (copy / file).write_text(source.replace(old, new))
-            code, _, used = check(harness, copy, None)
-        print(f"{title}: {'refuted' if code == REFUTED else 'MISSED'} ({used:.1f} s)", flush=True)
+    plants = [fault for fault in faults.listed(HERE / "plants.txt") if fault.by in by_name]
+    if wrong := faults.misplaced(plants, SOURCES):
+        sys.exit("\n".join(wrong))
+    for fault in plants:
+        with fault.planted(SOURCES) as copy:
+            code, _, used = check(by_name[fault.by], copy, None)
+        print(f"{fault}: {'refuted' if code == REFUTED else 'MISSED'} ({used:.1f} s)", flush=True)
         missed += code != REFUTED
     return missed
 
