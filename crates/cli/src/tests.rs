@@ -1,6 +1,6 @@
 //! What the command line says of itself.
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 
 /// What a help text may begin with.
 const VERBS: &str = "Allow Attach Bridge Build Change Check Choose Compare Count Derive Detach Diagnose \
@@ -20,6 +20,21 @@ fn help_begins_with_a_verb() {
     };
     let others: Vec<_> = texts.into_iter().filter(|text| !begins(text)).collect();
     assert!(others.is_empty(), "{others:#?}");
+}
+
+/// That a list of several lines reads as one.
+#[test]
+fn missing_arguments_are_listed_in_one_line() {
+    let said = |arguments: &[&str]| {
+        let parsed = crate::Command::try_parse_from(arguments.iter().copied());
+        parsed.err().map(|error| crate::usage::one_line(&error))
+    };
+    let text = "the following required arguments were not provided: --of <OF>; --help says what is \
+                accepted";
+    assert_eq!(said(&["shortlane", "worst", "fq-lanes"]).as_deref(), Some(text));
+    let text = "the following required arguments were not provided: --rate <RATE>, <RIGHT>; --help \
+                says what is accepted";
+    assert_eq!(said(&["shortlane", "bridge", "eth0"]).as_deref(), Some(text));
 }
 
 fn collect(command: &clap::Command, texts: &mut Vec<String>) {

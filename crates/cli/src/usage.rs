@@ -42,8 +42,16 @@ pub(crate) fn one_line(error: &Error) -> String {
             let said = said.split("\n\nFor more").next().unwrap_or(said);
             let said = said.trim_start_matches("error: ").lines().map(str::trim);
             let said: Vec<&str> = said.filter(|line| !line.is_empty()).collect();
-            format!("{}; --help says what is accepted", said.join("; "))
+            format!("{}; --help says what is accepted", joined(&said))
         }
+    }
+}
+
+/// Lines as one; what follows a colon is a list, such as of the arguments that are missing.
+fn joined(lines: &[&str]) -> String {
+    match lines.split_first() {
+        Some((head, list)) if head.ends_with(':') => format!("{head} {}", list.join(", ")),
+        _ => lines.join("; "),
     }
 }
 
