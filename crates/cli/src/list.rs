@@ -96,7 +96,8 @@ fn as_text(info: &'static Info) -> String {
     }
     let needs = needs(info);
     if !needs.is_empty() {
-        text += &format!("    needs: {} (so not on a live link)\n", needs.join(", "));
+        let barred = info.needs.of_no_link().map_or("", |_| " (so not on a live link)");
+        text += &format!("    needs: {}{barred}\n", needs.join(", "));
     }
     for (def, default) in info.defaults().iter() {
         text += &format!("    {}={default}  [{}]\n", def.name, def.kind);

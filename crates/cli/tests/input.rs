@@ -39,6 +39,8 @@ fn list_has_every_discipline_and_parameter() {
         let one = text(&one.stdout);
         assert!(one.starts_with(&format!("{}: {}", info.name, info.summary)), "{one}");
         assert!(text(&output.stdout).contains(one), "{}", info.name);
+        let barred = ["srpt", "run2c-seq"].contains(&info.name);
+        assert_eq!(one.contains("not on a live link"), barred, "{one}");
         for (def, default) in info.defaults().iter() {
             assert!(one.contains(&format!("{}={default}  [{}]", def.name, def.kind)), "{one}");
         }
@@ -187,7 +189,7 @@ fn disciplines_that_a_live_link_cannot_feed_are_refused() {
     for mode in [&["lab"][..], &["lab", "sweep"]] {
         let refuse =
             |name, needs| refused(&[mode, &["--scheduler", name]].concat(), &[name, needs]);
-        refuse("srpt", "the size of every flow");
+        refuse("srpt", "the size of a flow");
         refuse("run2c-seq", "byte offset in its flow");
     }
 }

@@ -15,8 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let corpus = PathBuf::from(std::env::args().nth(1).ok_or("the folder of a corpus is missing")?);
     let is_live = corpus.file_name().is_some_and(|name| name == "path");
     let all = registry::ALL.iter().copied();
-    let known: Vec<_> =
-        all.filter(|info| !is_live || !info.needs.flow_size && !info.needs.offset).collect();
+    let known: Vec<_> = all.filter(|info| !is_live || info.needs.of_no_link().is_none()).collect();
     for entry in fs::read_dir(&corpus)? {
         let path = entry?.path();
         let mut bytes = fs::read(&path)?;

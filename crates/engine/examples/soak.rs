@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         eprintln!("soak: the number of packets is to be a whole number");
         return ExitCode::from(2);
     };
-    let live = || registry::ALL.iter().filter(|info| !info.needs.flow_size && !info.needs.offset);
+    let live = || registry::ALL.iter().filter(|info| info.needs.of_no_link().is_none());
     let each = packets / live().count() as u64;
     println!("discipline        packets  ns each   sent %   flows  half MB   end MB");
     let grown: Vec<&str> = live().filter(|info| !soak(info, each)).map(|info| info.name).collect();

@@ -62,7 +62,7 @@ fn links_and_disciplines_that_cannot_work_are_refused() {
 
     for info in sched::registry::ALL {
         let config = link(info.name, 1_000_000);
-        if info.needs.flow_size || info.needs.offset {
+        if info.needs.of_no_link().is_some() {
             let (error, text) = refusal(&lab, "left", "right", &config);
             assert!(
                 matches!(error, EngineError::Settings(SettingsError::Unsuitable { .. })),

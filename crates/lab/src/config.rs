@@ -342,12 +342,7 @@ impl Config {
             return refuse("no congestion control is named; cubic, reno or bbr".into());
         }
         for spec in self.schedulers.iter().filter_map(Scheduler::ours) {
-            let needs = spec.info().needs;
-            let what = match (needs.flow_size, needs.offset) {
-                (true, _) => "the size of every flow before it ends",
-                (_, true) => "every packet's byte offset in its flow",
-                _ => continue,
-            };
+            let Some(what) = spec.info().needs.of_no_link() else { continue };
             return refuse(format!(
                 "{} cannot run on a live link: it needs {what}, which a link does not tell",
                 spec.info().name

@@ -61,12 +61,10 @@ impl LinkConfig {
             return Err(SettingsError::RateZero { interface: to.to_owned() });
         }
         let Info { name: discipline, needs, .. } = self.spec.info();
-        let needed = match (needs.flow_size, needs.offset) {
-            (true, _) => "the size of a flow before it ends",
-            (false, true) => "a packet's byte offset in its flow",
-            (false, false) => return Ok(()),
-        };
-        Err(SettingsError::Unsuitable { discipline, needed })
+        match needs.of_no_link() {
+            Some(needed) => Err(SettingsError::Unsuitable { discipline, needed }),
+            None => Ok(()),
+        }
     }
 }
 

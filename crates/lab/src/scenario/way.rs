@@ -196,12 +196,9 @@ impl<'a> Way<'a> {
 
     /// What a discipline of ours is in this engine.
     fn scheduler(&self, spec: &Spec) -> Result<Scheduler, String> {
-        let needs = spec.info().needs;
-        if needs.flow_size || needs.offset {
+        if let Some(what) = spec.info().needs.of_no_link() {
             let name = spec.info().name;
-            return Err(format!(
-                "has {name}, which needs what a live link does not tell: the sizes of flows"
-            ));
+            return Err(format!("has {name}, which needs what a live link does not tell: {what}"));
         }
         match self.engine {
             Engine::Userspace => Ok(Scheduler::Ours(spec.clone())),

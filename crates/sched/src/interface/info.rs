@@ -112,6 +112,16 @@ pub struct Needs {
 impl Needs {
     /// Nothing but size and flow.
     pub const NOTHING: Self = Self { flow_size: false, offset: false, hosts: false };
+
+    /// In words, what no live link tells: a discipline that needs it runs in front of none.
+    #[must_use]
+    pub const fn of_no_link(&self) -> Option<&'static str> {
+        match (self.flow_size, self.offset) {
+            (true, _) => Some("the size of a flow before it ends"),
+            (false, true) => Some("a packet's byte offset in its flow"),
+            (false, false) => None,
+        }
+    }
 }
 
 /// A discipline as its file presents it.

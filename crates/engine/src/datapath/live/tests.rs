@@ -124,7 +124,7 @@ fn marks_and_congestion_drops_are_counted() {
 #[test]
 fn each_discipline_for_live_links_tells_what_the_lanes_count() {
     for info in sched::registry::ALL {
-        if info.needs.flow_size || info.needs.offset {
+        if info.needs.of_no_link().is_some() {
             continue;
         }
         let mut bench = Bench::new(info.name);
