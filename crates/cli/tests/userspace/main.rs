@@ -104,6 +104,17 @@ fn flows_on(received: &AtomicU64, bytes: u64) {
 }
 
 #[test]
+fn all_lanes_are_shown_before_packets_come() {
+    let Some(path) = Path::new() else { return };
+    path.succeed("attach t0 --rate 20mbit --engine userspace");
+    let text = path.succeed("show t0").output;
+    let head = text.lines().find(|line| line.trim_start().starts_with("new"));
+    let names: Vec<&str> = head.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(names, ["new", "young", "old"], "{text}");
+    path.succeed("detach t0");
+}
+
+#[test]
 fn it_is_attached_shown_changed_and_detached_under_load() {
     let Some(path) = Path::new() else { return };
     let before = path.state();

@@ -172,7 +172,7 @@ impl Forwarder {
                 adjust: way.adjust.take(),
             });
             let names = way.names();
-            let lanes = if way.config.spec.info().parts.is_some() { 2 } else { 1 };
+            let lanes = way.config.spec.info().least_lanes;
             prepared
                 .push((way.prepare(Live::account(lanes), Some(commands), notes.next())?, names));
         }

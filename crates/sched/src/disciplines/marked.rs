@@ -67,6 +67,7 @@ impl Discipline for Marked<Cake> {
         source: "ours: docs/marks.md",
         params: &[LIMIT.any(), QUEUES.any(), RATE.any(), SETS.any()],
         lanes: &["short", "long", "voice"],
+        least_lanes: 2,
         needs: Needs { flow_size: false, offset: false, hosts: true },
         // A flow that becomes long may overtake its own last packets, or is overtaken by the first
         // ones after it was idle.

@@ -20,6 +20,8 @@ pub struct Info {
     pub parts: Option<fn(&Params) -> Parts>,
     /// What people call its lanes, where these are not the short and the long one.
     pub lanes: &'static [&'static str],
+    /// Lanes that it has whatever its parameters and the traffic are; packets may come in others.
+    pub least_lanes: usize,
     /// Its parameters.
     pub params: &'static [ParamDef],
     /// What it must know about a packet that not every edge knows.
@@ -41,6 +43,7 @@ impl Info {
         source: "",
         parts: None,
         lanes: &[],
+        least_lanes: 1,
         params: &[],
         needs: Needs::NOTHING,
         check: |_| Ok(()),

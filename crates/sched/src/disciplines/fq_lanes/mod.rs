@@ -98,6 +98,7 @@ impl Discipline for FqLanes {
         summary: "fair queueing over hosts and flows, CoDel in each, the young first",
         source: "ours; RFC 8290, and LAS for the order of ages",
         lanes: &["new", "young", "old"],
+        least_lanes: 3,
         params: &[
             shared::LIMIT.with_default("4mb", "Linux sch_cake").any(),
             HOSTS.any(),

@@ -74,6 +74,7 @@ impl Discipline for Auto {
         summary: "size-based lanes that adapt threshold and weight to the short lane's mean queue",
         source: "ours, after the future work of the flow scheduler paper (INRIA RR 7133)",
         parts: Some(|_| PARTS),
+        least_lanes: 2,
         params: &[
             shared::LIMIT.any(),
             Param {

@@ -29,6 +29,7 @@ pub(crate) trait Named {
 impl<N: Named> Discipline for N {
     const INFO: Info = Info {
         parts: Some(N::parts),
+        least_lanes: 2,
         keeps_order: |params| keeps_order(N::parts(params), params),
         work_conserving: |params| !N::parts(params).service.has_weight() || is_uncapped(params),
         ..N::INFO
