@@ -180,6 +180,13 @@ pub(crate) fn lane_name(scheduler: &str, lane: usize, lanes: usize) -> String {
     sched::registry::find(name).unwrap_or(&sched::Info::PLAIN).lane_name(lane, lanes)
 }
 
+/// Whether it counts how often a flow becomes long: marks do, and a discipline with a short and a
+/// long lane, which one that only the kernel knows has.
+pub(crate) fn counts_long(status: &Status) -> bool {
+    let name = status.scheduler.split(':').next().unwrap_or_default();
+    sched::registry::find(name).is_none_or(|info| info.parts.is_some())
+}
+
 fn lanes(status: &Status) -> String {
     let lanes = &status.lanes;
     let name = |lane: usize| match (lane_name(&status.scheduler, lane, lanes.len()), lanes.len()) {
@@ -242,9 +249,13 @@ pub(crate) fn duration(Nanos(ns): Nanos) -> String {
 fn flows(status: &Status) -> String {
     let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
     let mut text = format!(
-        "\n flows now {}, at most {}{bound}\n flows taken up {}, forgotten {}, became long {}\n",
-        status.flows, status.most_flows, status.flows_created, status.flows_removed, status.demoted
+        "\n flows now {}, at most {}{bound}\n flows taken up {}, forgotten {}",
+        status.flows, status.most_flows, status.flows_created, status.flows_removed
     );
+    if counts_long(status) {
+        text += &format!(", became long {}", status.demoted);
+    }
+    text.push('\n');
     let of_qdisc = |of: fn(&Qdisc) -> u64| status.qdisc.as_ref().map_or(0, of);
     let in_kernel = status.process.as_ref().map_or(0, |process| process.lost_in_kernel);
     let passed = status.process.as_ref().map_or(0, |process| process.passed.packets);

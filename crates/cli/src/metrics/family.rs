@@ -5,6 +5,8 @@
 use engine::status::{Auto, Histogram, LaneCounters, Process, Status};
 use sched::Nanos;
 
+use crate::attach::text::counts_long;
+
 /// A name with all its series.
 pub(super) struct Family {
     /// Without the suffix that its kind adds (`_total`, `_info`, ...).
@@ -180,13 +182,13 @@ pub(super) const ALL: &[Family] = &[
     whole(
         "shortlane_flows_demoted",
         Counter,
-        |status| Some(Count(status.demoted)),
-        "Times that a flow became long",
+        |status| counts_long(status).then_some(Count(status.demoted)),
+        "Times that a flow became long, where there is a long lane",
     ),
     whole(
         "shortlane_flows_promoted",
         Counter,
-        |status| Some(Count(status.promoted)),
+        |status| counts_long(status).then_some(Count(status.promoted)),
         "Times that a long flow became short again while it was remembered",
     ),
     whole(

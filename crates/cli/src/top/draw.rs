@@ -10,7 +10,7 @@ use ratatui::widgets::{Sparkline, Widget};
 use sched::Rate;
 
 use super::view::{View, Way};
-use crate::attach::text::{below, bits, bytes, duration, lane_name, place};
+use crate::attach::text::{below, bits, bytes, counts_long, duration, lane_name, place};
 
 /// What a frame is made for; in less some of it is cut off.
 pub(super) const LEAST_SIZE: Size = Size::new(80, 24);
@@ -160,16 +160,13 @@ fn counts(page: &mut Page<'_>, way: &Way) {
     page.write(&format!("dropped {said}"), if dropping { ALARM } else { Style::new() });
     let grown = |counter: fn(&Status) -> u64| with_growth(counter(status), way.grown(counter));
     let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
-    page.write(
-        &format!(
-            "flows {}{bound}, became long {}, short again {}, marked {}",
-            status.flows,
-            grown(|status| status.demoted),
-            grown(|status| status.promoted),
-            grown(|status| status.marked),
-        ),
-        Style::new(),
-    );
+    let mut said = format!("flows {}{bound}", status.flows);
+    if counts_long(status) {
+        let (long, short) = (grown(|status| status.demoted), grown(|status| status.promoted));
+        said += &format!(", became long {long}, short again {short}");
+    }
+    said += &format!(", marked {}", grown(|status| status.marked));
+    page.write(&said, Style::new());
 }
 
 fn flows(page: &mut Page<'_>, way: &Way) {

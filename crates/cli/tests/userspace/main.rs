@@ -111,6 +111,7 @@ fn all_lanes_are_shown_before_packets_come() {
     let head = text.lines().find(|line| line.trim_start().starts_with("new"));
     let names: Vec<&str> = head.unwrap_or_default().split_whitespace().collect();
     assert_eq!(names, ["new", "young", "old"], "{text}");
+    assert!(!text.contains("became long"), "no lane is the long one: {text}");
     path.succeed("detach t0");
 }
 

@@ -123,6 +123,7 @@ fn of_flows_that_age_it_says_why_they_are_where_they_are() {
         .collect();
     let text = plain(&View::new(vec![aged]), LEAST_SIZE);
     for part in [
+        "\nflows 12 of 4096, marked 0\n",
         "hosts: 10.0.0.2 1.00mbit, 10.0.0.3 1.00mbit, 10.0.0.4 1.00mbit\n",
         "biggest flows                                 lane      now   sent drop  excess\n",
         "10.0.0.1:40009 > 192.0.2.7:443 tcp         young 3 11.1mbit  119kb    9   195kb\n",

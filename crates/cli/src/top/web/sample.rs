@@ -4,7 +4,7 @@ use engine::status::{Auto, Histogram, Status};
 use serde::Serialize;
 
 use crate::attach::link;
-use crate::attach::text::lane_name;
+use crate::attach::text::{counts_long, lane_name};
 use crate::top::view::{View, Way};
 
 /// What a page draws of one moment.
@@ -32,7 +32,9 @@ struct WaySample {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drops: Vec<(String, Option<u8>, u64)>,
     marked: u64,
-    became_long: u64,
+    /// Flows that became long, if that is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    became_long: Option<u64>,
     /// How its rate follows the link, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     auto: Option<AutoSample>,
@@ -99,7 +101,7 @@ fn way(way: &Way, at_ms: u64) -> WaySample {
         lanes: (0..now.lanes.len()).map(|at| lane(way, at)).collect(),
         drops: drops.collect(),
         marked: way.grown(|status| status.marked),
-        became_long: way.grown(|status| status.demoted),
+        became_long: counts_long(now).then(|| way.grown(|status| status.demoted)),
         auto: auto(now).map(|auto| follows(auto, way.before(), at_ms)),
         changes: way.before().map_or_else(Vec::new, |before| changes(before, now)),
     }

@@ -37,13 +37,16 @@ const binned = (samples, way, from, to, step) => {
   const length = Math.floor(to / step) - first + 1;
   const x = Array.from({ length }, (_, at) => ((first + at + 0.5) * step) / 1000);
   const column = () => new Array(length).fill(null);
-  const made = { x, step, lanes: [], drops: new Map(), marked: column(), flows: column(), limit: column(), long: column(), changes: [], extra: column(), floor: column(), ceiling: column(), decisions: [], isFollowed: false };
+  const made = { x, step, lanes: [], drops: new Map(), marked: column(), flows: column(), limit: column(), long: column(), changes: [], extra: column(), floor: column(), ceiling: column(), decisions: [], isFollowed: false, isLongCounted: false };
   const seconds = new Array(length).fill(0);
   const add = (values, at, value) => { values[at] = (values[at] ?? 0) + value; };
   const addPart = (seen, at, part) => {
     seconds[at] += (seen.nanos / 1e9) * part;
     add(made.marked, at, seen.marked * part);
-    add(made.long, at, seen.became_long * part);
+    if (seen.became_long !== undefined) {
+      made.isLongCounted = true;
+      add(made.long, at, seen.became_long * part);
+    }
     seen.lanes.forEach((lane, index) => {
       const into = made.lanes[index];
       add(into.sent, at, lane.sent_bytes * 8 * part);

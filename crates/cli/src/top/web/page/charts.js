@@ -299,21 +299,21 @@ const extraChart = (parent) => {
   return chart;
 };
 
-/** How many flows there are, and how many become long. */
-const flowChart = (parent) => {
+/** How many flows there are, and how many become long, if that is counted. */
+const flowChart = (parent, isLongCounted) => {
   const chart = new Chart(parent, {
     title: "Flows remembered",
-    note: "Entries of the flow table, and how many flows become long in a second",
+    note: `Entries of the flow table${isLongCounted ? ", and how many flows become long in a second" : ""}`,
     height: 160,
     series: [
       { name: "flows", colour: () => theme("lane-1") },
       { name: "become long", colour: () => theme("lane-2"), dash: [3, 3] },
-    ],
+    ].slice(0, isLongCounted ? 2 : 1),
     y: { scale: { range: (_, low, high) => [0, Math.max(high * 1.1, 5)] }, axis: { values: (_, splits) => splits.map(count) } },
     value: count,
   });
   chart.feed = (bins, range) => {
-    const columns = [bins.flows, bins.long];
+    const columns = isLongCounted ? [bins.flows, bins.long] : [bins.flows];
     chart.set([bins.x, ...columns], range, valueOf(columns), bins.changes);
   };
   return chart;
@@ -328,7 +328,7 @@ let reasons = [];
 const drawCharts = (bins, range) => {
   const parent = document.getElementById("charts");
   const names = bins.lanes.map((lane) => lane.name);
-  const wanted = JSON.stringify([names, isWaitTold(bins), bins.isFollowed]);
+  const wanted = JSON.stringify([names, isWaitTold(bins), bins.isFollowed, bins.isLongCounted]);
   const isNew = [...bins.drops.keys()].some((reason) => !reasons.includes(reason));
   if (isNew) reasons = [...new Set([...reasons, ...bins.drops.keys()])].sort();
   if (wanted !== shape) {
@@ -350,7 +350,7 @@ const drawCharts = (bins, range) => {
       names.forEach((name, at) => heatChart(heats, name, at, names.length));
     }
     drops = dropChart(parent, reasons);
-    flowChart(parent);
+    flowChart(parent, bins.isLongCounted);
   } else if (isNew) {
     const former = drops;
     drops = dropChart(parent, reasons);
