@@ -19,7 +19,10 @@ pub(in crate::doctor) fn machine(machine: &Machine) -> Vec<Finding> {
         "kernel engine",
         note_unless(machine.qdisc.is_ok()),
         machine.qdisc.clone().err().unwrap_or_else(|| "this kernel can".into()),
-        "nothing: --engine auto takes marks here, or the userspace engine",
+        match &machine.marks {
+            Ok(_) => "nothing: --engine auto takes marks here",
+            Err(_) => "nothing: --engine auto takes the userspace engine here",
+        },
     );
     add(
         "marks",

@@ -118,6 +118,16 @@ fn each_fault_of_the_machine_is_found_with_a_remedy() {
 }
 
 #[test]
+fn without_a_kernel_engine_it_names_what_auto_takes() {
+    let mut facts = sound_machine();
+    facts.qdisc = Err("6.1 cannot".into());
+    let remedy = |facts: &Machine| machine(facts)[0].remedy.clone().unwrap_or_default();
+    assert!(remedy(&facts).contains("takes marks"), "{}", remedy(&facts));
+    facts.marks = Err("no cake".into());
+    assert!(remedy(&facts).contains("takes the userspace engine"), "{}", remedy(&facts));
+}
+
+#[test]
 fn each_fault_around_a_device_is_found_with_a_remedy() {
     const NOTHING: &[EngineKind] = &[];
     const KERNEL: &[EngineKind] = &[EngineKind::Kernel];
