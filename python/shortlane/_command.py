@@ -6,15 +6,31 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from shortlane import _native
-from shortlane.errors import InputError, ShortlaneError
+from shortlane.errors import InputError, ShortlaneError, Usage
 
 #: Commands written in Python: modules `shortlane.<name>._command`.
 PYTHON_COMMANDS = ("campaign", "paper", "report")
 
 #: How this Python plays client and server of the lab.
 AGENT = ["-I", "-S", str(Path(__file__).with_name("_agent.py")), _native.__file__]
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses in one line what it does not take, as the rest of the command line does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `Usage`."""
+        raise Usage(f"{message}; --help says what is accepted")
+
+
+def count(text: str) -> int:
+    """The value of an option that takes a number; raises what `argparse` expects."""
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; it takes a number, 1 to 1024")
+    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _python(name: str, arguments: Sequence[str]) -> int:
     module = importlib.import_module(f"shortlane.{name}._command")
-    parser = argparse.ArgumentParser(prog=f"shortlane {name}", description=module.__doc__)
+    parser = Parser(prog=f"shortlane {name}", description=module.__doc__)
     module.add_arguments(parser)
     try:
         module.run(parser.parse_args(arguments))

@@ -1,5 +1,7 @@
 """The `shortlane` command of the package: the same as the binary, and what is written in Python."""
 
+import argparse
+import importlib
 import json
 import os
 import signal
@@ -8,7 +10,7 @@ import sys
 
 import pytest
 from commands import SHORTLANE, environment, run, start
-from shortlane._command import PYTHON_COMMANDS
+from shortlane._command import PYTHON_COMMANDS, Parser
 
 from scenarios import SCENARIO
 
@@ -28,6 +30,63 @@ def test_each_command_in_python_has_help(name):
     answer = run(name, "--help")
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith(f"usage: shortlane {name}")
+
+
+#: What a help text may begin with.
+VERBS = (
+    "End",
+    "Give",
+    "Go",
+    "Judge",
+    "Keep",
+    "Make",
+    "Print",
+    "Read",
+    "Replace",
+    "Run",
+    "Show",
+    "Take",
+    "Use",
+    "Write",
+)
+
+
+def helps(parser):
+    """The help texts of a parser and of its commands."""
+    yield parser.description
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (choice.help for choice in action._choices_actions)
+            for command in action.choices.values():
+                yield from helps(command)
+        elif not isinstance(action, argparse._HelpAction):
+            yield action.help
+
+
+@pytest.mark.parametrize("name", PYTHON_COMMANDS)
+def test_help_begins_with_a_verb_as_that_of_the_other_commands(name):
+    module = importlib.import_module(f"shortlane.{name}._command")
+    parser = Parser(description=module.__doc__)
+    module.add_arguments(parser)
+    texts = list(helps(parser))
+    assert len(texts) > 5
+    assert [text for text in texts if text.split()[0] not in VERBS] == []
+
+
+@pytest.mark.parametrize("name", PYTHON_COMMANDS)
+def test_what_a_command_does_not_take_is_said_in_one_line(name):
+    answer = run(name, "--nonsense")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("shortlane: ")
+    assert answer.stderr.endswith("; --help says what is accepted\n")
+    assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("paper", "efd"), ("campaign", "run", "x.toml", "--out", "x")])
+def test_no_runs_at_a_time_are_refused(words):
+    answer = run(*words, "--jobs", "0")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "--jobs: '0' is not accepted; it takes a number, 1 to 1024" in answer.stderr
 
 
 def test_exit_statuses_are_those_of_the_binary():

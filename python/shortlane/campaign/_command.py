@@ -1,10 +1,11 @@
-"""A sweep of any size, on this machine or a Dask cluster, that survives anything."""
+"""Run a sweep of any size, here or on a Dask cluster, and resume it."""
 
 import argparse
 import json
 import shlex
 import sys
 
+from shortlane._command import count
 from shortlane.campaign import values
 from shortlane.campaign.campaign import Campaign
 from shortlane.campaign.results import Failure, Results
@@ -21,35 +22,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="run|status")
     go = commands.add_parser(
         "run",
-        help="run what is not done yet",
-        description="Runs what is not done yet. The same command resumes after any interruption.",
+        help="Run what is not done yet",
+        description="Run what is not done yet. The same command resumes after any interruption.",
     )
-    go.add_argument("sweep", metavar="SWEEP.toml", help="the sweep")
-    go.add_argument("--out", required=True, metavar="DIR|URL", help="where results are kept")
+    go.add_argument("sweep", metavar="SWEEP.toml", help="Run this sweep")
+    go.add_argument("--out", required=True, metavar="DIR|URL", help="Keep results here")
     go.add_argument(
-        "--cluster", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786"
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the cluster of this Dask scheduler, such as tcp://host:8786",
     )
-    go.add_argument("--jobs", type=_count, metavar="N", help="local processes; one per core")
-    go.add_argument("--limit", type=_time, metavar="TIME", help="longest real time of one run")
     go.add_argument(
-        "--tries", type=_count, default=3, metavar="N", help="times a run may kill its worker [3]"
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="Use so many local processes [default: one for each processor]",
+    )
+    go.add_argument("--limit", type=_time, metavar="TIME", help="End a run that takes longer")
+    go.add_argument(
+        "--tries",
+        type=count,
+        default=3,
+        metavar="N",
+        help="Give up a run that has killed so many workers [default: 3]",
     )
     go.add_argument(
         "--hang",
         type=_time,
         default=60.0,
         metavar="TIME",
-        help="a local worker that has not answered for that long is replaced [60s]",
+        help="Replace a local worker that has not answered for so long [default: 60s]",
     )
     go.add_argument(
         "--again",
         action="store_true",
-        help="go on in a folder with results of another version, or of runs that are no more",
+        help="Go on in a folder with results of another version, or of runs that are no more",
     )
-    status = commands.add_parser("status", help="what is done, what failed, what is missing")
-    status.add_argument("out", metavar="DIR|URL", help="where results are kept")
+    said = "Print what is done, what failed, what is missing"
+    status = commands.add_parser("status", help=said, description=f"{said}.")
+    status.add_argument("out", metavar="DIR|URL", help="Read the results that are kept here")
     for command in (go, status):
-        command.add_argument("--json", action="store_true", help="one JSON document")
+        command.add_argument("--json", action="store_true", help="Print one JSON document")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -133,12 +146,6 @@ def _shown(failure: Failure) -> list[str]:
     scenario = shlex.quote(failure.scenario)
     command = failure.command.replace(f"{failure.run_id}.toml", scenario)
     return [f"  {named}", f"    {command}"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; it takes a number, 1 to 1024")
-    return int(text)
 
 
 def _time(text: str) -> float:

@@ -1,10 +1,11 @@
-"""Runs a paper's simulations again, or those of all papers, with a verdict on every claim."""
+"""Run a paper's experiments again, or those of all papers, with a verdict on each claim."""
 
 import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from shortlane._command import count
 from shortlane.errors import InputError, RunError
 from shortlane.paper import data, document, index, page, together, words
 from shortlane.paper.rerun import Options, Rerun
@@ -16,42 +17,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `shortlane paper`."""
     known = ", ".join(data.names())
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("paper", nargs="?", help=f"one of: {known}; or a folder with a paper.toml")
     what.add_argument(
-        "--all", action="store_true", help="every paper, and a page with all their verdicts"
+        "paper", nargs="?", help=f"Run this paper: {known}, or a folder with a paper.toml"
+    )
+    what.add_argument(
+        "--all",
+        action="store_true",
+        help="Run every paper, and write a page with all their verdicts",
     )
     what.add_argument(
         "--index",
         type=Path,
         metavar="DIR",
-        help="run nothing: that page again, from DIR/*/verdicts.tsv",
+        help="Write that page again from DIR/*/verdicts.tsv, and run nothing",
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer and shorter runs, without sensitivity: an indication in a minute or two",
+        help="Take fewer and shorter runs, without sensitivity: an indication in a minute or two",
     )
     parser.add_argument(
-        "--rows", metavar="IDS", help="only these claims, such as A-F2,A-F5a, without sensitivity"
+        "--rows",
+        metavar="IDS",
+        help="Judge these claims only, such as A-F2,A-F5a, without sensitivity",
     )
     parser.add_argument(
         "--out",
         type=Path,
-        help="the folder for page, figures and runs; what is there of them is not run again "
-        "(default: PAPER-results, with --quick PAPER-quick; of --all, papers-results with a "
-        "folder for each paper, or papers-quick)",
+        help="Write page, figures and runs into this folder; what is there of them is not run "
+        "again [default: PAPER-results, with --quick PAPER-quick; of --all, papers-results with "
+        "a folder for each paper, or papers-quick]",
     )
     parser.add_argument(
         "--no-sensitivity",
         action="store_true",
-        help="do not run variants of what the paper leaves open; those that are there are judged",
+        help="Run no variants of what the paper leaves open; those that are there are judged",
     )
     parser.add_argument(
-        "--judge", action="store_true", help="run nothing: judge by the runs that are there"
+        "--judge", action="store_true", help="Judge by the runs that are there, and run nothing"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: all cores)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask cluster: tcp://host:port")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument(
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="Make so many runs at a time [default: one for each processor]",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the cluster of this Dask scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument("--json", action="store_true", help="Print one JSON document")
 
 
 def run(arguments: argparse.Namespace) -> None:

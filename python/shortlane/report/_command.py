@@ -1,4 +1,4 @@
-"""One self-contained HTML page from a directory of results, or of several side by side."""
+"""Write one HTML page from a directory of results, or from several side by side."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         nargs="+",
-        help="what `--out` of sim, replay or lab wrote, Parquet or CSV; several of one scenario in "
-        "different engines are held side by side",
+        help="Read what `--out` of sim, replay or lab wrote here, Parquet or CSV; several of one "
+        "scenario in different engines are held side by side",
     )
     parser.add_argument(
         "--out",
         metavar="FILE.html",
         type=Path,
-        help="the page; by default report.html in that directory, of several in the current one",
+        help="Write the page here [default: report.html in that directory, of several in the "
+        "current one]",
     )
-    parser.add_argument("--open", action="store_true", help="show it in a browser")
+    parser.add_argument("--open", action="store_true", help="Show it in a browser")
     parser.add_argument(
         "--markdown",
         action="store_true",
-        help="no page, but its figures as a Markdown table on standard output",
+        help="Print its figures as a Markdown table, and write no page",
     )
     parser.add_argument(
         "--against",
         metavar="SCHEDULERS",
-        help="no page, but Markdown tables of every other discipline against the better of these "
-        "(kernel:cake,kernel:fq_codel), a row for each DIR, with 95 %% intervals",
+        help="Print Markdown tables of every other discipline against the better of these "
+        "(kernel:cake,kernel:fq_codel), a row for each DIR, with 95 %% intervals; write no page",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument("--json", action="store_true", help="Print one JSON document")
 
 
 def run(arguments: argparse.Namespace) -> None:
