@@ -280,7 +280,7 @@ fn queues_that_are_there_are_joined_and_stay() {
         path.succeed(&format!("apply {}", file.display())).output
     };
     assert_eq!(apply("40mbit"), "t0: as it is\n");
-    assert_eq!(apply("50mbit"), "t0: change send at 50mbit instead of 40mbit\n");
+    assert_eq!(apply("50mbit"), "t0: change: send at 50mbit instead of 40mbit\n");
     assert_eq!(number(&path.only()["rate_bps"]), 50_000_000);
     path.succeed("detach t0");
     assert_eq!(path.state(), before);

@@ -93,7 +93,7 @@ impl Plan {
                 let ways: Vec<String> = HEADINGS.into_iter().filter_map(way).collect();
                 format!("{device}: attach, to {}", ways.join(", "))
             }
-            Step::Change(_, differences) => format!("{device}: change {}", differences.join(", ")),
+            Step::Change(_, differences) => format!("{device}: change: {}", differences.join(", ")),
             Step::Replace(difference) => format!("{device}: replace, {difference}"),
         }
     }

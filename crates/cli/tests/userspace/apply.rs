@@ -27,7 +27,7 @@ fn devices_get_what_the_file_says_and_keep_what_they_have() {
     write(
         "[t0]\nrate = \"100mbit\"\nengine = \"userspace\"\noverhead = \"docsis\"\nburst-time = \"2ms\"\n",
     );
-    let difference = "t0: change send at 100mbit instead of 10mbit, overhead docsis instead of 0, \
+    let difference = "t0: change: send at 100mbit instead of 10mbit, overhead docsis instead of 0, \
                       burst time 2ms instead of 10ms\n";
     assert_eq!(path.succeed(&format!("apply --dry-run {file}")).output, difference);
     assert_eq!(apply(), difference);
@@ -76,7 +76,7 @@ fn devices_get_what_the_file_says_and_keep_what_they_have() {
     let said = path.shortlane(&format!("apply {file}"));
     assert_ne!(said.status, Some(0));
     assert!(said.words.contains("no device 'nobody'"), "{}", said.words);
-    assert_eq!(said.output, "t0: change send at 20mbit instead of 100mbit\n");
+    assert_eq!(said.output, "t0: change: send at 20mbit instead of 100mbit\n");
     assert_eq!(path.status()[0]["rate_bps"], 20_000_000);
     write("");
     assert_eq!(apply(), format!("t0: left alone, it is not in {file}\n"));
