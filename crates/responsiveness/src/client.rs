@@ -58,13 +58,16 @@ impl Target {
         let scheme = security.scheme();
         let base = format!("{scheme}://{server}");
         let foreign = |found: String| Error::Foreign { address: base.clone(), found };
+        // One side with TLS and one without hear nothing that makes sense of each other.
+        let garbled =
+            |found: String| foreign(format!("{found}; is --plain given to one side only?"));
         let urls = Document::of(&base).map_err(|error| foreign(error.to_string()))?.urls;
         let mut target = Self { address, tls, urls };
         let at: Uri = format!("{base}{}", document::PATH).parse().expect("as `urls` were");
         let mut connection = match timeout(PATIENCE, target.connect()).await {
             Ok(connected) => connected.map_err(|fault| match fault {
                 Fault::Connect(source) => unreachable(source),
-                Fault::Other(found) => foreign(found),
+                Fault::Other(found) => garbled(found),
             })?,
             Err(_) => return Err(unreachable(io::ErrorKind::TimedOut.into())),
         };
@@ -76,7 +79,7 @@ impl Target {
         let bytes = timeout(PATIENCE, read)
             .await
             .map_err(|_| foreign(format!("no answer within {PATIENCE:?}")))?
-            .map_err(foreign)?;
+            .map_err(garbled)?;
         let document = Document::parse(&bytes, scheme).map_err(foreign)?;
         if let Some((host, port)) = document.instead(security.port()) {
             let found = first_address(&format!("{host}:{port}")).await;

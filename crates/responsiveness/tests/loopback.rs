@@ -67,10 +67,13 @@ async fn another_kind_of_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_plain_server_is_not_spoken_to_in_tls() {
-    let (address, _end) = started(Security::Plain).await;
-    let error = Client::find(&address, Security::Tls).await.err().unwrap();
-    assert!(matches!(error, Error::Foreign { .. }), "{error}");
+async fn tls_on_one_side_alone_is_told() {
+    for (server, client) in [(Security::Plain, Security::Tls), (Security::Tls, Security::Plain)] {
+        let (address, _end) = started(server).await;
+        let error = Client::find(&address, client).await.err().unwrap();
+        assert!(matches!(error, Error::Foreign { .. }), "{error}");
+        assert!(error.to_string().ends_with("is --plain given to one side only?"), "{error}");
+    }
 }
 
 /// Its connections break with it, since its runtime ends.

@@ -224,7 +224,7 @@ pub(super) fn text(config: &sl_config) -> String {
 
 /// Lanes of the discipline: those of the two-lane family if it is not known.
 fn lanes(config: &sl_config) -> usize {
-    spec_of(config).map_or(2, |spec| spec.info().lanes.len().max(2))
+    spec_of(config).map_or(2, |spec| spec.info().least_lanes)
 }
 
 fn lane_counters(qdisc: &sl_qdisc, lane: usize) -> LaneCounters {
