@@ -249,7 +249,7 @@ pub(crate) fn duration(Nanos(ns): Nanos) -> String {
 fn flows(status: &Status) -> String {
     let bound = status.flow_bound.map_or(String::new(), |bound| format!(" of {bound}"));
     let mut text = format!(
-        "\n flows now {}, at most {}{bound}\n flows taken up {}, forgotten {}",
+        "\n flows now {}, at most {}{bound}\n flows inserted {}, evicted {}",
         status.flows, status.most_flows, status.flows_created, status.flows_removed
     );
     if counts_long(status) {

@@ -187,7 +187,7 @@ pub mod shared {
         name: "idle",
         kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(2_592_000)).or_unlimited(),
         default: "30s",
-        effect: "forget a flow after this time without a packet",
+        effect: "evict a flow after this time without a packet",
         source: "EFD paper, section 4",
         live: true,
     };

@@ -118,7 +118,7 @@ pub(super) const INTERVAL: Param<Nanos> = Param {
     name: "interval",
     kind: Takes::time(Nanos::from_millis(1), Nanos::from_secs(86_400)).or_unlimited(),
     default: "inf",
-    effect: "measurement interval: at its end counts start again and small flows are forgotten, \
+    effect: "measurement interval: at its end counts start again and small flows are evicted, \
              which promotes long flows and may reorder them",
     source: "Estan and Varghese 2002",
     live: false,
