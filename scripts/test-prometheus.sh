@@ -34,7 +34,8 @@ for device in v w; do
 	ip link set "${device}1" up
 done
 
-"$program" bridge v0 w0 --rate 20mbit --io packet 2> "$work/bridge" &
+# With a long lane, so that all queries have something to tell.
+"$program" bridge v0 w0 --rate 20mbit --io packet --scheduler efd 2> "$work/bridge" &
 pids+=($!)
 # A rate that follows the link, and a host beyond that answers. `attach` takes root of the machine.
 follows=0
