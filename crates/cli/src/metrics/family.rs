@@ -195,7 +195,7 @@ pub(super) const ALL: &[Family] = &[
         "shortlane_untracked_packets",
         Counter,
         |status| Some(Count(status.flows_untracked)),
-        "Packets that found the flow table full and were served as short",
+        "Packets that found the flow table full",
     ),
     whole(
         "shortlane_super_packets",

@@ -71,7 +71,7 @@ pub struct Status {
     pub demoted: u64,
     /// Times that a long flow became short again while it was remembered.
     pub promoted: u64,
-    /// Packets that found the flow table full and were served as short.
+    /// Packets that found the flow table full: served as short, or with others in one queue.
     pub flows_untracked: u64,
     /// Fragments. The kernel engine counts those whose headers had to be read.
     pub fragments: u64,

@@ -83,6 +83,12 @@ const HOSTS: Param<&'static str> = Param {
     live: false,
 };
 
+const FLOWS: Param<u64> = Param {
+    effect: "most flows tracked; when full, a flow with nothing queued is evicted, and without one \
+             a new flow shares one of 64 queues with others",
+    ..shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024")
+};
+
 const WITHOUT_PART: Param<&'static str> = Param {
     name: "without",
     kind: Takes::words(WITHOUT),
@@ -105,7 +111,7 @@ impl Discipline for FqLanes {
             TARGET.with_default("30ms", "ours; RFC 8290 has 5 ms").any(),
             INTERVAL.any(),
             ECN.with_default("yes", "RFC 8290, section 5.2").any(),
-            shared::FLOWS.with_default("4096", "Linux sch_cake has 1024, fq_codel 1024").any(),
+            FLOWS.any(),
             WITHOUT_PART.any(),
         ],
         needs: Needs { hosts: true, ..Needs::NOTHING },
