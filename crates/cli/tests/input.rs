@@ -39,6 +39,7 @@ fn list_has_every_discipline_and_parameter() {
         let one = text(&one.stdout);
         assert!(one.starts_with(&format!("{}: {}", info.name, info.summary)), "{one}");
         assert!(text(&output.stdout).contains(one), "{}", info.name);
+        assert!(!one.contains("18446744073709551614"), "a range without an end: {one}");
         let barred = ["srpt", "run2c-seq"].contains(&info.name);
         assert_eq!(one.contains("not on a live link"), barred, "{one}");
         for (def, default) in info.defaults().iter() {

@@ -196,6 +196,10 @@ impl fmt::Display for Kind {
             Self::Share { min, max } => write!(f, "{min} to {max}"),
             Self::Level => f.write_str("0 to 1 of the limit, or packets or b, kb, mb, or inf"),
             Self::Count { min, max } => write!(f, "{min} to {max}"),
+            // Whatever there is a number for.
+            Self::Rate { min, max } if max == u64::MAX - 1 => {
+                write!(f, "{} or more, or inf", Rate(min))
+            }
             Self::Rate { min, max } => {
                 write!(f, "{} to {}, or inf", Rate(min), Rate(max))
             }
