@@ -10,7 +10,16 @@ from pathlib import Path
 
 from shortlane.figures.tables import scenario_of
 from shortlane.report import engines
-from shortlane.report.engines import COMPLETION, DELAY, LOST, RATE, UNFINISHED, USE, Cell, Run
+from shortlane.report.engines import Cell, Run
+from shortlane.report.quantities import (
+    COMPLETION,
+    DELAY,
+    LOST,
+    QUANTITIES,
+    RATE,
+    UNFINISHED,
+    USE,
+)
 
 #: What is compared, as `shortlane report` compares it.
 COMPARED = (COMPLETION, UNFINISHED, RATE, DELAY, LOST, USE)
@@ -118,8 +127,8 @@ def _ranges(run: Run) -> dict[tuple[str, str, str], tuple[float, float]]:
     """The least and the most that one seed predicts, by cell."""
     return {
         (quantity.title, *key): (min(values.values()), max(values.values()))
-        for quantity, of_run in engines.QUANTITIES.items()
-        for key, values in of_run(run).items()
+        for quantity, of_run in QUANTITIES.items()
+        for key, values in of_run(run.folder).items()
         if values
     }
 

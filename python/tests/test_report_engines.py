@@ -10,7 +10,7 @@ from commands import run
 from report_help import change_info, opened, rewritten
 from shortlane import report
 from shortlane.errors import InputError
-from shortlane.report import engines
+from shortlane.report import engines, quantities
 
 SCENARIO = """
 [scenario]
@@ -71,13 +71,13 @@ def cells(*folders):
 
 def test_the_same_results_agree_in_every_cell(predicted, tmp_path):
     found = cells(predicted, in_kernel(predicted, tmp_path / "kernel"))
-    compared = [cell for cell in found if cell.quantity is not engines.USE]
+    compared = [cell for cell in found if cell.quantity is not quantities.USE]
     # Two disciplines: three classes of sizes, the rate of downloads, the delay of the call.
-    assert len([cell for cell in found if cell.quantity is engines.COMPLETION]) == 6
-    assert len([cell for cell in found if cell.quantity is engines.DELAY]) == 2
+    assert len([cell for cell in found if cell.quantity is quantities.COMPLETION]) == 6
+    assert len([cell for cell in found if cell.quantity is quantities.DELAY]) == 2
     assert {cell.scheduler for cell in found} == {"fifo", "fq-codel"}
     for cell in compared:
-        if cell.quantity is not engines.RATE:
+        if cell.quantity is not quantities.RATE:
             assert cell.verdicts == (engines.AGREES,), cell
 
 
@@ -89,10 +89,10 @@ def test_what_is_slower_differs_and_what_varies_is_not_told_apart(predicted, tmp
     late = pl.when(pl.col("seed") == 2).then(delay + 10**9).otherwise(delay)
     scaled(folder, "probes", late.alias("delay_ns"))
     for cell in cells(predicted, folder):
-        if cell.quantity is engines.COMPLETION:
+        if cell.quantity is quantities.COMPLETION:
             assert cell.against[0].value == pytest.approx(1.3, rel=1e-6)
             assert cell.verdicts == (engines.DIFFERS,)
-        if cell.quantity is engines.DELAY:
+        if cell.quantity is quantities.DELAY:
             assert cell.against[0].value == pytest.approx(250, rel=1e-6)
             assert cell.verdicts == (engines.OPEN,)
 
@@ -128,7 +128,7 @@ def test_a_link_that_varies_is_held_against_what_it_gave(tmp_path):
     text = SCENARIO.replace('limit = "100packets"', varying)
     shortlane.simulate(tomllib.loads(text), progress=None).write(tmp_path / "predicted")
     found = cells(tmp_path / "predicted", in_kernel(tmp_path / "predicted", tmp_path / "kernel"))
-    there = [cell for cell in found if cell.quantity is engines.USE and cell.what == "way there"]
+    there = [cell for cell in found if cell.quantity is quantities.USE and cell.what == "way there"]
     assert len(there) == 2
     for cell in there:
         assert 95 < cell.values[0].value < 100.5, cell

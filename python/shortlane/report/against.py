@@ -9,7 +9,8 @@ from pathlib import Path
 from shortlane import stats
 from shortlane.errors import Usage
 from shortlane.figures.tables import scenario_of
-from shortlane.report.engines import (
+from shortlane.report.engines import Run, difference, markdown, runs_of
+from shortlane.report.quantities import (
     COMPLETION,
     DELAY,
     LOST,
@@ -19,11 +20,7 @@ from shortlane.report.engines import (
     UNFINISHED,
     USE,
     Quantity,
-    Run,
     Values,
-    difference,
-    markdown,
-    runs_of,
 )
 
 __all__ = ["map_of"]
@@ -71,7 +68,7 @@ def _judged(run: Run, peers: Sequence[str], directory: Path) -> dict[str, dict[s
     found: dict[str, dict[str, Judged]] = {}
     seen = set()
     for quantity in LITTLE:
-        values = QUANTITIES[quantity](run)
+        values = QUANTITIES[quantity](run.folder)
         if quantity is RATE:
             values = _together(values)
         elif quantity is COMPLETION:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from shortlane import stats
 from shortlane.errors import Usage
-from shortlane.figures.tables import OBSERVATION, rows, scenario_of
+from shortlane.figures.tables import OBSERVATION, scenario_of
 from shortlane.report import blocks
 from shortlane.report.blocks import Block
-from shortlane.report.numbers import CLASSES, WRITTEN, kind_of
+from shortlane.report.numbers import kind_of
+from shortlane.report.quantities import COMPLETION, QUANTITIES, Quantity, Values, transfers
 from shortlane.report.source import Folder, open_folder
 from shortlane.report.verdict import estimate
 
 __all__ = [
     "Cell",
-    "Quantity",
     "Run",
-    "Values",
     "cells_of",
     "difference",
     "html_of_several",
@@ -38,51 +36,7 @@ ENGINES = {
     "kernel": "measured in the kernel",
 }
 
-#: The kernel's own qdiscs that are the same discipline as one of ours.
-TWINS = {
-    "kernel:cake": "cake",
-    "kernel:codel": "codel",
-    "kernel:fq_codel": "fq-codel",
-    "kernel:pfifo": "fifo",
-}
-
 AGREES, OPEN, DIFFERS, UNKNOWN = "agrees", "not told apart", "differs", "–"
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """Something that engines are held against each other by."""
-
-    title: str
-    unit: str
-    #: A difference that counts as none: part of the value, or as it is (`relative` false).
-    tolerance: float
-    relative: bool
-
-    @property
-    def even(self) -> float:
-        """The ratio, or the difference, of two that are the same."""
-        return 1.0 if self.relative else 0.0
-
-    @property
-    def allowed(self) -> str:
-        """The tolerance in words."""
-        if self.relative:
-            return f"{100 * self.tolerance:g} %"
-        return f"{self.tolerance:g} {'points' if self.unit == '%' else self.unit}"
-
-
-COMPLETION = Quantity("Mean completion time of transfers", "ms", 0.1, relative=True)
-RATE = Quantity("Rate of long flows", "Mbit/s", 0.1, relative=True)
-DELAY = Quantity("99th percentile of the delay of streams", "ms", 2.0, relative=False)
-USE = Quantity("Link used", "%", 2.0, relative=False)
-UNFINISHED = Quantity("Transfers not complete at the end", "%", 2.0, relative=False)
-LOST = Quantity("Packets of streams that were lost", "%", 1.0, relative=False)
-QUEUE = Quantity("Mean queue", "packets", 0.15, relative=True)
-DROPPED = Quantity("Packets that the queue dropped", "%", 0.1, relative=False)
-
-#: A value of each independent round, by (seed, round).
-Values = dict[tuple[Any, ...], float]
 
 
 @dataclass
@@ -145,9 +99,9 @@ def cells_of(runs: Sequence[Run]) -> list[Cell]:
     """Every cell that at least two runs have."""
     made = []
     for quantity, of_run in QUANTITIES.items():
-        made += _cells(quantity, [of_run(run) for run in runs])
-    transfers = [_transfers(run) for run in runs]
-    return [_paired(cell, transfers) if cell.quantity is COMPLETION else cell for cell in made]
+        made += _cells(quantity, [of_run(run.folder) for run in runs])
+    complete = [transfers(run.folder) for run in runs]
+    return [_paired(cell, complete) if cell.quantity is COMPLETION else cell for cell in made]
 
 
 def _cells(quantity: Quantity, of_runs: list[dict[tuple[str, str], Values]]) -> list[Cell]:
@@ -192,13 +146,13 @@ def difference(one: Values, first: Values, quantity: Quantity) -> stats.Estimate
     return stats.mean(a - b for a, b in common)
 
 
-def _paired(cell: Cell, transfers: list[pl.DataFrame]) -> Cell:
+def _paired(cell: Cell, complete: list[pl.DataFrame]) -> Cell:
     """The same with ratios over the transfers complete in both engines."""
     own = pl.col("what").eq(cell.what) & pl.col("scheduler").eq(cell.scheduler)
     match = ["what", "scheduler", *OBSERVATION, "index"]
-    first = transfers[0].filter(own).rename({"completion_ns": "first_ns"})
+    first = complete[0].filter(own).rename({"completion_ns": "first_ns"})
     against = []
-    for other in transfers[1:]:
+    for other in complete[1:]:
         sums = (
             other.filter(own)
             .join(first, on=match)
@@ -208,159 +162,6 @@ def _paired(cell: Cell, transfers: list[pl.DataFrame]) -> Cell:
         )
         against.append(stats.ratio_of_sums(sums.select("completion_ns", "first_ns").rows()))
     return _judged(cell.quantity, (cell.what, cell.scheduler), cell.values, tuple(against))
-
-
-def _common(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Twins by the name of ours, and rounds by their seeds, which only the lab numbers."""
-    return frame.with_columns(scheduler=pl.col("scheduler").replace(TWINS), round=pl.lit(0))
-
-
-def _transfers(run: Run) -> pl.DataFrame:
-    """Transfers that are complete: what, scheduler, seed, round, index, completion_ns."""
-    if not run.folder.has("flows"):
-        return pl.DataFrame(
-            schema={
-                "what": pl.String,
-                "scheduler": pl.String,
-                "seed": pl.Int64,
-                "round": pl.Int32,
-                "index": pl.Int64,
-                "completion_ns": pl.Int64,
-            }
-        )
-    traffic = pl.col("traffic").fill_null("transfers")
-    size_class = pl.col("size_class").cast(pl.String).replace(WRITTEN)
-    return (
-        _common(rows(run.folder, "flows"))
-        .filter(pl.col("kind") == "transfer", pl.col("completion_ns").is_not_null())
-        .with_columns(what=pl.format("{}, {} packets", traffic, size_class))
-        .select("what", "scheduler", *OBSERVATION, "index", "completion_ns")
-        .collect()
-    )
-
-
-def _values(frame: pl.DataFrame, value: str = "value") -> dict[tuple[str, str], Values]:
-    """By what and scheduler; of each, by seed and round."""
-    found: dict[tuple[str, str], Values] = {}
-    for row in frame.drop_nulls(value).iter_rows(named=True):
-        key = (str(row["what"]), str(row["scheduler"]))
-        found.setdefault(key, {})[(row["seed"], row["round"])] = float(row[value])
-    return found
-
-
-def _completions(run: Run) -> dict[tuple[str, str], Values]:
-    means = (
-        _transfers(run)
-        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
-        .agg(value=pl.col("completion_ns").mean() / 1e6)
-    )
-    order = {WRITTEN[name]: place for place, name in enumerate(CLASSES)}
-    by_class = sorted(
-        _values(means).items(),
-        key=lambda one: next(
-            (place for name, place in order.items() if f", {name} packets" in one[0][0]), 0
-        ),
-    )
-    return dict(by_class)
-
-
-def _rates(run: Run) -> dict[tuple[str, str], Values]:
-    scenario = scenario_of(run.folder)
-    duration_ns, warm_up_ns = scenario.get("duration_ns"), scenario.get("warm_up_ns", 0)
-    if not run.folder.has("flows") or not duration_ns:
-        return {}
-    begin = pl.max_horizontal(pl.col("start_ns").min(), pl.lit(warm_up_ns))
-    of_round = (
-        _common(rows(run.folder, "flows"))
-        .filter(pl.col("kind").is_in(["download", "upload"]))
-        .with_columns(what=pl.col("traffic").fill_null(pl.col("kind") + "s"))
-        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
-        .agg(value=8e3 * pl.col("received_bytes").sum() / (duration_ns - begin))
-        .collect()
-    )
-    return _values(of_round)
-
-
-def _delays(run: Run) -> dict[tuple[str, str], Values]:
-    """Of rounds that can carry a 99th percentile: 368 packets."""
-    if not run.folder.has("probes"):
-        return {}
-    of_round = (
-        _common(rows(run.folder, "probes"))
-        .filter(pl.col("delay_ns").is_not_null())
-        .rename({"stream": "what"})
-        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
-        .agg(n=pl.len(), value=pl.col("delay_ns").quantile(0.99, "linear") / 1e6)
-        .filter(pl.col("n") >= 368)
-        .collect()
-    )
-    return _values(of_round)
-
-
-def _unfinished(run: Run) -> dict[tuple[str, str], Values]:
-    if not run.folder.has("flows"):
-        return {}
-    of_round = (
-        _common(rows(run.folder, "flows"))
-        .filter(pl.col("kind") == "transfer")
-        .with_columns(what=pl.col("traffic").fill_null("transfers"))
-        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
-        .agg(value=100 * pl.col("completion_ns").is_null().mean())
-        .collect()
-    )
-    return _values(of_round)
-
-
-def _lost(run: Run) -> dict[tuple[str, str], Values]:
-    if not run.folder.has("probes"):
-        return {}
-    of_round = (
-        _common(rows(run.folder, "probes"))
-        .rename({"stream": "what"})
-        .group_by("what", "scheduler", *OBSERVATION, maintain_order=True)
-        .agg(value=100 * pl.col("delay_ns").is_null().mean())
-        .collect()
-    )
-    return _values(of_round)
-
-
-def _uses(run: Run) -> dict[tuple[str, str], Values]:
-    return _of_links(run, 100 * pl.col("utilisation"))
-
-
-_BACK = pl.col("link").str.ends_with("-back") | (pl.col("link") == "up")
-
-
-def _of_links(run: Run, value: pl.Expr) -> dict[tuple[str, str], Values]:
-    """Of the bottleneck, by its directions."""
-    if not run.folder.has("links"):
-        return {}
-    what = pl.when(_BACK).then(pl.lit("way back")).otherwise(pl.lit("way there"))
-    frame = _common(rows(run.folder, "links")).with_columns(what=what, value=value).collect()
-    return _values(frame.unique(["what", "scheduler", *OBSERVATION], maintain_order=True))
-
-
-def _queues(run: Run) -> dict[tuple[str, str], Values]:
-    """Of those in which a packet more often stands than not: ratios of others say nothing."""
-    mean = pl.col("backlog_mean_packets")
-    return _of_links(run, pl.when(mean >= 0.5).then(mean))
-
-
-def _drops(run: Run) -> dict[tuple[str, str], Values]:
-    return _of_links(run, 100 * pl.col("dropped_packets") / pl.col("arrived_packets"))
-
-
-#: What is held against each other, and how it is read off a run.
-QUANTITIES: dict[Quantity, Callable[[Run], dict[tuple[str, str], Values]]] = {
-    COMPLETION: _completions,
-    UNFINISHED: _unfinished,
-    RATE: _rates,
-    DELAY: _delays,
-    LOST: _lost,
-    USE: _uses,
-    QUEUE: _queues,
-    DROPPED: _drops,
-}
 
 
 def html_of_several(directories: Sequence[Path]) -> str:
@@ -447,7 +248,7 @@ def markdown_of(directories: Sequence[Path]) -> str:
 
 
 def _by_scheduler(run: Run) -> str:
-    found = {quantity: of_run(run) for quantity, of_run in QUANTITIES.items()}
+    found = {quantity: of_run(run.folder) for quantity, of_run in QUANTITIES.items()}
     keys = [key for values in found.values() for key in values]
     schedulers = list(dict.fromkeys(scheduler for _, scheduler in keys))
     lines = [["", *schedulers], ["---", *["---:"] * len(schedulers)]]
