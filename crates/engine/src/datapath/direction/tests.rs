@@ -1,196 +1,14 @@
 //! A direction between interfaces that do as they are told.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixDatagram;
-use std::sync::{Arc, Mutex};
+mod bench;
 
 use sched::edge::EdgeSpec;
 use sched::{Backlog, ParamError, Params, Queue, Rate, Sink, Spec};
 
+use self::bench::{Bench, Source, count, frame, frames, over_free_link, over_link, refusal};
 use super::*;
 use crate::datapath::buffers::Offload;
 use crate::datapath::observe::{Counters, Observe, Records, drop_counts};
-use crate::settings::framing::Framing;
-
-const CAPACITY: u32 = 200;
-
-/// Hands out frames from a list, and is silent after that.
-struct Source {
-    frames: VecDeque<(Vec<u8>, Offload)>,
-    handed_out: u64,
-    /// Frames that the kernel is said to have lost.
-    lost: u64,
-    socket: UnixDatagram,
-}
-
-/// Takes frames, or answers with the next of `answers`.
-struct Destination {
-    sent: Arc<Mutex<Vec<Vec<u8>>>>,
-    answers: VecDeque<io::Result<usize>>,
-    socket: UnixDatagram,
-}
-
-impl FrameIo for Source {
-    fn receive(&mut self, buffers: &mut Buffers, received: &mut Vec<u32>) -> io::Result<()> {
-        for _ in 0..BATCH.min(self.frames.len()) {
-            let Some(buffer) = buffers.take() else { break };
-            let Some((frame, offload)) = self.frames.pop_front() else { break };
-            let space = buffers.space(buffer);
-            let length = frame.len().min(space.len());
-            space[..length].copy_from_slice(&frame[..length]);
-            buffers.received(buffer, frame.len() as u32, offload);
-            received.push(buffer);
-            self.handed_out += 1;
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, _: &mut Buffers, _: &[u32]) -> io::Result<usize> {
-        unreachable!("nothing is sent to the input")
-    }
-
-    fn arrived(&mut self) -> io::Result<u64> {
-        Ok(std::mem::take(&mut self.handed_out) + std::mem::take(&mut self.lost))
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl FrameIo for Destination {
-    fn receive(&mut self, _: &mut Buffers, _: &mut Vec<u32>) -> io::Result<()> {
-        unreachable!("nothing is received from the output")
-    }
-
-    fn send(&mut self, buffers: &mut Buffers, frames: &[u32]) -> io::Result<usize> {
-        let taken = self.answers.pop_front().unwrap_or(Ok(frames.len()))?.min(frames.len());
-        let sent = frames[..taken].iter().map(|frame| buffers.frame(*frame).to_vec());
-        self.sent.lock().unwrap().extend(sent);
-        frames[..taken].iter().for_each(|frame| buffers.give(*frame));
-        Ok(taken)
-    }
-
-    fn arrived(&mut self) -> io::Result<u64> {
-        Ok(0)
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-/// A direction and what comes out of it.
-struct Bench<O: Observer> {
-    direction: Direction<O>,
-    sent: Arc<Mutex<Vec<Vec<u8>>>>,
-}
-
-impl<O: Observer> Bench<O> {
-    fn new(
-        qdisc: Box<dyn Qdisc<O>>,
-        observer: O,
-        rate: Rate,
-        delay: Nanos,
-        frames: Vec<Vec<u8>>,
-        answers: Vec<io::Result<usize>>,
-    ) -> Self {
-        let sent = Arc::default();
-        let frames = frames.into_iter().map(|frame| (frame, Offload::default())).collect();
-        let source =
-            Source { frames, handed_out: 0, lost: 0, socket: UnixDatagram::unbound().unwrap() };
-        let destination = Destination {
-            sent: Arc::clone(&sent),
-            answers: answers.into(),
-            socket: UnixDatagram::unbound().unwrap(),
-        };
-        let burst_time = Nanos::from_millis(1);
-        let parts = Parts {
-            input: Box::new(source),
-            output: Box::new(destination),
-            qdisc,
-            tagger: None,
-            observer,
-            fingerprinter: Fingerprinter::from_seed(1),
-            needs: Needs::NOTHING,
-            pacing: Pacing { rate, framing: Framing::NONE, burst_time },
-            delay,
-            commands: None,
-            medium: Medium {
-                link_type: LinkType::Ethernet,
-                largest: CAPACITY,
-                head: CAPACITY as usize,
-                splits: false,
-                outlives_down: false,
-            },
-            note: None,
-        };
-        let buffers = Buffers::new(CAPACITY as usize, MOST_FRAMES).unwrap();
-        Self { direction: Direction::new(parts, buffers), sent }
-    }
-
-    /// Lets it work, and returns its report, whose sums are checked.
-    fn run(mut self, steps: usize) -> (DirectionReport, Option<Fault>, Vec<Vec<u8>>) {
-        let mut fault = None;
-        for _ in 0..steps {
-            fault = self.direction.step().err();
-            if fault.is_some() {
-                break;
-            }
-        }
-        let report = self.direction.report(Nanos::ZERO);
-        let accounted = report.sent + report.dropped() + report.queued + report.in_flight;
-        assert_eq!(report.received, accounted, "{report:#?}");
-        let sent = std::mem::take(&mut *self.sent.lock().unwrap());
-        assert_eq!(sent.len() as u64, report.sent.packets);
-        (report, fault, sent)
-    }
-}
-
-/// A direction under a registered discipline, over an unlimited link without delay.
-fn over_free_link(
-    spec: &str,
-    frames: Vec<Vec<u8>>,
-    answers: Vec<io::Result<usize>>,
-) -> Bench<Counters> {
-    over_link(spec, Rate::UNLIMITED, Nanos::ZERO, frames, answers)
-}
-
-fn over_link(
-    spec: &str,
-    rate: Rate,
-    delay: Nanos,
-    frames: Vec<Vec<u8>>,
-    answers: Vec<io::Result<usize>>,
-) -> Bench<Counters> {
-    let spec = spec.parse::<Spec>().unwrap();
-    let mut bench = Bench::new(spec.build(1), Counters::default(), rate, delay, frames, answers);
-    bench.direction.parts.needs = spec.info().needs;
-    bench
-}
-
-/// An ECN-capable IPv4 packet of UDP flow `flow`, numbered.
-fn frame(flow: u8, number: u16) -> Vec<u8> {
-    let mut frame = vec![2; 12];
-    frame.extend([0x08, 0, 0x45, 2, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0]);
-    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, flow, 0, 53, 0, 40, 0, 0]);
-    frame.extend(number.to_be_bytes());
-    frame.resize(74, 0);
-    frame
-}
-
-fn frames(count: u16) -> Vec<Vec<u8>> {
-    (0..count).map(|number| frame(1, number)).collect()
-}
-
-fn refusal(errno: i32) -> io::Result<usize> {
-    Err(io::Error::from_raw_os_error(errno))
-}
-
-fn count(report: &DirectionReport, reason: &str) -> u64 {
-    let drops = report.drops.iter().filter(|drop| drop.reason == reason);
-    drops.map(|drop| drop.count.packets).sum()
-}
 
 #[test]
 fn frames_leave_as_they_came_and_in_order() {
@@ -247,15 +65,10 @@ fn a_blocked_output_is_used_again_when_it_has_room() {
 fn what_is_too_large_is_dropped_before_it_is_queued() {
     // Where 100 bytes take longer than a millisecond.
     let mut bench = over_link("fifo", Rate(500_000), Nanos::ZERO, vec![], vec![]);
-    bench.direction.parts.input = Box::new(Source {
-        frames: [(vec![1; 150], Offload::default()), (vec![1; 201], Offload::default())]
-            .into_iter()
-            .chain([(vec![1; 100], Offload([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]))])
-            .collect(),
-        handed_out: 0,
-        lost: 7,
-        socket: UnixDatagram::unbound().unwrap(),
-    });
+    let unsplit = Offload([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let frames = [(150, Offload::default()), (201, Offload::default()), (100, unsplit)];
+    let source = Source::of(frames.map(|(size, offload)| (vec![1; size], offload)), 7);
+    bench.direction.parts.input = Box::new(source);
     let (report, _, sent) = bench.run(3);
     assert_eq!(sent, [vec![1; 150]]);
     assert_eq!((count(&report, "oversize"), count(&report, "super-packet")), (1, 1));
@@ -282,12 +95,8 @@ fn a_super_packet_counts_as_its_segments_do() {
     medium.splits = true;
     bench.direction.parts.pacing.framing.overhead = 10;
     bench.direction.shaper = Shaper::new(bench.direction.parts.pacing);
-    bench.direction.parts.input = Box::new(Source {
-        frames: [super_packet(), super_packet(), super_packet()].into(),
-        handed_out: 0,
-        lost: 0,
-        socket: UnixDatagram::unbound().unwrap(),
-    });
+    let source = Source::of([super_packet(), super_packet(), super_packet()], 0);
+    bench.direction.parts.input = Box::new(source);
     bench.direction.receive().unwrap();
     bench.direction.take_in(3, Nanos::ZERO);
     // Three of 94 bytes, one of 64, and 10 bytes more for each, at 8 us a byte.
