@@ -109,7 +109,7 @@ def test_numbers_take_the_unit_of_the_parameter():
         str(Codel(target=0.005, mtu=1500, interval=1)) == "codel:target=5ms,interval=1s,mtu=1500b"
     )
     assert str(disciplines.Sb(cap_high=5_000_000, idle=math.inf)) == "sb:cap-high=5mbit,idle=inf"
-    assert str(FqCodel(limit="30kb")) == "fq-codel:limit=30720b"
+    assert str(FqCodel(limit="30kb")) == "fq-codel:limit=30kb"
     same = shortlane.simulate(SCENARIO, schedulers=[Fifo(limit=10)], seeds=1, tables=["blocks"])
     assert same.blocks["scheduler"].to_list() == ["fifo:limit=10packets"]
 

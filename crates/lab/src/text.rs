@@ -3,6 +3,7 @@
 use measure::SizeClass;
 use measure::stats::Estimate;
 use measure::text::{self, SchedulerTable, against, decimals, ratio, table, value, wrap};
+use sched::Amount;
 
 use crate::summary::{ClassSummary, DropSummary, SchedulerSummary, StreamSummary, Summary};
 use crate::sweep::{Cell, CellResult};
@@ -182,21 +183,12 @@ pub fn map(cells: &[Cell]) -> String {
     header.extend(titles.iter().map(String::as_str));
     let mut table = table(&header);
     for &size in &sizes {
-        let mut row = vec![bytes(size)];
+        let mut row = vec![Amount::Bytes(size).to_string()];
         let of_size = |n: &u32| cells.iter().find(|c| c.size_bytes == size && c.bulk == *n);
         row.extend(bulk.iter().map(|n| of_size(n).map_or("-".into(), map_cell)));
         table.add_row(row);
     }
     format!("Mean completion time in ms, the fastest first\n{table}\n")
-}
-
-/// As they are given on the command line.
-fn bytes(n: u64) -> String {
-    match n {
-        n if n.is_multiple_of(1 << 20) => format!("{}mb", n >> 20),
-        n if n.is_multiple_of(1 << 10) => format!("{}kb", n >> 10),
-        n => format!("{n}b"),
-    }
 }
 
 fn map_cell(cell: &Cell) -> String {

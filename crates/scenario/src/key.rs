@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use sched::{Nanos, Rate};
+use sched::{Amount, Nanos, Rate};
 
 /// A table of a scenario, and the keys it takes.
 #[derive(Debug)]
@@ -209,7 +209,8 @@ impl fmt::Display for Takes {
                 if unlimited { f.write_str(", or \"inf\"") } else { Ok(()) }
             }
             Self::Bytes { min, max } => {
-                write!(f, "\"{min}b\" to \"{max}b\", also in kb and mb")
+                let (min, max) = (Amount::Bytes(min), Amount::Bytes(max));
+                write!(f, "\"{min}\" to \"{max}\"")
             }
             Self::Amount { min, max } => {
                 write!(f, "\"{min}packets\" to \"{max}packets\", or as many b, kb, mb")

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(on("efd", 10_000_000), "efd");
         assert_eq!(on("efd", 1_000_000_000), "efd:limit=8333packets");
         assert_eq!(on("efd:limit=300packets", 1_000_000_000), "efd:limit=300packets");
-        assert_eq!(on("efd:threshold=9kb", 120_000_000), "efd:limit=1000packets,threshold=9216b");
+        assert_eq!(on("efd:threshold=9kb", 120_000_000), "efd:limit=1000packets,threshold=9kb");
         assert_eq!(on("fq-codel", 1_000_000_000), "fq-codel");
         assert_eq!(on("fq-codel", 2_000_000_000), "fq-codel:limit=16666packets");
         assert_eq!(on("cake", 10_000_000_000), "cake");

@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::Share;
-use crate::spelling::{Misspelt, is_infinite, number_of};
+use crate::spelling::{Misspelt, is_infinite, number_of, write_whole};
 
 /// An amount of traffic: a queue limit or a flow-size threshold.
 ///
@@ -99,10 +99,13 @@ impl FromStr for Amount {
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        const UNITS: [(&str, u64); 4] =
+            [("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10), ("b", 1)];
+        match *self {
             Self::Packets(u64::MAX) | Self::Bytes(u64::MAX) => f.write_str("inf"),
             Self::Packets(n) => write!(f, "{n}packets"),
-            Self::Bytes(n) => write!(f, "{n}b"),
+            Self::Bytes(0) => f.write_str("0b"),
+            Self::Bytes(n) => write_whole(f, n, &UNITS),
         }
     }
 }
@@ -150,19 +153,27 @@ impl fmt::Display for Level {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]
-    fn amounts_read_as_tc_users_write_them() {
-        for (text, amount) in [
-            ("300packets", Amount::Packets(300)),
-            ("7p", Amount::Packets(7)),
-            ("30kb", Amount::Bytes(30 * 1024)),
-            ("1.5kb", Amount::Bytes(1536)),
-            ("2gb", Amount::Bytes(2 << 30)),
-            ("inf", Amount::UNLIMITED),
+    fn amounts_read_as_tc_users_write_them_and_are_written_short() {
+        for (text, amount, written) in [
+            ("300packets", Amount::Packets(300), "300packets"),
+            ("7p", Amount::Packets(7), "7packets"),
+            ("30kb", Amount::Bytes(30 * 1024), "30kb"),
+            ("1.5kb", Amount::Bytes(1536), "1536b"),
+            ("4096k", Amount::Bytes(4 << 20), "4mb"),
+            ("2gb", Amount::Bytes(2 << 30), "2gb"),
+            ("2048gb", Amount::Bytes(1 << 41), "2048gb"),
+            ("30000b", Amount::Bytes(30_000), "30000b"),
+            ("0kb", Amount::Bytes(0), "0b"),
+            ("inf", Amount::UNLIMITED, "inf"),
         ] {
             assert_eq!(text.parse(), Ok(amount));
+            assert_eq!(amount.to_string(), written);
+            assert_eq!(written.parse(), Ok(amount));
         }
     }
 

@@ -208,12 +208,12 @@ mod tests {
             ),
             (
                 "red:max=9kb",
-                "red: max=9216b is not accepted with limit=100packets; max takes a share, or an \
+                "red: max=9kb is not accepted with limit=100packets; max takes a share, or an \
                  amount in its unit",
             ),
             (
                 "fred:limit=10kb,min=21packets,max=inf",
-                "fred: min=21packets is not accepted with limit=10240b; min takes at most that, \
+                "fred: min=21packets is not accepted with limit=10kb; min takes at most that, \
                  or inf",
             ),
             (

@@ -64,7 +64,10 @@ impl Curve {
         };
         match pbs.trim().parse() {
             Ok(Amount::Bytes(pbs @ 0..=MOST_PBS)) => Ok(Self::new(weight, bpr, pbs)),
-            _ => Err(alloc::format!("burst size '{pbs}' is not from 0b to {MOST_PBS}b")),
+            _ => {
+                let most = Amount::Bytes(MOST_PBS);
+                Err(alloc::format!("burst size '{pbs}' is not from 0b to {most}"))
+            }
         }
     }
 }

@@ -189,7 +189,9 @@ impl fmt::Display for Kind {
             Self::Amount { min, max, unlimited } => {
                 write!(f, "{min} to {max} packets or b, kb, mb{}", or_inf(unlimited))
             }
-            Self::Bytes { min, max } => write!(f, "{min}b to {max}b"),
+            Self::Bytes { min, max } => {
+                write!(f, "{} to {}", Amount::Bytes(min), Amount::Bytes(max))
+            }
             Self::Time { min, max, unlimited } => {
                 write!(f, "{} to {}{}", min, max, or_inf(unlimited))
             }
