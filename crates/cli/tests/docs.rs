@@ -1,5 +1,5 @@
 //! The documentation agrees with the program: discipline pages with the registry, pages of
-//! commands with their options, relative links with files.
+//! commands with their options, relative links with files, and the front page with the pages.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -202,4 +202,50 @@ fn relative_links_lead_to_files() {
             assert!(target.exists(), "{}: {link} leads nowhere", path.display());
         }
     }
+}
+
+/// The cells of a line of a table, without marks of emphasis.
+fn cells(line: &str) -> Vec<String> {
+    line.split('|').map(|cell| cell.replace('*', "").trim().to_owned()).collect()
+}
+
+/// Counts on the front page, which no command writes, are those that commands wrote into the pages.
+#[test]
+fn the_front_page_counts_as_the_pages_do() {
+    let read = |page: &str| read(&root().join(page));
+    let front = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let must_say = |text: &str| assert!(front.contains(text), "the map has: {text}");
+
+    let suite = read("docs/suite.md");
+    let map = suite.split("suite.py, map -->").nth(1).and_then(|rest| rest.split("<!--").next());
+    let map: Vec<&str> = map.expect("a map").lines().filter(|line| line.starts_with('|')).collect();
+    let files = map.iter().filter(|line| line.starts_with("| `")).count();
+    let (heading, letters) = (cells(map[0]), cells(map[map.len() - 1]));
+    let counts = |discipline: &str| {
+        let column = heading.iter().position(|name| name == discipline).expect("a column");
+        let of = |letter| {
+            let word = letters[column].split(' ').find(|word| word.starts_with(letter));
+            word.expect("a count")[1..].to_owned()
+        };
+        [of('S'), of('C'), of('L')]
+    };
+    let [short, call, long] = counts("fq-lanes");
+    let call = if call == files.to_string() { "all" } else { &call };
+    must_say(&format!("in {short} of {files} files for short transfers, in {call} for a call"));
+    must_say(&format!("for a call, and in {long} for the rate of long flows"));
+    for (name, discipline) in [("FQ-CoDel is", "fq-codel"), ("CAKE", "cake")] {
+        let [short, call, long] = counts(discipline);
+        must_say(&format!("{name} in {short}, {call} and {long}"));
+    }
+
+    let kernel = read("docs/benchmarks/kernel.md");
+    let row = kernel.lines().find(|line| line.starts_with("| fq-lanes | "));
+    let row = cells(row.expect("the first row of fq-lanes is that of the counts"));
+    let [better, even, little, worse] =
+        [2, 3, 4, 5].map(|column| row[column].parse::<u64>().expect("a count"));
+    let lost = little + worse;
+    must_say(&format!("Of {} comparisons with the better of CAKE and", better + even + lost));
+    must_say(&format!(
+        "wins {better} and [loses](docs/benchmarks/kernel.md#what-came-out) {lost},"
+    ));
 }
