@@ -85,6 +85,13 @@ BUGS = [
         "false",
     ),
     (
+        "a flow loses its last packet while others of its host have more",
+        "fq-lanes",
+        "fq_lanes/queue.h",
+        "\t\t\tif (!is_short(flow))\n\t\t\t\treturn index;\n",
+        "\t\t\tif (!is_short(flow))\n\t\t\t\treturn FQL_NONE;\n",
+    ),
+    (
         "a host that becomes backlogged has a whole quantum",
         "fq-lanes",
         "fq_lanes/stage.h",

@@ -278,6 +278,23 @@ impl FqLanes {
         }
     }
 
+    /// The first of the 64 flows of a host that are next in turn to have more than one packet, if
+    /// the host has more packets than flows listed.
+    fn first_with_several(&self, host: Host) -> Option<Flow> {
+        let of = |flow: Option<Flow>| {
+            let is_of = |queued: &&Queued| {
+                queued.host == host && flow.is_none_or(|flow| queued.flow == flow)
+            };
+            self.packets.iter().filter(is_of).count()
+        };
+        let in_turn = || self.hosts[&host].stage.lists.iter().flatten().copied();
+        let mut looked_at = in_turn().take(64);
+        if of(None) <= in_turn().count() {
+            return None;
+        }
+        looked_at.find(|flow| of(Some(*flow)) > 1)
+    }
+
     /// A new flow ahead of the turns of hosts.
     fn turn_ahead(&mut self) -> Option<(Host, usize, Flow, usize)> {
         while let Some(key) = self.line.pop_front() {
@@ -335,8 +352,8 @@ impl FqLanes {
         if is_thin && self.flows[&arrival].host == host {
             loser = None;
         } else if bytes == 0 || is_thin && count(self, flow) == 1 {
-            // It would have nothing left, and the first of the youngest takes its place.
-            loser = self.first_of_youngest(host);
+            // It would have nothing left: one with more takes its place, or the first of the youngest.
+            loser = self.first_with_several(host).or_else(|| self.first_of_youngest(host));
             let state = self.hosts.get_mut(&host).expect("a host");
             state.fattest = loser.or(state.fattest);
         }

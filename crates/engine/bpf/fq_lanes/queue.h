@@ -11,6 +11,8 @@
 #define THIN 4
 /* Most packets that a flow loses at once. */
 #define DROP_BATCH 64
+/* Most flows that are looked at for one with more than one packet. */
+#define LOOK_AT_IN_TURN 64
 
 static __always_inline void grown(struct fql_fattest *fattest, u32 index, u64 bytes)
 {
@@ -212,15 +214,40 @@ static __always_inline bool is_short(const struct fql_flow *flow)
 	return flow->head == flow->tail;
 }
 
+/* The first flow in turn that has more than one packet, if it is among those looked at. */
+static __noinline u32 first_with_several(const struct fq_lanes *fq, u32 host)
+{
+	struct fql_stage *stage = &host_at(fq, host)->stage;
+	u32 left = LOOK_AT_IN_TURN, list;
+
+	if (host_at(fq, host)->packets <= stage->listed)
+		return FQL_NONE;
+	bpf_for(list, 0, FQL_LISTS) {
+		u32 index = list_at(stage, list)->first;
+
+		while (index && left && can_loop) {
+			struct fql_flow *flow = flow_at(fq, index);
+
+			if (!is_short(flow))
+				return index;
+			index = flow->member.next;
+			left--;
+		}
+	}
+	return FQL_NONE;
+}
+
 /* The flow of a host that makes room: the fattest, unless that would take the last packet of a thin
- * flow. Then it is the first of the youngest. */
+ * flow. Then it is one with more, or the first of the youngest. */
 static __noinline u32 fattest_of(const struct fq_lanes *fq, u32 host)
 {
 	struct fql_fattest *fattest = &host_at(fq, host)->fattest;
 
 	if (!fattest->bytes || (is_thin(fattest->bytes) && is_short(flow_at(fq, fattest->index)))) {
-		u32 index = next_of_youngest(fq, &host_at(fq, host)->stage);
+		u32 index = first_with_several(fq, host);
 
+		if (!index)
+			index = next_of_youngest(fq, &host_at(fq, host)->stage);
 		fattest->index = index;
 		fattest->bytes = index ? flow_at(fq, index)->bytes : 0;
 	}

@@ -3,16 +3,28 @@
 use super::FqLanes;
 use super::clock::Stamp;
 use super::rules::QUANTUM;
-use super::table::{Fattest, Table};
+use super::table::{Fattest, Flow, Host, Table};
 use crate::interface::{Drop, DropReason, Nanos, Packet, Sink};
+use crate::queues::per_flow::Flows;
 
 /// A flow with no more quanta than this is not made to lose packets for another of its host.
 const THIN: u64 = 4;
 /// Most packets that a flow loses at once.
 const DROP_BATCH: u32 = 64;
+/// Most flows that are looked at for one with more than one packet.
+const LOOK_AT: usize = 64;
 
 const fn is_thin(bytes: u64) -> bool {
     bytes <= THIN * QUANTUM as u64
+}
+
+/// The first flow in turn that has more than one packet, if it is among those looked at.
+fn first_with_several(host: &Host, flows: &Flows<Flow>) -> Option<u32> {
+    if host.backlog.packets <= u64::from(host.stage.listed()) {
+        return None;
+    }
+    let mut in_turn = host.stage.in_turn(|index| &flows[index].member).take(LOOK_AT);
+    in_turn.find(|index| !flows[*index].queue.is_short())
 }
 
 impl FqLanes {
@@ -26,14 +38,18 @@ impl FqLanes {
     }
 
     /// The flow of a host that makes room: the fattest, unless that would take the last packet of
-    /// a thin flow. Then all flows of the host have about one, and the first of the youngest
-    /// loses: an older one has waited for its turn for long, and must not miss it.
+    /// a thin flow. Then it is one with more than one packet, which would otherwise not be known
+    /// until its next arrival. If all flows have about one, the first of the youngest loses: an
+    /// older one has waited for its turn for long, and must not miss it.
     fn fattest_of(&mut self, host: u32) -> Option<Fattest> {
         let Table { hosts, flows, .. } = &mut self.table;
         let host = &mut hosts[host];
         let Fattest { index, bytes } = host.fattest;
         if bytes == 0 || is_thin(bytes) && flows[index].queue.is_short() {
-            let index = host.stage.next_of_youngest(flows, &self.rules)?;
+            let index = match first_with_several(host, flows) {
+                Some(index) => index,
+                None => host.stage.next_of_youngest(flows, &self.rules)?,
+            };
             host.fattest = Fattest { index, bytes: flows[index].bytes };
         }
         Some(host.fattest)

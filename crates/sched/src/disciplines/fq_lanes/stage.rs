@@ -5,6 +5,7 @@
 //! list of the new, or in that of its tier. A list is served when those before it are empty, or
 //! when it is owed: what younger ones send adds to what each older list is owed.
 
+use core::iter::successors;
 use core::ops::{Index, IndexMut};
 
 use super::rules::{MOST_OWED, NEW, QUANTUM, Rules, TIERS};
@@ -238,6 +239,17 @@ impl Stage {
             }
         }
         None
+    }
+
+    /// The members in the order of their turns, a younger list before an older one.
+    pub(super) fn in_turn<'a>(
+        &'a self,
+        member: impl Fn(u32) -> &'a Member + Copy + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let some = |index| (index != NONE).then_some(index);
+        self.lists.0[..LISTS]
+            .iter()
+            .flat_map(move |list| successors(some(list.first), move |at| some(member(*at).next)))
     }
 
     /// The list to serve: the one that is owed most, if that is due, or else the first.
